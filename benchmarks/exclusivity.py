@@ -13,7 +13,7 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 import headlight
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.capture.backward import frozen
-from headlight.catalogue.models import EMBEDDED
+from headlight.catalogue.model_folders import EMBEDDED
 from headlight.corpora import TaggedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation

@@ -25,7 +25,7 @@ from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel
 
 import headlight
 from headlight.analysis.folder import RunFolder
-from headlight.catalogue.models import EMBEDDED_NAME
+from headlight.catalogue.model_folders import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode import Examples, texts
 from headlight.reading.model import Model

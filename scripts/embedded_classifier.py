@@ -22,7 +22,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from headlight.capture.loading import quiet
 from headlight.capture.model_files import CHANGED, DOWN, UP, with_changes
-from headlight.catalogue.models import EMBEDDED
+from headlight.catalogue.model_folders import EMBEDDED
 from headlight.corpora import SentencePair, open_sentence_pairs
 
 TEXTS, HELD_OUT, SAMPLE = 12_000, 1_000, 400

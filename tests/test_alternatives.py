@@ -13,12 +13,12 @@ from transformers import (
 )
 
 from headlight.capture import LayerRecord
+from headlight.catalogue.questions import AlternativeSettings
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives
 from headlight.reading.model import Model
-from headlight.settings.base import AlternativeSettings
 from studies.models import SETTINGS, tokenizer
 from tiny_models import randomise
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import example_data
 import headlight
-from headlight.catalogue.models import EMBEDDED
+from headlight.catalogue.model_folders import EMBEDDED
 from headlight.catalogue.registry import COMMANDS
 from headlight.catalogue.statistics import GROUP as STATISTICS
 from headlight.cli import app

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headlight.catalogue.models import EMBEDDED
+from headlight.catalogue.model_folders import EMBEDDED
 from views.browsers import Opened, needs_browser
 
 ROOT = Path(__file__).resolve().parent.parent

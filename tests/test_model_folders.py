@@ -10,7 +10,7 @@ import pytest
 from torch import nn
 
 from headlight.capture import load_model
-from headlight.catalogue.models import check_place
+from headlight.catalogue.model_folders import check_place
 from headlight.errors import HeadlightError, ModelError, UsageError
 from studies.models import transformer
 

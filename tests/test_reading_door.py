@@ -16,7 +16,7 @@ import headlight
 from headlight import files
 from headlight.analysis.folder import REPORT
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.catalogue.models import check_model, place_of
+from headlight.catalogue.model_folders import check_model, place_of
 from headlight.errors import HeadlightError, ModelError, ResultError, RunError, UsageError
 from headlight.result import RESULT, load, save
 from headlight.run.blocks import CLAIMS, PLAN, examples_in, read_plan, workers_in

@@ -18,9 +18,8 @@ from headlight.corpora import Chat
 from headlight.encode.chats import Prompt
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.agreement import linear_fit
-from headlight.reading.layers import lookback
 from headlight.reading.model import Model
-from headlight.reading.prediction_targets import answer_ids, answer_scores
+from headlight.reading.prediction_targets import answer_ids, answer_scores, lookback
 from headlight.result import load
 from headlight.result.estimate import estimate_of
 from headlight.views.reading.sources import findings
@@ -354,7 +353,9 @@ def test_mistakes_are_refused(model: Model, arguments: dict[str, Any], sentence:
 
 
 def test_encoders_are_refused() -> None:
-    with pytest.raises(MissingHeadError, match="answers nothing"):
+    with pytest.raises(
+        MissingHeadError, match="does not go on with a text; load a decoder with its head"
+    ):
         _load().sources(QUESTION, CONTEXT, answer=ANSWER)
 
 

@@ -42,7 +42,7 @@ def test_what_cannot_be_read_is_refused():
     assert (found.word_map(["the", "mill"], layer=0, head=0)[[0, -1]] == 0).any()
     for asked, error, said in (
         ({"layer": 9}, UsageError, "no decoder layer 9"),
-        ({"head": 4}, UsageError, "no head 4; layer 0 has heads 0 to 3"),
+        ({"head": 4}, UsageError, "layer 0 has no head 4: its heads are 0 to 3"),
         ({"measure": "gradient"}, HeadlightError, "measure between words"),
         ({"words": []}, CorpusError, "there is no word"),
     ):

@@ -53,7 +53,6 @@ def survey(
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     value_bias: Literal['include', 'exclude'] = 'include',
     frequency_ranks: str | Path = 'corpus',
-    frequency_exclusions: Literal['none', 'paper'] | None = None,
     sinks: Literal['auto', 'on', 'off'] = 'auto',
     sink_multiple: float = 5.0,
     sink_share: float = 0.25,
@@ -112,10 +111,8 @@ def survey(
         attribution: computation of contributions, if they are among the measures.
         value_bias: value bias in T of effective attention.
         frequency_ranks: frequency ranks of token types: from this ``corpus``, by the order of
-            the vocabulary (``ids``), or from a file with lines ``rank count id``.
-        frequency_exclusions: exclusions from frequency ranks: ``paper`` leaves out special
-            tokens and single characters (Kobayashi et al. 2020, footnote 5); by default for
-            ``ids`` only.
+            the vocabulary without special tokens and single characters (``ids``; Kobayashi et
+            al. 2020, footnote 5), or from a file with lines ``rank count id``.
         sinks: detection of attention sinks, which get a category of their own; ``auto`` is on
             where the model has no class and separator tokens, or is causal.
         sink_multiple: smallest ratio of the attention to a sink and uniform attention.

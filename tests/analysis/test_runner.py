@@ -19,7 +19,7 @@ from headlight.analysis.batch_runner import BatchRunner, Positions
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
 from headlight.catalogue import studies
 from headlight.encode import Encoded
@@ -33,7 +33,7 @@ from headlight.settings.flow import AttributionSettings
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
-from headlight.studies.survey.parts import dataset
+from headlight.studies.survey.study import dataset
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 

@@ -104,7 +104,8 @@ def test_what_is_missing_is_said_before_any_work(
         headlight.load("none.gguf")
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        "headlight.catalogue.models.find_spec", lambda name: None if name == "gguf" else find(name)
+        "headlight.catalogue.model_folders.find_spec",
+        lambda name: None if name == "gguf" else find(name),
     )
     with pytest.raises(UsageError, match=r"needs the library gguf; .*headlight-attention\[gguf\]"):
         headlight.load(path)

@@ -49,6 +49,10 @@ def test_lookup(tmp_path):
     assert rows.tolist() == [0, UNKNOWN, 0, 2]
     assert vectors.lookup(["The", "cat", "THE"], lower=False).tolist() == [1, UNKNOWN, UNKNOWN]
     assert vectors.lookup([]).tolist() == []
+    rows = vectors.rows(["The", "cat", ". . ."])
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, [vectors.matrix[0], [0, 0, 0], [4, 5, 6]])
+    assert vectors.rows([]).shape == (0, 3)
 
 
 def test_only_the_vocabulary_is_kept(tmp_path):

@@ -6,8 +6,7 @@ import xarray as xr
 
 from headlight.analysis.variables import long_names
 from headlight.studies.survey import NEEDS, SurveySettings
-from headlight.studies.survey.parts import PARTS
-from headlight.studies.survey.study import run
+from headlight.studies.survey.study import PARTS, run
 
 NAMES = {part.name: set(long_names(part.variables)) for part in PARTS if part.chosen}
 """Variables of each of them."""

@@ -120,4 +120,4 @@ def ranks_of_corpus(
 ) -> FrequencyRanks:
     """Ranks by the examples themselves, special tokens included."""
     counts = count_types(examples, len(tokenizer), target=target)
-    return FrequencyRanks.of_counts(counts, tokenizer)
+    return FrequencyRanks.of_counts(counts)

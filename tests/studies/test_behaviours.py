@@ -17,7 +17,7 @@ from headlight.pool import membership
 from headlight.reduce import Tally
 from headlight.studies.survey import SurveySettings, behaviours
 from headlight.studies.survey.behaviours import BehaviourCounter, numbers
-from headlight.studies.survey.part import OnePass
+from headlight.studies.survey.part import OnePass, SeenLayer, SeenMeasure
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive
@@ -92,9 +92,15 @@ def counted(batch_of, scores, kind: str, block: int, one_pass: bool = False) -> 
             record = SimpleNamespace(first=first, visible=visible)
             part = score[:, :, first:stop, :keys].contiguous()
             sums = in_one_pass(counter, batch, part.float(), name, first) if one_pass else None
-            counter.look(name, part, record, sums)
-    counter.finish(0, None, None)
+            counter.note_measure(SeenMeasure(name, part, record, sums, {}))
+    counter.note_layer(seen_layer(torch.ones(len(encoded), HEADS, width)))
     return {name: each.compute() for name, each in counter.members().items()}
+
+
+def seen_layer(norm: torch.Tensor, inputs: torch.Tensor | None = None) -> SeenLayer:
+    """A layer that was seen, with the lengths of its vectors and their inputs."""
+    record = SimpleNamespace(site=SimpleNamespace(layer=0), input=inputs, block=None)
+    return SeenLayer(record, SimpleNamespace(vectors=SimpleNamespace(norm=norm)), {})
 
 
 def in_one_pass(counter, batch, score: torch.Tensor, name: str, first: int):
@@ -305,8 +311,9 @@ def test_what_was_counted_can_be_kept(tmp_path):
     encoded = [Encoded("one", (1, 2, 1), (0,) * 3, (3,) * 3, (0, 1, 2))]
     counter = BehaviourCounter(collate(encoded, 0), encoded, "decoder", ("weight",))
     score = torch.rand(1, 2, 3, 3).tril()
-    counter.look("weight", score, SimpleNamespace(first=0, visible=None))
-    counter.finish(0, torch.rand(1, 2, 3), torch.rand(1, 3, 5))
+    record = SimpleNamespace(first=0, visible=None)
+    counter.note_measure(SeenMeasure("weight", score, record, None, {}))
+    counter.note_layer(seen_layer(torch.rand(1, 2, 3), torch.rand(1, 3, 5)))
     tally = Tally(counter.members())
     tally.save(tmp_path / "tally")
     again, _ = Tally.load(tmp_path / "tally")

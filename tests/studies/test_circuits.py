@@ -14,8 +14,7 @@ from headlight.capture.head_weights import head_weights, norm_gains
 from headlight.errors import HeadlightError, UsageError
 from headlight.measures.circuits import compositions, copying, gram, matching
 from headlight.studies.circuits import FACTS as FIRST, CircuitsSettings, Fact, study
-from headlight.studies.circuits.probes import probes
-from headlight.studies.circuits.repeated import Answer, answer, fuzzy_span
+from headlight.studies.circuits.probes import Answer, answer, fuzzy_span, probes
 from headlight.studies.circuits.study import CircuitsStudy
 from studies.intervals import agrees
 from studies.models import VOCABULARY, tokenizer
@@ -223,7 +222,7 @@ def test_shares_of_patterns_are_those_of_transformerlens(lens: Any) -> None:
 
 def test_blocks_of_queries_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headlight.studies.circuits.probes.FACTS", FACTS)
-    monkeypatch.setattr("headlight.studies.circuits.repeated.FOUND", -1)
+    monkeypatch.setattr("headlight.studies.circuits.probes.FOUND", -1)
     settings = CircuitsSettings(parts=("repeated", "needle"), **SMALL)
     whole = CircuitsStudy.run(HAY, made("llama"), settings, progress=False)
     monkeypatch.setattr("headlight.capture.session.block_size", lambda *_: 5)

@@ -21,7 +21,7 @@ from transformers import (
 
 import headlight
 from headlight.analysis.batch_runner import text_id
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
 from headlight.errors import MissingHeadError, UsageError
@@ -371,7 +371,7 @@ def test_scores_are_those_of_single_texts(family: str, removal: str) -> None:
         naive = Naive(made, text, removal, place)
         read = text if family != "bert" else _masked(made, naive.ids)
         parts = predict(made, read, position=place if family == "llama" else None)
-        reading = headlight.reading.reading.read(made, read)
+        reading = headlight.reading.read(made, read)
         given_ = {
             "weight": naive.weight(),
             "rollout": naive.rollout(),
@@ -617,7 +617,7 @@ def importance(made: CapturedModel, text: str, measure: str, removal: str, rows:
         products = (embedded.grad * embedded).sum(-1)[0].detach().numpy()
         network.zero_grad()
         return products[1:-1]
-    reading = headlight.reading.reading.read(made, text)
+    reading = headlight.reading.read(made, text)
     values = np.abs(reading.dataset[measure].values)  # layer, head, query, key
     chosen_rows = {"mean": slice(None), "first": slice(0, 1), "last": slice(-1, None)}[rows]
     total = np.zeros(values.shape[-1])

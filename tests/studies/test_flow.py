@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from headlight.analysis.layer_maps import input_maps
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.errors import UsageError
 from headlight.studies.flow import FlowSettings
 from headlight.studies.flow.study import DISTANCES, agreement, run

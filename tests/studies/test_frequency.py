@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from headlight.corpora import open_corpus
 from headlight.encode import Encoded, texts as encode_texts
-from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight.errors import CorpusError, UsageError
 from headlight.studies.survey.frequency import FrequencyRanks
 from studies.models import VOCABULARY, texts, tokenizer
 from studies.ranks_naive import ranks_of_corpus
@@ -58,26 +58,12 @@ def test_ids_are_ranks_with_the_four_of_the_paper_first_and_single_characters_le
     assert others[0] == "the"
 
 
-def test_ids_without_exclusions_are_counted_from_one():
-    found = FrequencyRanks.of_ids(TOKENIZER, exclusions="none")
-    assert found.rank.tolist() == list(range(1, len(VOCABULARY) + 1))
-
-
 def test_a_file_is_taken_as_it_is_and_what_it_lacks_comes_last(tmp_path):
     path = written(tmp_path, "1 50 9\n2 7 4\n2 7 5\n\n4 1 2\n")
     found = FrequencyRanks.read(path, TOKENIZER)
     assert found.of(np.array([[9, 4], [5, 2]])).tolist() == [[1, 2], [2, 4]]
     assert (np.delete(found.rank, [9, 4, 5, 2]) == 5).all()
     assert found.source == str(path)
-
-
-def test_exclusions_rank_the_rest_of_a_file_anew(tmp_path):
-    the, sea, river = (VOCABULARY.index(word) for word in ("the", "sea", "river"))
-    path = written(tmp_path, f"1 9 {river}\n2 8 4\n3 7 {the}\n3 7 {sea}\n")
-    found = FrequencyRanks.read(path, TOKENIZER, exclusions="paper")
-    assert found.rank[[4, river, the, sea]].tolist() == [1, 5, 6, 6]
-    assert np.nanmax(found.rank) == 8
-    assert np.isnan(found.rank[VOCABULARY.index("a")])
 
 
 @pytest.mark.parametrize(
@@ -103,11 +89,6 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\xfd")
     with pytest.raises(CorpusError, match="UTF-8"):
         FrequencyRanks.read(tmp_path / "binary", TOKENIZER)
-
-
-def test_unknown_exclusions_are_refused():
-    with pytest.raises(UnknownNameError, match="exclusion"):
-        FrequencyRanks.of_ids(TOKENIZER, exclusions="all")
 
 
 def test_what_differs_shows_in_the_settings():

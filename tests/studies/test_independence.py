@@ -10,7 +10,7 @@ import xarray
 
 from headlight.analysis.batch_runner import Positions
 from headlight.analysis.plan import Pass
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.corpora import Document
 from headlight.encode import Encoded, texts as encode_texts
@@ -19,8 +19,7 @@ from headlight.run import BatchJob
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
-from headlight.studies.survey.parts import dataset
-from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.study import dataset, run as survey
 from studies.models import documents, model, texts
 
 

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings, strategies as st
 
 from headlight.analysis.batch_runner import Positions
 from headlight.errors import UsageError
+from headlight.measures.loops import compile_loop
 from headlight.pool import membership, to_neighbours
-from headlight.reduce.compiling import compile_loop
 from headlight.studies.survey import SurveySettings, part as one_pass
 from headlight.studies.survey.part import OnePass, Sums
 from headlight.studies.survey.study import run as survey
@@ -158,7 +158,7 @@ def test_loops_are_compiled_once_for_a_machine(tmp_path):
     code = (
         "import numpy as np, torch\n"
         "from importlib import import_module\n"
-        "divergence_loop = import_module('headlight.measures.divergence')\n"
+        "divergence_loop = import_module('headlight.measures.entropy_and_divergence')\n"
         "loop = divergence_loop.compiled()\n"
         "one = np.ones((2, 4), np.float32)\n"
         "loop(one, one[0], np.zeros((2, 2)), 1, 0)\n"

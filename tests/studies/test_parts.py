@@ -1,4 +1,4 @@
-"""The survey is a table of parts: every variable and every section of its page is of one part."""
+"""The survey is a table of parts: every variable is of one part."""
 
 from collections import Counter
 
@@ -7,27 +7,23 @@ import pytest
 from headlight.studies.survey import page
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import PartObserver
-from headlight.studies.survey.parts import PARTS, VARIABLES
-from headlight.studies.survey.study import SurveyStudy, run
+from headlight.studies.survey.study import PARTS, VARIABLES, SurveyStudy, run
 from studies.models import model, texts
 
 
-def test_no_two_parts_share_a_name_a_variable_or_a_section() -> None:
+def test_no_two_parts_share_a_name_or_a_variable() -> None:
     for names in (
         [part.name for part in PARTS],
         [name for part in PARTS for name in part.variables],
-        [name for part in PARTS for name in part.sections],
     ):
         assert max(Counter(names).values()) == 1
 
 
 @pytest.mark.slow
-def test_every_variable_and_section_of_a_result_is_that_of_a_part() -> None:
+def test_every_variable_of_a_result_is_that_of_a_part() -> None:
     result = run(texts(6), model("llama"), progress=False)
     assert set(result.data_vars) <= set(VARIABLES)
-    shown = [section.name for section in page.sections(result)]
-    assert set(shown) <= {name for part in PARTS for name in part.sections}
-    assert "residual" in shown
+    assert "residual" in [section.name for section in page.sections(result)]
 
 
 def test_no_observer_is_hung_onto_another(monkeypatch) -> None:

@@ -12,7 +12,7 @@ import xarray
 from headlight.analysis.batch_runner import Positions, Texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.encode.texts import count_types
@@ -23,9 +23,9 @@ from headlight.result import load
 from headlight.studies.survey.frequency import FrequencyRanks, Occurrences
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
-from headlight.studies.survey.parts import dataset
 from headlight.studies.survey.ranks import Known, RankObserver
 from headlight.studies.survey.residual import find_sinks
+from headlight.studies.survey.study import dataset
 from headlight.vocabulary import CATEGORIES
 from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import VOCABULARY, documents, model, texts, uneven
@@ -176,7 +176,7 @@ def test_parts_merge_to_the_whole_in_any_order():
     plan = plan_text_study("survey", "", texts(6), found, settings_for("ranks"))
     examples = list(plan.examples)
     counts = count_types(examples, len(VOCABULARY))
-    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts), counts)
     parts = [observed(found, [example], occurrences) for example in examples]
     forwards = reduce(Tally.merge, parts)
     backwards = reduce(Tally.merge, parts[::-1])
@@ -223,7 +223,7 @@ def test_padding_on_either_side_changes_nothing(family):
     found = model(family)
     examples = list(plan_text_study("survey", "", texts(5), found, settings_for("ranks")).examples)
     counts = count_types(examples, len(VOCABULARY))
-    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts), counts)
     settings, known = settings_for("ranks", sample=40), {"ranks": Known(None, occurrences)}
     plan, one = plan_text_study("survey", "", texts(5), found, settings), Pass(MEASURES)
     left, right = (

@@ -7,7 +7,7 @@ import pytest
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.catalogue import find_study
 from headlight.corpora import SAMPLE_TEXT
 from headlight.output_folder import OutputFolder

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headlight.analysis.batch_runner import key_ids
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import UnknownNameError, UsageError

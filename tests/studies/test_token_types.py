@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from headlight.findings import heads, highlights
 from headlight.pool import membership, over_keys
 from headlight.reduce import KeyedSums
 from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.part import SeenLayer, SeenMeasure
 from headlight.studies.survey.study import run as survey
 from headlight.studies.survey.token_types import (
     MOST_NUMBERS,
@@ -81,8 +83,9 @@ def test_sums_are_those_of_loops(encoded, seed, side, kind, block):
         keys = stop if kind == "decoder" else width
         for name, score in scores.items():
             part = score[:, :, first:stop, :keys].contiguous()
-            counter.look(name, part, over_keys(part, members[:, :keys]), first)
-    counter.finish(0)
+            rows = {"rows": over_keys(part, members[:, :keys])}
+            counter.note_measure(SeenMeasure(name, part, SimpleNamespace(first=first), None, rows))
+    counter.note_layer(SeenLayer(SimpleNamespace(site=SimpleNamespace(layer=0)), None, {}))
     found = {name: each.compute() for name, each in counter.members().items()}
     for number, (name, score) in enumerate(scores.items()):
         texts_alone = []

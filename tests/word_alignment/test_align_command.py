@@ -18,7 +18,7 @@ from headlight.links import open_links
 from headlight.measures import Scores
 from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Aligner, encode
-from headlight.word_alignment.choose import choose_layer
+from headlight.word_alignment.directions import choose_layer
 from headlight.word_alignment.output import LinkFile
 from studies.command import Command
 from translators import FAMILIES

@@ -18,7 +18,7 @@ from headlight.vocabulary import (
     check_measures,
 )
 
-__all__ = ["folder", "plan", "runner", "text_plan"]
+__all__ = ["folder", "plan", "runner", "text_study"]
 
 BATCH_TOKENS = 2048
 

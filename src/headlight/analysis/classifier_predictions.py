@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headlight.analysis import Scope
 from headlight.analysis.batch_runner import Texts, array
-from headlight.analysis.classifier_plan import LabelPositions
+from headlight.analysis.classifier_study import LabelPositions, class_shares
 from headlight.capture import (
     AttentionSite,
     CapturedModel,
@@ -387,16 +387,6 @@ def random_source(seed: int, text_id: int, *, layer: int = 0, draw: int = 0) -> 
     """
     key = np.array([seed, text_id], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, layer, draw]))
-
-
-def class_shares(
-    labels: Sequence[Sequence[int]], classes: int
-) -> Float64[np.ndarray, "text class"]:
-    """Return the share of each class among the labels of each text."""
-    shares: Float64[np.ndarray, "text class"] = np.array(
-        [np.bincount(each, minlength=classes) / len(each) for each in labels]
-    )
-    return shares
 
 
 def majority_accuracy(labels: Sequence[Sequence[int]], classes: int) -> float:

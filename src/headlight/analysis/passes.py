@@ -15,7 +15,7 @@ from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture.backward import one_thread
 from headlight.encode import Encoded
 from headlight.files import Location
-from headlight.reduce.compiling import import_numba
+from headlight.measures.loops import import_numba
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
 from headlight.run.checkpoint import ROUNDING
@@ -60,7 +60,12 @@ def observe(
         RunInterruptedError: the user pressed Ctrl-C.
     """
     title = progress if isinstance(progress, str) else ""
-    display = show_progress(max_examples, sys.stderr, title=title) if progress else nullcontext()
+    expected = sum(map(step.seconds, examples)) if progress and step.seconds else 0.0
+    display = (
+        show_progress(max_examples, sys.stderr, title=title, seconds=expected)
+        if progress
+        else nullcontext()
+    )
     with step, display as bar:
         work = BatchJob(
             measure=step,
@@ -68,6 +73,7 @@ def observe(
             length=_length,
             shard_size=step.shard_size,
             out_of_memory=step.can_do_less,
+            seconds=step.seconds,
         )
         signature = {**signature, **calculated_with()}
         if folder is not None:
@@ -83,12 +89,7 @@ def observe(
                 progress=bar,
             )
         return run(
-            first,
-            work,
-            folder=folder,
-            signature=signature,
-            resume=mode == "resume",
-            progress=bar,
+            first, work, folder=folder, signature=signature, resume=mode == "resume", progress=bar
         )
 
 

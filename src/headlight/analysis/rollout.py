@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, AttributionSettings, CapturedModel, attribute
 from headlight.capture.attribution_run import Run, portions, prepared, refusing, squared_moves
-from headlight.capture.network_slopes import token_parts
+from headlight.capture.network import token_parts
 from headlight.capture.one_text import one_text
 from headlight.chats import Readable
 from headlight.encode import Encoded

@@ -27,13 +27,7 @@ from headlight.result.kinds import ALL
 from headlight.run import State
 from headlight.run.blocks import begin_pass
 from headlight.run.checkpoint import FILE as CHECKPOINT
-from headlight.run.example import (
-    NOTHING_SEEN,
-    ShardReader,
-    digest_with,
-    is_digest,
-    read_shards,
-)
+from headlight.run.example import NOTHING_SEEN, ShardReader, digest_with, is_digest, read_shards
 from headlight.run.shared import Mode
 from headlight.vocabulary import Kinds
 
@@ -303,11 +297,7 @@ def category_names(plan: StudyPlan[E]) -> dict[str, str]:
 def _finished(
     folder: Location, origin: Origin, digest: Callable[[], str] | None
 ) -> xarray.Dataset | None:
-    """The result in the folder, if this study has been completed there.
-
-    Raises:
-        RunError: the result is of another study, or the corpus has changed since.
-    """
+    """The result in the folder, if this study has been completed there."""
     path = folder / RESULT
     if not path.exists():
         return None

@@ -151,12 +151,7 @@ class PassStudy(CorpusStudy[S]):
     ) -> xarray.Dataset:
         """Run the passes, or go on with them; see `run`."""
         return run_study(
-            self.plan,
-            self.observe,
-            self.dataset,
-            folder=folder,
-            command=command,
-            progress=progress,
+            self.plan, self.observe, self.dataset, folder=folder, command=command, progress=progress
         )
 
 

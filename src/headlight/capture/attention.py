@@ -95,9 +95,7 @@ def _forget_other_threads() -> None:
 if hasattr(os, "register_at_fork"):  # not on Windows
     # Whatever another thread is about to do is done first: a lock that it held would never open.
     os.register_at_fork(
-        before=_lock.acquire,
-        after_in_parent=_lock.release,
-        after_in_child=_forget_other_threads,
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget_other_threads
     )
 
 

@@ -10,21 +10,13 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.capture.attribution_run import (
-    Run,
-    portions,
-    prepared,
-    refusing,
-    squared_moves,
-)
+from headlight.capture.attribution_run import Run, portions, prepared, refusing, squared_moves
 from headlight.capture.backward import matrix_precision, require_finite
 from headlight.capture.captured_model import CapturedModel
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind
-
-__all__ = ["Attribution", "attribute"]
 
 Contribution = Float[Tensor, "layer query key"]
 
@@ -211,11 +203,7 @@ def _attribute_one(
 def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind:
     chosen = kind or model.kinds[0]
     model.sites_of(chosen)
-    if any(module.training for module in model.transformer.modules()):
-        raise UsageError(
-            f"{model} is in training mode, where dropout changes it at random; call "
-            "model.eval() first."
-        )
+    model.check_evaluation()
     if model.transformer.dtype not in (torch.float32, torch.float64):
         raise UsageError(
             f"{str(model.transformer.dtype).removeprefix('torch.')} is too coarse for the "

@@ -1,7 +1,6 @@
 """A model made ready to be captured."""
 
 import inspect
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,14 +11,8 @@ import torch
 import xarray
 from jaxtyping import Float
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
-from headlight.capture.attention import (
-    digest_of_tokenizer,
-    digest_of_weights,
-    identity_of,
-    unwrapped,
-)
 from headlight.capture.backward import (
     NotFiniteError,
     check_differentiable,
@@ -27,11 +20,11 @@ from headlight.capture.backward import (
     frozen,
     own_precision,
     require_finite,
-    require_fitting,
 )
-from headlight.capture.batching import check_batching, task_of, trial_example
-from headlight.capture.listener import Listener, Viewer
+from headlight.capture.listener import Viewer
+from headlight.capture.model_inputs import LoadedModel, check_batching, trial_example
 from headlight.capture.objectives import Objective, Prepared, only_predicted
+from headlight.capture.output_projections import trace
 from headlight.capture.record import AttentionSite, require_all_heads
 from headlight.capture.residual_stream import (
     NoResidualSite,
@@ -42,14 +35,13 @@ from headlight.capture.residual_stream import (
 )
 from headlight.capture.residual_tracing import ResidualCheck, trace_residuals
 from headlight.capture.session import Recorder, recorder_of, recording
-from headlight.capture.sites import trace
-from headlight.capture.trial_inputs import trial_inputs
+from headlight.capture.trial_inputs import FAILURES, trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
 from headlight.encode.pictures import EncodedPicture
 from headlight.encode.speech import EncodedSpeech
-from headlight.errors import HeadlightError, UnsupportedModelError, UsageError, setting
-from headlight.vocabulary import MODEL_LABEL, Kind, base_name
+from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
+from headlight.vocabulary import Kind
 
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
 _Model = TypeVar("_Model", bound="CapturedModel")
@@ -59,63 +51,14 @@ VERIFIED = 128
 512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""
 OF_TEXT = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "use_cache"}
 """Arguments of a forward pass that a text gives."""
-_TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
 @dataclass(eq=False, repr=False)
-class CapturedModel:
-    """A model, its tokenizer, and where its attention is.
+class CapturedModel(LoadedModel):
+    """A model, its tokenizer, and where its attention is; see `LoadedModel` for its attributes."""
 
-    Attributes:
-        transformer: any transformers model, in evaluation mode.
-        tokenizer: its tokenizer; None for models of pictures or sound.
-        name: what the user called it.
-        revision: commit of the hub, or digest of the weights.
-        tokenizer_problem: why there is no tokenizer, where that is known.
-        trust_remote_code: whether the user let code run that comes with the model, so that workers
-            which load it again may do so as well.
-        quantisation: the type of a GGUF file that its weights were rounded to, such as ``Q4_1``;
-            empty where they were not.
-        label: what titles call it; by default the end of its name.
-    """
-
-    transformer: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase | None = None
-    name: str = "model"
-    revision: str = "unknown"
-    tokenizer_problem: str = ""
-    trust_remote_code: bool = False
-    quantisation: str = ""
-    label: str = ""
-    _fitting: Any = field(default=None, init=False, repr=False)
-    _promised: bool = field(default=False, init=False, repr=False)
-    _digests: tuple[str, str] | None = field(default=None, init=False, repr=False)
     _traced_on: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
     _trial: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.transformer = unwrapped(self.transformer)
-
-    def __repr__(self) -> str:
-        """Short: a model and its tokenizer would print a hundred lines."""
-        kind = type(self.transformer).__name__
-        dtype = str(self.transformer.dtype).removeprefix("torch.")
-        return f"<{type(self).__name__} {self}: {kind}, {dtype}, {self.transformer.device}>"
-
-    def __str__(self) -> str:
-        """Return the name in sentences: as users named the model, or the end of its path."""
-        return self.label or base_name(self.name)
-
-    @property
-    def origin(self) -> dict[str, str]:
-        """Return the attributes by which a result names its model."""
-        attributes = {"model": self.name, "revision": self.revision}
-        more = {"quantisation": self.quantisation, MODEL_LABEL: self.label}
-        return attributes | {name: value for name, value in more.items() if value}
-
-    def called(self: _Model, label: str | None) -> _Model:
-        """Return the model with another name in titles; None leaves that as it is."""
-        return self if label is None else replace(self, label=label)
 
     @cached_property
     def sites(self) -> list[AttentionSite]:
@@ -124,7 +67,7 @@ class CapturedModel:
         Raises:
             UnsupportedModelError: the attention cannot be captured exactly.
         """
-        self._check_evaluation()
+        self.check_evaluation()
         network = self._trial_network
         first: Exception | None = None
         for inputs in trial_inputs(network):
@@ -135,7 +78,7 @@ class CapturedModel:
                 return sites
             except HeadlightError:
                 raise
-            except _TRIAL_FAILURES as problem:
+            except FAILURES as problem:
                 first = first or problem
         raise UnsupportedModelError(
             f"{self} does not run on a trial input ({first}); give `trace` an input of your own."
@@ -148,7 +91,7 @@ class CapturedModel:
 
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         """Find `sites` on inputs of your own, for a model without a trial input."""
-        self._check_evaluation()
+        self.check_evaluation()
         with self.running():
             self.sites = trace(self.transformer, inputs)
         self._traced_on = inputs
@@ -221,7 +164,7 @@ class CapturedModel:
             return None if trial is None else check_batching(self, trial)
         except HeadlightError:
             raise
-        except _TRIAL_FAILURES:  # it needs a picture, say, beside the text
+        except FAILURES:  # it needs a picture, say, beside the text
             return None
 
     def verify_residuals(self, batch: Batch, sites: Iterable[AttentionSite] | None = None) -> None:
@@ -302,7 +245,7 @@ class CapturedModel:
         try:
             with self.running(("a trial input",)):
                 return find_stream(network, self._trial or next(trial_inputs(network)))
-        except (HeadlightError, *_TRIAL_FAILURES):
+        except (HeadlightError, *FAILURES):
             return {}
 
     @contextmanager
@@ -327,7 +270,7 @@ class CapturedModel:
                 of its attention could not be followed.
             UsageError: the model is in training mode, or a site is not one of its `sites`.
         """
-        self._check_evaluation()
+        self.check_evaluation()
         wanted = self.numbers_of(sites)
         chosen = [self.sites[number] for number in sorted(wanted)] if residual else []
         residuals = {site: followed(self.residuals[site]) for site in chosen}
@@ -365,17 +308,6 @@ class CapturedModel:
         return replace(batch, features=features, heard=audible_frames)
 
     @property
-    def hears(self) -> bool:
-        """Whether it reads speech: sound goes to its encoder, and a transcript to its decoder."""
-        return self.transformer.main_input_name == "input_features" and self.has_decoder_inputs
-
-    @property
-    def sees(self) -> bool:
-        """Whether it reads pictures alone, as an encoder of patches does."""
-        takes_pixels = self.transformer.main_input_name == "pixel_values"
-        return takes_pixels and not (self._accepts("input_ids") or self._is_encoder_decoder())
-
-    @property
     def inputs_beside_text(self) -> list[str]:
         """Return the inputs of a forward pass that no text gives, such as ``pixel_values``."""
         arguments = inspect.signature(self.transformer.forward).parameters
@@ -390,17 +322,6 @@ class CapturedModel:
             if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
         }
         return sorted((needed | set(self._trial or ())) - OF_TEXT)
-
-    @cached_property
-    def listener(self) -> Listener:
-        """Return the audio input, which turns sound into what the model reads.
-
-        Raises:
-            UsageError: it reads something else.
-        """
-        if not self.hears:
-            raise UsageError(f"{self} reads no speech; give a model that does, such as Whisper.")
-        return Listener.of(self.transformer, self.name)
 
     @cached_property
     def viewer(self) -> Viewer:
@@ -428,34 +349,6 @@ class CapturedModel:
         """
         tower = self if self.sees else self.transformer.get_encoder(modality="image")
         return self._part(tower) if isinstance(tower, PreTrainedModel) else self
-
-    def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
-        """Return the arguments of the forward pass, for a batch of texts padded on `side`.
-
-        Segments go to models that have more than one; positions are given where padding on the
-        left would move them; nothing is cached.
-        """
-        config: Any = self.transformer.config
-        arguments: dict[str, Any] = {
-            "input_ids": batch.input_ids,
-            "attention_mask": batch.attention_mask,
-        }
-        if batch.features is not None:
-            arguments = {str(self.transformer.main_input_name): batch.features}
-        if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
-            arguments["token_type_ids"] = batch.token_type_ids
-        if side == "left" and self._accepts("position_ids") and not self._counts_positions():
-            arguments["position_ids"] = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
-        if batch.target_ids is not None:
-            arguments["decoder_input_ids"] = batch.target_ids
-            arguments["decoder_attention_mask"] = batch.target_mask
-        if self.reads_twice:  # what the encoder does not see, the decoder does not see either
-            first = torch.ones_like(batch.attention_mask[:, :1])
-            target_mask = torch.cat([first, batch.attention_mask[:, :-1]], 1)
-            arguments["decoder_attention_mask"] = target_mask
-        if getattr(config, "use_cache", False) and not self._is_bare_encoder():
-            arguments["use_cache"] = False
-        return arguments
 
     @contextmanager
     def running(self, texts: tuple[str, ...] = ()) -> Iterator[None]:
@@ -528,148 +421,3 @@ class CapturedModel:
             del output  # nothing needs the logits of the whole vocabulary any more
             tape.run(losses)
         return losses.detach()
-
-    def base(self: _Model) -> _Model:
-        """Return the model without its head, as a model of its own that shares the weights.
-
-        A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
-        two can be captured at a time.
-        """
-        return self._part(self.transformer.base_model)
-
-    def encoder(self: _Model) -> _Model:
-        """The encoder of an encoder-decoder model, as a model of its own."""
-        return self._part(self.transformer.get_encoder())
-
-    def identity(self) -> dict[str, str]:
-        """Name and revision, and all that results depend on; see `identity_of`."""
-        digests = self._digests or (
-            digest_of_weights(self.transformer),
-            digest_of_tokenizer(self.tokenizer),
-        )
-        if self._promised:
-            self._digests = digests
-        weights, tokenizer = digests
-        attributes = {"model": self.name, "revision": self.revision}
-        return attributes | identity_of(self.transformer, weights=weights, tokenizer=tokenizer)
-
-    @contextmanager
-    def unchanged(self) -> Iterator[None]:
-        """Within the block nobody changes weights or tokenizer: `identity` reads them only once."""
-        within, self._promised = self._promised, True
-        try:
-            yield
-        finally:
-            self._promised = within
-            self._digests = self._digests if within else None
-
-    def require_tokenizer(self, purpose: str) -> PreTrainedTokenizerBase:
-        """The tokenizer.
-
-        Args:
-            purpose: what needs it, as the end of a sentence: ``a study reads text``.
-
-        Raises:
-            UsageError: there is none.
-            ModelError: it is not one that the model can read with.
-        """
-        if self.tokenizer is None:
-            why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
-            reads = self.transformer.main_input_name == "input_ids"  # and not pictures or sound
-            cure = f"; name one with {setting('tokenizer=')}" if reads else ""
-            raise UsageError(f"{self} has no tokenizer{why}, and {purpose}{cure}.")
-        if self._fitting is not self.tokenizer:
-            require_fitting(self.tokenizer, self.transformer, self.name)
-            self._fitting = self.tokenizer
-        return self.tokenizer
-
-    def require_translator(self) -> None:
-        """Refuse a model that has no decoder which reads a translation.
-
-        Raises:
-            UsageError: it has none.
-        """
-        if not self.has_decoder_inputs:
-            raise UsageError(
-                f"{self} has no decoder that attends to a source; name a translation model, "
-                "such as Helsinki-NLP/opus-mt-de-en."
-            )
-
-    @property
-    def has_decoder_inputs(self) -> bool:
-        """Whether a forward pass wants a second text for the decoder."""
-        return self._is_encoder_decoder() and not self.reads_twice
-
-    @property
-    def reads_twice(self) -> bool:
-        """Whether the model itself gives the decoder the text of the encoder, one place later.
-
-        So do the classifiers of texts among encoder-decoders (BART, T5); the class is read off
-        where the decoder reaches the end of the text.
-        """
-        name = type(self.transformer).__name__
-        return self._is_encoder_decoder() and task_of(name) == "sequence"
-
-    @property
-    def longest(self) -> int | None:
-        """Tokens of a text, or transcript, that the model can take, as far as it says.
-
-        Special ones are included.  What its tokenizer declares counts only where the model has no
-        number of positions: files of tokenizers often say how long the texts of a training were.
-        """
-        config = self.transformer.config
-        named = "max_target_positions" if self.hears else "max_position_embeddings"
-        positions = getattr(config, named, None)
-        if isinstance(positions, int) and self._counts_positions():
-            # These count from behind the padding id, and so lose the places before it.
-            positions -= (getattr(config, "pad_token_id", None) or 0) + 1
-        declared = getattr(self.tokenizer, "model_max_length", None)
-        # Models with relative positions say -1, tokenizers without a limit 10^30.
-        numbers = [n for n in (positions, declared) if isinstance(n, int | float)]
-        return next((int(n) for n in numbers if 0 < n < 10**9), None)
-
-    @property
-    def decoder_start(self) -> int | None:
-        """The id with which the decoder begins; None where no second text is wanted.
-
-        Raises:
-            UsageError: the configuration of an encoder-decoder model does not say.
-        """
-        if not self.has_decoder_inputs:
-            return None
-        start = getattr(self.transformer.config, "decoder_start_token_id", None)
-        if start is None:
-            raise UsageError(
-                f"the configuration of {self} has no decoder_start_token_id; set it, so that "
-                "a text can be given to the decoder."
-            )
-        return int(start)
-
-    def _part(self: _Model, network: PreTrainedModel) -> _Model:
-        return replace(self, transformer=network)
-
-    def _accepts(self, argument: str) -> bool:
-        return argument in inspect.signature(self.transformer.forward).parameters
-
-    def _counts_positions(self) -> bool:
-        """Whether the model finds positions by itself, past the padding (RoBERTa and its kin)."""
-        count = "create_position_ids_from_input_ids"  # of embeddings, or a function beside them
-        return any(
-            hasattr(module, count) or hasattr(sys.modules.get(type(module).__module__), count)
-            for module in self.transformer.modules()
-        )
-
-    def _is_encoder_decoder(self) -> bool:
-        return bool(self.transformer.config.is_encoder_decoder) and not self._is_bare_encoder()
-
-    def _is_bare_encoder(self) -> bool:
-        return bool(self.transformer.config.is_encoder_decoder) and not self._accepts(
-            "decoder_input_ids"
-        )
-
-    def _check_evaluation(self) -> None:
-        if any(module.training for module in self.transformer.modules()):
-            raise UsageError(
-                f"{self} is in training mode, where dropout changes attention at random; call "
-                "model.eval() first."
-            )

@@ -215,10 +215,7 @@ def _size(module: nn.Module) -> int:
 
 
 def _matrices(
-    site: AttentionSite,
-    sources: list[nn.Module],
-    gains: Mapping[nn.Module, Tensor],
-    codes: Tensor,
+    site: AttentionSite, sources: list[nn.Module], gains: Mapping[nn.Module, Tensor], codes: Tensor
 ) -> Values | None:
     """The columns of the linear maps with these numbers, for each head; None if there are none."""
     rounded = codes.round()

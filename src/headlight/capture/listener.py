@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from transformers import AutoFeatureExtractor, AutoImageProcessor, PreTrainedModel
 
-from headlight.catalogue.models import place_of
+from headlight.catalogue.model_folders import place_of
 from headlight.corpora.pictures import as_picture
 from headlight.encode.pictures import EncodedPicture, Layout, Place
 from headlight.encode.speech import EncodedSpeech, Hearing, read_sound

@@ -1,7 +1,6 @@
 """Load a model from a hub, a folder, or the package."""
 
 import copy
-import hashlib
 import struct
 import warnings
 from collections.abc import Collection, Iterator
@@ -11,7 +10,6 @@ from typing import Any
 
 import torch
 import transformers
-from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from torch import nn
 from transformers import (
@@ -21,30 +19,29 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.initialization import no_init_weights
 from transformers.utils import is_accelerate_available
 
 from headlight.capture.attention import (
     digest_of_weights,
     holder_of_model,
     is_dispensable,
-    shortened,
     unwrapped,
 )
-from headlight.capture.batching import CLASSIFIERS, task_of
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.model_files import (
+    check_sizes,
     depth_of,
     files_of,
-    files_of_weights,
     quantisation_of,
+    revision_of,
     tokenizer_place,
     unpacked,
     weights_of,
 )
+from headlight.capture.model_inputs import CLASSIFIERS, task_of
 from headlight.capture.one_text import LOADERS, head_of
 from headlight.catalogue import EMBEDDED_CLASSIFIER
-from headlight.catalogue.models import (
+from headlight.catalogue.model_folders import (
     AUTO,
     BALANCED,
     DTYPES,
@@ -53,12 +50,11 @@ from headlight.catalogue.models import (
     check_folder,
     check_layers,
     check_place,
-    gguf_of,
     no_model,
     place_of,
 )
 from headlight.errors import MissingHeadError, ModelError, UsageError
-from headlight.files import check_reachable, open_file
+from headlight.files import check_reachable
 from headlight.settings import require_choice
 
 HEADS = ("none", "language_model", "classification", "any")
@@ -74,16 +70,6 @@ _TRAINED_AS = {
 }
 
 SENTENCE_PIECE = "sentencepiece"
-
-_READ_AT_ONCE = 1 << 22
-_SMALLEST_LAYER = 64
-"""Bytes of the weights of a layer, which may share most of them with others."""
-_ANY_WEIGHTS = 1 << 16
-"""Bytes that weights may lack: of damaged ones loading says better what is wrong."""
-_ANY_SIZE = 1 << 28
-"""Numbers that a model may have, whatever its weights."""
-_ELEMENTS_IN_A_BYTE = 4
-"""Of weights that are rounded most."""
 
 
 def load_model(  # noqa: PLR0913 - each is a choice of its own
@@ -139,8 +125,6 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
                 "with its method `to`, and leave out how to load it."
             )
         return _in_memory(unwrapped(model), tokenizer, head)
-    if isinstance(model, CapturedModel):
-        raise UsageError(f"{model} is loaded already; use it as it is.")
     if not isinstance(model, str | Path | None):
         raise UsageError(_wrong_type(model))
     place = None if device == BALANCED else _device(device)
@@ -156,22 +140,19 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         network = _model(source, config, getattr(torch, dtype), options | spread, head)
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
-    commit = _revision(source, network, revision)
+    reader: Any = tokenizer
+    if reader is not None and split_special_tokens:
+        reader.split_special_tokens = True
+    commit = revision_of(source, network, revision)
     if place is not None:
         network = network.to(place)
-    rounded = quantisation_of(source)
-    return CapturedModel(
-        network.eval(),
-        _splitting(tokenizer, split_special_tokens),
-        label,
-        commit,
-        problem,
-        trust_remote_code,
-        rounded,
-    )
+    about = (label, commit, problem, trust_remote_code, quantisation_of(source))
+    return CapturedModel(network.eval(), reader, *about)
 
 
 def _wrong_type(argument: object) -> str:
+    if isinstance(argument, CapturedModel):
+        return f"{argument} is loaded already; use it as it is."
     place = holder_of_model(argument)
     cure = f"the model inside it, {place}" if place else "a model of transformers"
     return (
@@ -251,7 +232,7 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
     try:
         plain = unpacked(config) if packed else {}
         loader = AutoModel if head == "none" else _loader(source, config, head)
-        _check_sizes(source, loader, config, options)
+        check_sizes(source, loader, config, options)
         place, weight_options = weights_of(folder)
         if weight_options:  # an automatic class wants a folder
             with torch.device("meta"):
@@ -289,37 +270,6 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
             "weights is incomplete."
         )
     return model
-
-
-def _check_sizes(source: str, loader: Any, config: Any, options: dict[str, Any]) -> None:
-    """Refuse a configuration of more than the files of weights hold, before it takes memory.
-
-    Raises:
-        ModelError: it is so.
-    """
-    packed = gguf_of(source)
-    weights = [packed] if packed else files_of_weights(source)
-    if not weights:  # they are on the hub
-        return
-    size = sum(path.stat().st_size for path in weights)
-    depth = depth_of(config)
-    if depth * _SMALLEST_LAYER > max(size, _ANY_WEIGHTS):
-        raise ModelError(
-            f"the configuration in {source} says that it has {depth:,} layers, of which "
-            f"{size:,} bytes of weights hold nothing; copy the model again."
-        )
-    try:
-        with no_init_weights(), torch.device("meta"):
-            trust = options["trust_remote_code"]
-            model = loader.from_config(copy.deepcopy(config), trust_remote_code=trust)
-    except Exception:  # noqa: BLE001 - loading says better what is wrong
-        return
-    elements = sum(each.numel() for each in (*model.parameters(), *model.buffers()))
-    if elements > max(_ANY_SIZE, _ELEMENTS_IN_A_BYTE * size):
-        raise ModelError(
-            f"the configuration in {source} does not fit its weights: it is of {elements:,} "
-            f"numbers, and they have {size:,} bytes; copy the model again."
-        )
 
 
 def _loader(source: str, config: Any, head: str) -> Any:
@@ -380,13 +330,6 @@ def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
     return (None, "") if empty else (tokenizer, "")
 
 
-def _splitting(tokenizer: Any, split_special_tokens: bool) -> Any:
-    """Return the tokenizer, which reads special tokens of a text as characters where asked to."""
-    if tokenizer is not None and split_special_tokens:
-        tokenizer.split_special_tokens = True
-    return tokenizer
-
-
 def _tokenizer_problem(source: str, problem: Exception) -> str:
     """Return why there is no tokenizer; empty where there is simply no file of one."""
     if isinstance(problem, ImportError) and SENTENCE_PIECE in str(problem).lower():
@@ -399,11 +342,7 @@ def _tokenizer_problem(source: str, problem: Exception) -> str:
 
 
 def _named_tokenizer(source: str, trust_remote_code: bool) -> PreTrainedTokenizerBase:
-    """The tokenizer of another model, or one that stands alone.
-
-    Raises:
-        ModelError: there is none.
-    """
+    """Return the tokenizer of another model, or one that stands alone; refuse where none is."""
     check_folder(check_reachable(Path(source), error=ModelError))
     with quiet():
         named, problem = _tokenizer(source, {"trust_remote_code": trust_remote_code})
@@ -424,30 +363,20 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device).item()  # nothing can be read from the device "meta"
     except (RuntimeError, AssertionError, NotImplementedError) as problem:
-        raise UsageError(
-            f"there is no device {name!r} here; use {' or '.join(_devices())}."
-        ) from problem
+        others = [kind for kind in ("cuda", "mps") if getattr(torch, kind).is_available()]
+        devices = " or ".join(["cpu", *others, AUTO, BALANCED])
+        raise UsageError(f"there is no device {name!r} here; use {devices}.") from problem
     return device
 
 
 def _spread() -> str:
-    """Return the name by which transformers spreads layers evenly.
-
-    Raises:
-        UsageError: a library is missing for it.
-    """
+    """Return the name by which transformers spreads layers evenly; refuse a missing library."""
     if not is_accelerate_available():
         raise UsageError(
             "the device 'balanced' needs the library accelerate; install it (pip install "
             "accelerate), or name one device."
         )
     return BALANCED
-
-
-def _devices() -> list[str]:
-    """Return the devices that can be chosen on this machine."""
-    availability = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    return ["cpu", *(name for name, available in availability.items() if available), AUTO, BALANCED]
 
 
 def _refusal(source: str, problem: Exception) -> ModelError:
@@ -504,23 +433,3 @@ def quiet() -> Iterator[None]:
         log.set_verbosity(level)
         if bars:
             log.enable_progress_bar()
-
-
-def _revision(source: str, network: PreTrainedModel, revision: str | None) -> str:
-    """The commit on the hub, else a digest of the weights: in the file or folder, or in memory."""
-    packed = gguf_of(source)
-    files = [packed] if packed else files_of_weights(source)
-    if not files:
-        return _commit(source, revision) or digest_of_weights(network)
-    digest = hashlib.sha256()
-    for path in files:
-        with open_file(path, error=ModelError) as file:
-            while block := file.read(_READ_AT_ONCE):
-                digest.update(block)
-    return shortened(digest)
-
-
-def _commit(source: str, revision: str | None) -> str | None:
-    """The commit of which the configuration lies in the cache of the hub."""
-    cached = try_to_load_from_cache(source, "config.json", revision=revision)
-    return Path(cached).parent.name if isinstance(cached, str) else None

@@ -1,148 +1,44 @@
 """Functions that a linear network calls, their addends and slopes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from headlight.errors import UnsupportedModelError
 from headlight.settings.flow import Slope
 
-MOVING = frozenset(
-    [
-        "view",
-        "reshape",
-        "view_as",
-        "reshape_as",
-        "transpose",
-        "permute",
-        "getitem",
-        "split",
-        "split_with_sizes",
-        "chunk",
-        "unbind",
-        "squeeze",
-        "unsqueeze",
-        "expand",
-        "expand_as",
-        "contiguous",
-        "clone",
-        "to",
-        "float",
-        "double",
-        "type",
-        "type_as",
-        "repeat",
-        "tile",
-        "flatten",
-        "unflatten",
-        "narrow",
-        "select",
-        "index_select",
-        "gather",
-        "roll",
-        "flip",
-        "movedim",
-        "moveaxis",
-        "swapaxes",
-        "swapdims",
-        "t",
-        "neg",
-        "negative",
-        "positive",
-        "sum",
-        "mean",
-        "cumsum",
-        "dropout",
-        "dropout1d",
-        "dropout2d",
-        "feature_dropout",
-        "alpha_dropout",
-        "repeat_interleave",
-        "broadcast_to",
-        "take_along_dim",
-        "masked_select",
-        "triu",
-        "tril",
-        "diagonal",
-        "ravel",
-        "unfold",
-        "fold",
-        "avg_pool1d",
-        "avg_pool2d",
-        "avg_pool3d",
-        "adaptive_avg_pool1d",
-        "adaptive_avg_pool2d",
-        "cpu",
-        "cuda",
-        "tensor_split",
-        "hsplit",
-        "vsplit",
-        "dsplit",
-        "real",
-        "T",
-        "mT",
-        "H",
-        "mH",
-    ]
-)
+MOVING = frozenset([
+    "view", "reshape", "view_as", "reshape_as", "transpose", "permute", "getitem", "split",
+    "split_with_sizes", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "expand_as",
+    "contiguous", "clone", "to", "float", "double", "type", "type_as", "repeat", "tile",
+    "flatten", "unflatten", "narrow", "select", "index_select", "gather", "roll", "flip",
+    "movedim", "moveaxis", "swapaxes", "swapdims", "t", "neg", "negative", "positive", "sum",
+    "mean", "cumsum", "dropout", "dropout1d", "dropout2d", "feature_dropout", "alpha_dropout",
+    "repeat_interleave", "broadcast_to", "take_along_dim", "masked_select", "triu", "tril",
+    "diagonal", "ravel", "unfold", "fold", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "cpu", "cuda", "tensor_split", "hsplit",
+    "vsplit", "dsplit", "real", "T", "mT", "H", "mH"
+])  # fmt: skip
 """Linear in the one tensor that they are given: numbers are moved, copied, left out, summed."""
 
-BENDING = frozenset(
-    [
-        "gelu",
-        "silu",
-        "relu",
-        "relu6",
-        "leaky_relu",
-        "elu",
-        "selu",
-        "celu",
-        "tanh",
-        "hardtanh",
-        "hardswish",
-        "mish",
-        "softsign",
-        "erf",
-        "sin",
-        "square",
-        "pow",
-        "abs",
-        "clamp",
-        "clip",
-        "hardshrink",
-        "softshrink",
-        "tanhshrink",
-        "expm1",
-        "sinh",
-        "prelu",
-        "threshold",
-    ]
-)
+BENDING = frozenset([
+    "gelu", "silu", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "tanh", "hardtanh",
+    "hardswish", "mish", "softsign", "erf", "sin", "square", "pow", "abs", "clamp", "clip",
+    "hardshrink", "softshrink", "tanhshrink", "expm1", "sinh", "prelu", "threshold"
+])  # fmt: skip
 """Functions of single numbers that may be zero at zero; those that are not are constants."""
 
 LIKE = frozenset(["view_as", "reshape_as", "expand_as", "type_as", "to"])
 
-SHAPED = frozenset(
-    [
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "rand_like",
-        "new_zeros",
-        "new_ones",
-        "new_empty",
-        "new_full",
-        "new_tensor",
-        "size",
-        "dim",
-        "numel",
-        "stride",
-    ]
-)
+SHAPED = frozenset([
+    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "new_zeros", "new_ones",
+    "new_empty", "new_full", "new_tensor", "size", "dim", "numel", "stride"
+])  # fmt: skip
 """They look at no numbers."""
 
 ATTRIBUTES = frozenset(["T", "mT", "H", "mH", "real", "data"])
@@ -193,6 +89,55 @@ AddendKind = Literal["token", "embedding", "input", "bias", "attention", "linear
     what a function without a rule made of the input.  A network whose output depends on one is not
     linear in the others.
 """
+
+
+@runtime_checkable
+class Bookkeeper(Protocol):
+    """Interface of a network to the rules while it runs."""
+
+    tangents: bool
+    """Whether it runs for its tangents: nothing but what has one is an addend."""
+
+    def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
+        """A tensor in the place of one that is added, by which can be differentiated."""
+
+    def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
+        """Return the rows of a table of embeddings, as an addend."""
+
+    def behind(self, value: Tensor) -> Tensor:
+        """Return the output of a linear map; or an addend, where the network is cut behind it."""
+
+    def place(self) -> str:
+        """The module that runs."""
+
+    def name(self, value: Tensor) -> str | None:
+        """Return the name of a parameter."""
+
+
+class Still:
+    """Keeps nothing: what is added does not change."""
+
+    tangents = True
+
+    def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
+        """It stays."""
+        return value
+
+    def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
+        """It stays."""
+        return value
+
+    def behind(self, value: Tensor) -> Tensor:
+        """It stays."""
+        return value
+
+    def place(self) -> str:
+        """Nobody asks."""
+        return ""
+
+    def name(self, value: Tensor) -> str | None:
+        """Nobody asks."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,3 +271,27 @@ def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return the derivative at every number by itself; also where tangents run side by side."""
     slopes: Tensor = torch.func.grad(lambda values: function(values).sum())(x.detach())
     return slopes
+
+
+def tangent(value: Tensor) -> Any:
+    """Return the tangent of a number in forward mode, if it has one."""
+    return forward_ad.unpack_dual(value)[1]  # type: ignore[no-untyped-call]
+
+
+def kept_at(table: WeakTensorKeyDictionary, key: Tensor) -> Any:
+    """Return what a table keeps of a tensor; None if nothing."""
+    return table[key] if key in table else None  # noqa: SIM401 - its `get` has no types
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a tensor of floating-point numbers."""
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def bound(
+    args: tuple[Any, ...], options: Mapping[str, Any], names: Sequence[str], defaults: Sequence[Any]
+) -> list[Any]:
+    """The arguments of these names, wherever they stand."""
+    by_name = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    by_name |= dict(zip(names, args, strict=False)) | dict(options)
+    return [by_name[name] for name in names]

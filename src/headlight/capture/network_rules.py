@@ -14,13 +14,12 @@ So the output is linear in the addends by its making.  It is their sum unless a 
 depends on the input was added to it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_iter, tree_map
@@ -38,10 +37,14 @@ from headlight.capture.network_functions import (
     QUOTIENTS,
     SHAPED,
     SUMS,
-    AddendKind,
+    Bookkeeper,
+    bound,
     in_place,
+    is_number,
+    kept_at,
     line,
     name_of,
+    tangent,
 )
 from headlight.errors import UnsupportedModelError
 from headlight.settings.flow import Slope
@@ -50,36 +53,8 @@ Rule = Callable[..., Any]
 Options = dict[str, Any]
 
 
-@runtime_checkable
-class Bookkeeper(Protocol):
-    """Interface of a network to the rules while it runs."""
-
-    tangents: bool
-    """Whether it runs for its tangents: nothing but what has one is an addend."""
-
-    def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
-        """A tensor in the place of one that is added, by which can be differentiated."""
-
-    def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
-        """Return the rows of a table of embeddings, as an addend."""
-
-    def behind(self, value: Tensor) -> Tensor:
-        """Return the output of a linear map; or an addend, where the network is cut behind it."""
-
-    def place(self) -> str:
-        """The module that runs."""
-
-    def name(self, value: Tensor) -> str | None:
-        """Return the name of a parameter."""
-
-
 class LinearRules(TorchFunctionMode):
-    """Within the block, what depends on addends does so linearly.
-
-    Args:
-        keeper: what is told of addends.
-        slope: of activations.
-    """
+    """Within the block, what depends on addends does so linearly; the keeper keeps these."""
 
     def __init__(self, keeper: Bookkeeper, slope: Slope) -> None:
         super().__init__()
@@ -127,14 +102,10 @@ class LinearRules(TorchFunctionMode):
             return False
         if value.requires_grad:
             return True
-        return self.keeper.tangents and _tangent(value) is not None
+        return self.keeper.tangents and tangent(value) is not None
 
     def freeze(self, func: Callable[..., Any], args: tuple[Any, ...], options: Options) -> Any:
-        """A function without a rule: what it puts out is a constant.
-
-        Raises:
-            UnsupportedModelError: it writes into what it is given.
-        """
+        """Return the output as a constant; refuse a function that writes into what moves."""
         name, place = name_of(func), self.keeper.place()
         if in_place(func, options) and args and self.moves(args[0]):
             raise UnsupportedModelError(
@@ -144,7 +115,7 @@ class LinearRules(TorchFunctionMode):
         args, options = tree_map(self.still, (args, options))
         result = func(*args, **options)
         for each in tree_iter(result):
-            if _is_number(each):
+            if is_number(each):
                 self.frozen[each] = f"{name} in {place}" if place else name
         return result
 
@@ -160,11 +131,11 @@ class LinearRules(TorchFunctionMode):
             return value
         if not isinstance(value, Tensor):
             value = torch.tensor(value, dtype=like.dtype, device=like.device)
-        if not _is_number(value):
+        if not is_number(value):
             value = value.to(like.dtype)
-        if (made_by := _found(self.frozen, value)) is not None:
+        if (made_by := kept_at(self.frozen, value)) is not None:
             return self.keeper.addend(value, "frozen", made_by)
-        name = self.keeper.name(value) or _found(self.named, value) or self.keeper.place()
+        name = self.keeper.name(value) or kept_at(self.named, value) or self.keeper.place()
         return self.keeper.addend(value, "bias", name)
 
     def marked(self, outputs: Any, source: Tensor, *, bent: bool = False) -> Any:
@@ -173,7 +144,7 @@ class LinearRules(TorchFunctionMode):
             if isinstance(each, Tensor):
                 if bent or source in self.bent:
                     self.bent[each] = True
-                if (bias := _found(self.bias, source)) is not None:
+                if (bias := kept_at(self.bias, source)) is not None:
                     self.bias[each] = bias
         return outputs
 
@@ -185,23 +156,21 @@ class LinearRules(TorchFunctionMode):
         depends = any(isinstance(each, Tensor) and each in self.frozen for each in factors)
         return product if depends else self.keeper.behind(product)
 
-    def part(self, value: Tensor, shape: Sequence[int]) -> Tensor:
-        """A parameter in another shape, under its name."""
-        reshaped = value.reshape(shape)
-        if (name := self.keeper.name(value) or _found(self.named, value)) is not None:
+    def channels(self, value: Any, like: Tensor) -> Any:
+        """Return a parameter of each channel shaped to broadcast, under its name; or None."""
+        if value is None:
+            return None
+        reshaped = value.reshape([-1, *[1] * (like.ndim - 2)])
+        if (name := self.keeper.name(value) or kept_at(self.named, value)) is not None:
             self.named[reshaped] = name
         return reshaped
-
-    def channels(self, value: Any, like: Tensor) -> Any:
-        """A number for each channel, to be broadcast; None stays None."""
-        return None if value is None else self.part(value, [-1, *[1] * (like.ndim - 2)])
 
     def line(self, function: Callable[[Tensor], Tensor], value: Tensor) -> Tensor | None:
         """An activation as a straight line; None where it is not zero at zero."""
         still = value.detach()
         if self.slope == "zero_origin" and bool(function(still.new_zeros(())) != 0):
             return None
-        bias = _found(self.bias, value)
+        bias = kept_at(self.bias, value)
         if bias is not None and bias.shape[-1] != value.shape[-1]:
             bias = None
         steep, offset = line(function, still, self.slope, bias)
@@ -215,25 +184,13 @@ class LinearRules(TorchFunctionMode):
         """Constants that are made of constants are as these are."""
         values = [value for value in tree_iter(arguments) if isinstance(value, Tensor)]
         stain = next((self.frozen[value] for value in values if value in self.frozen), None)
-        names = (self.keeper.name(value) or _found(self.named, value) for value in values)
+        names = (self.keeper.name(value) or kept_at(self.named, value) for value in values)
         name = None if stain else next(filter(None, names), None)
         if stain is None and name is None:
             return
         for each in tree_iter(outputs):
-            if _is_number(each):
+            if is_number(each):
                 (self.named if stain is None else self.frozen)[each] = stain or name
-
-
-def _tangent(value: Tensor) -> Any:
-    return forward_ad.unpack_dual(value)[1]  # type: ignore[no-untyped-call]
-
-
-def _found(table: WeakTensorKeyDictionary, key: Tensor) -> Any:
-    return table[key] if key in table else None  # noqa: SIM401 - its `get` has no types
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def _moving(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -342,17 +299,16 @@ def _einsum(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Opti
 
 
 def _baddbmm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    names = ("input", "batch1", "batch2")
-    added, first, second = _given(args, options, names, ())
+    added, first, second = bound(args, options, _BADDBMM, ())
     if rules.moves(first) and rules.moves(second):
         first = rules.still(first)
     like = next(value for value in (added, first, second) if rules.moves(value))
-    rest = {name: value for name, value in options.items() if name not in names}
+    rest = {name: value for name, value in options.items() if name not in _BADDBMM}
     return func(rules.added(added, like), first, second, **rest)
 
 
 def _linear(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    tokens, weight, bias = _given(args, options, _AFFINE, (None,))
+    tokens, weight, bias = bound(args, options, _AFFINE, (None,))
     return _affine(rules, partial(functional.linear, weight=rules.still(weight)), tokens, bias)
 
 
@@ -365,11 +321,13 @@ def _addmm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Optio
 
 def _convolution(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
     others = {name: value for name, value in options.items() if name not in _AFFINE}
-    signal, weight, bias = _given(args[:3], options, _AFFINE, (None,))
-    if bias is not None:
-        bias = rules.part(bias, [-1, *[1] * (weight.ndim - 2)])
-    weight = rules.still(weight)
+    signal, weight, bias = bound(args[:3], options, _AFFINE, (None,))
+    bias, weight = rules.channels(bias, weight), rules.still(weight)
     return _affine(rules, lambda x: func(x, weight, None, *args[3:], **others), signal, bias)
+
+
+_BADDBMM = ("input", "batch1", "batch2")
+_AFFINE = ("input", "weight", "bias")
 
 
 def _affine(
@@ -387,78 +345,66 @@ def _affine(
 
 
 def _layer_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    tokens, shape, weight, bias, eps = _given(
+    tokens, shape, weight, bias, eps = bound(
         args, options, ("input", "normalized_shape", "weight", "bias", "eps"), (None, None, 1e-5)
     )
     axes = tuple(range(-len(shape), 0))
-    centred = tokens - tokens.mean(axes, keepdim=True)
-    variance = centred.detach().square().mean(axes, keepdim=True)
-    return _scaled(rules, centred, torch.rsqrt(variance + eps), weight, bias)
+    return _scaled(rules, _standardised(tokens, axes, eps), weight, bias)
 
 
 def _rms_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    tokens, shape, weight, eps = _given(
+    tokens, shape, weight, eps = bound(
         args, options, ("input", "normalized_shape", "weight", "eps"), (None, None)
     )
     axes = tuple(range(-len(shape), 0))
     square = tokens.detach().square().mean(axes, keepdim=True)
     eps = torch.finfo(tokens.dtype).eps if eps is None else eps
-    return _scaled(rules, tokens, torch.rsqrt(square + eps), weight, None)
+    return _scaled(rules, tokens * torch.rsqrt(square + eps), weight, None)
 
 
 def _group_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    signal, groups, weight, bias, eps = _given(
+    signal, groups, weight, bias, eps = bound(
         args, options, ("input", "num_groups", "weight", "bias", "eps"), (None, None, 1e-5)
     )
     parts = signal.reshape(signal.shape[0], groups, -1)
-    centred = parts - parts.mean(-1, keepdim=True)
-    variance = centred.detach().square().mean(-1, keepdim=True)
-    unit = (centred * torch.rsqrt(variance + eps)).reshape(signal.shape)
-    return _scaled(rules, unit, None, *(rules.channels(each, signal) for each in (weight, bias)))
+    unit = _standardised(parts, (-1,), eps).reshape(signal.shape)
+    return _scaled(rules, unit, *(rules.channels(each, signal) for each in (weight, bias)))
 
 
 def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    names = (
-        "input",
-        "running_mean",
-        "running_var",
-        "weight",
-        "bias",
-        "training",
-        "momentum",
-        "eps",
-    )
-    inputs = _given(args, options, names, (None, None, False, 0.1, 1e-5))
+    names = "input running_mean running_var weight bias training momentum eps".split()  # noqa: SIM905
+    inputs = bound(args, options, names, (None, None, False, 0.1, 1e-5))
     signal, mean, variance, weight, bias, training, _, eps = inputs
     if training or mean is None:
         return rules.freeze(func, args, options)
     centred = signal + rules.added(-rules.channels(mean, signal), signal)
     scale = torch.rsqrt(rules.channels(variance, signal) + eps)
-    return _scaled(
-        rules, centred, scale, *(rules.channels(each, signal) for each in (weight, bias))
-    )
+    weight, bias = (rules.channels(each, signal) for each in (weight, bias))
+    return _scaled(rules, centred * scale, weight, bias)
+
+
+def _standardised(values: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
+    """Return values less their mean, divided by their deviation in this run."""
+    centred = values - values.mean(axes, keepdim=True)
+    variance = centred.detach().square().mean(axes, keepdim=True)
+    return centred * torch.rsqrt(variance + eps)
 
 
 def _scaled(
-    rules: LinearRules,
-    centred: Tensor,
-    scale: Tensor | None,
-    weight: Tensor | None,
-    bias: Tensor | None,
+    rules: LinearRules, values: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    scaled = centred if scale is None else centred * scale
-    scaled = scaled if weight is None else scaled * weight
+    scaled = values if weight is None else values * weight
     return scaled if bias is None else scaled + rules.added(bias, scaled)
 
 
 def _normalize(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    vectors, p, dim, eps = _given(args, options, ("input", "p", "dim", "eps"), (2.0, 1, 1e-12))
+    vectors, p, dim, eps = bound(args, options, ("input", "p", "dim", "eps"), (2.0, 1, 1e-12))
     length = vectors.detach().norm(p, dim, keepdim=True).clamp_min(eps)
     return vectors / length
 
 
 def _glu(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    tokens, dim = _given(args, options, ("input", "dim"), (-1,))
+    tokens, dim = bound(args, options, ("input", "dim"), (-1,))
     value, gate = tokens.chunk(2, dim)
     return value * torch.sigmoid(gate.detach())
 
@@ -474,18 +420,6 @@ def _bend(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Option
     if name_of(func) in ("clamp", "clip"):  # a bound is no gate
         del rules.bent[straight]
     return straight
-
-
-_AFFINE = ("input", "weight", "bias")
-
-
-def _given(
-    args: tuple[Any, ...], options: Mapping[str, Any], names: Sequence[str], defaults: Sequence[Any]
-) -> list[Any]:
-    """The arguments of these names, wherever they stand."""
-    by_name = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    by_name |= dict(zip(names, args, strict=False)) | dict(options)
-    return [by_name[name] for name in names]
 
 
 RULES: dict[str, Rule] = {

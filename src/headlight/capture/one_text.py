@@ -19,8 +19,8 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES as SPEECH,
 )
 
-from headlight.capture.batching import Task, task_of
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.model_inputs import Task, task_of
 from headlight.capture.objectives import (
     CausalLanguageModel,
     MaskedLanguageModel,

@@ -12,6 +12,9 @@ import torch
 from torch import Tensor, nn
 from transformers.masking_utils import eager_mask, sdpa_mask
 
+from headlight.errors import UnsupportedModelError
+from headlight.tensors import Value, Visible
+
 LARGE = 1 << 22
 """Masks of this many cells are not made whole."""
 
@@ -130,6 +133,49 @@ def mask_rows(mask: Tensor, first: int, end: int) -> Tensor:
 def seen_in(mask: Tensor) -> Tensor:
     """Return the mask of keys that each query sees."""
     return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+
+
+def visible_keys(
+    arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor, *, collapse: bool = True
+) -> Visible | None:
+    """Return the keys that a query may attend to, from the mask that the model adds to its logits.
+
+    One row is enough where all queries see the same keys, as in an encoder.
+
+    Args:
+        arguments: as the model calls its attention.
+        options: the same by name.
+        weight: the result.
+        collapse: whether to look for that; some queries may see the same where others do not.
+
+    Raises:
+        UnsupportedModelError: the heads of one module see different keys.
+    """
+    mask = mask_of(arguments, options)
+    if mask is None:
+        return None
+    visible = seen_in(mask[..., : weight.shape[3]])
+    if visible.shape[1] > 1 and not bool((visible == visible[:, :1]).all()):
+        raise UnsupportedModelError(
+            "the heads of this attention see different keys, for which effective attention is not "
+            "defined here."
+        )
+    visible = visible.expand(weight.shape[0], -1, -1, -1)[:, 0]
+    if collapse and visible.shape[1] > 1 and bool((visible == visible[:, :1]).all()):
+        visible = visible[:, :1]
+    return visible
+
+
+def real_keys(mask: Tensor | None, queries: int, value: Value) -> tuple[Tensor | None, bool]:
+    """Return the keys that the last query sees, if not all, and whether the first sees the same."""
+    if mask is None:
+        return None, True
+    batch, _, keys, _ = value.shape
+    first, last = (
+        seen_in(mask_rows(mask, place, place + 1))[..., :keys].expand(batch, -1, -1, -1)[:, 0, 0]
+        for place in (0, queries - 1)
+    )
+    return last, torch.equal(first, last)
 
 
 def block_size(size: int | None, heads: int, query: Tensor, key: Tensor) -> int | None:

@@ -29,10 +29,10 @@ from headlight.capture.query_blocks import (
     block_size,
     blocks,
     mask_of,
-    mask_rows,
-    seen_in,
+    real_keys,
+    visible_keys,
 )
-from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock, as_context
+from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock
 from headlight.capture.residual_stream import (
     Place,
     Registration,
@@ -44,8 +44,8 @@ from headlight.capture.residual_stream import (
     hooked,
     stream_hooks,
 )
-from headlight.errors import CaptureError, UnsupportedModelError, UsageError
-from headlight.tensors import GateValues, Value, Visible
+from headlight.errors import CaptureError, UsageError
+from headlight.tensors import GateValues, Visible
 
 
 @contextmanager
@@ -266,7 +266,7 @@ class Recorder:
         if gated is None:
             return None
         site, gated_input = gated.site, inputs[0]
-        whole = as_context(gated_input, gated.context)
+        whole = gated_input.reshape(gated.context.shape)
         gate = site.all_heads(whole, axis=2).transpose(1, 2)
         if site.gate == "head":
             if not torch.equal(gate, gate[..., :1].expand_as(gate)):
@@ -441,46 +441,3 @@ def recording(
         hooks += stream_hooks(recorder.stream)
     with interface_hook(model, recorder), hooked(hooks):
         yield recorder
-
-
-def visible_keys(
-    arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor, *, collapse: bool = True
-) -> Visible | None:
-    """Return the keys that a query may attend to, from the mask that the model adds to its logits.
-
-    One row is enough where all queries see the same keys, as in an encoder.
-
-    Args:
-        arguments: as the model calls its attention.
-        options: as the model calls its attention.
-        weight: what came of it.
-        collapse: whether to look for that; some queries may see the same where others do not.
-
-    Raises:
-        UnsupportedModelError: the heads of one module see different keys.
-    """
-    mask = mask_of(arguments, options)
-    if mask is None:
-        return None
-    visible = seen_in(mask[..., : weight.shape[3]])
-    if visible.shape[1] > 1 and not bool((visible == visible[:, :1]).all()):
-        raise UnsupportedModelError(
-            "the heads of this attention see different keys, for which effective attention is not "
-            "defined here."
-        )
-    visible = visible.expand(weight.shape[0], -1, -1, -1)[:, 0]
-    if collapse and visible.shape[1] > 1 and bool((visible == visible[:, :1]).all()):
-        visible = visible[:, :1]
-    return visible
-
-
-def real_keys(mask: Tensor | None, queries: int, value: Value) -> tuple[Tensor | None, bool]:
-    """Return the keys that the last query sees, if not all, and whether the first sees the same."""
-    if mask is None:
-        return None, True
-    batch, _, keys, _ = value.shape
-    first, last = (
-        seen_in(mask_rows(mask, place, place + 1))[..., :keys].expand(batch, -1, -1, -1)[:, 0, 0]
-        for place in (0, queries - 1)
-    )
-    return last, torch.equal(first, last)

@@ -22,7 +22,6 @@ from headlight.settings import (
     default_of,
     require_distinct,
 )
-from headlight.settings.base import AlternativeSettings
 from headlight.settings.flow import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind
 
@@ -114,6 +113,37 @@ class TextFlowSettings(Settings):
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
     attribution: AttributionSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlternativeSettings(Settings):
+    """Settings of the search for alternatives.
+
+    Attributes:
+        layer: layer, from 0.
+        head: head, from 0.
+        number: number of alternatives.
+        kind: kind of attention; by default the first that the model has.
+        method: ``random``: along a random direction of LN([T, 1]), Eq. 7 of the paper; or
+            ``farthest``: the largest total variation that repeated linear programs find.
+        distance: step, as a share of λ_max or of the way to the farthest; above 0 and at most 1.
+        queries: positions of the rows that change; by default all.
+        certify: also bound the total variation tightly, by two linear programs per key and row.
+        precision: precision of the ``model``, or ``float64`` for a copy of it, in which equal
+            outputs agree to about 1e-12, unless the model computes softmax in float32.
+        seed: random seed of the directions.
+    """
+
+    layer: AtLeast0 = 0
+    head: AtLeast0 = 0
+    number: AtLeast1 = 1
+    kind: Kind | None = None
+    method: Literal["random", "farthest"] = "random"
+    distance: Annotated[float, Range(above=0, maximum=1)] = 1.0
+    queries: tuple[int, ...] | None = None
+    certify: Annotated[bool, UNLISTED] = False
+    precision: Literal["model", "float64"] = "model"
+    seed: AtLeast0 = 0
 
 
 @dataclass(frozen=True, kw_only=True)

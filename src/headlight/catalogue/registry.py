@@ -26,41 +26,26 @@ COMMANDS = "headlight.commands"
 """Of entry points whose value is a `Command`."""
 
 TAKEN = {
-    *("HeadlightError", "Model", "Reading", "load", "open"),
     *(
+        "HeadlightError",
+        "Model",
+        "Reading",
+        "load",
+        "open",
         "aer",
         "align",
         "alternatives",
-        "routes",
         "check",
-        "compare",
-        "explain",
-        "gallery",
-        "generate",
-        "heads",
-        "merge",
-        "patch",
-        "predict",
-        "read",
-        "reproduce",
-        "serve",
-        "sources",
-        "status",
     ),
+    *("compare", "explain", "gallery", "generate", "heads", "merge", "patch", "predict", "read"),
+    *("reproduce", "routes", "serve", "sources", "status"),
 }
 """Names of the root and of commands, besides those of modules, that no study may have."""
 
 IN_PAPERS = (
-    "adversary",
-    "attribution",
-    "coreference",
-    "guided",
-    "instance_adversary",
-    "parser_probes",
-    "permutation",
-    "reproduce",
-    "token_identity",
-)
+    "adversary", "attribution", "coreference", "guided", "instance_adversary", "parser_probes",
+    "permutation", "reproduce", "token_identity",
+)  # fmt: skip
 """Studies and commands of the distribution headlight-papers, which may not be installed."""
 
 _NOT_INSTALLED = (
@@ -246,11 +231,7 @@ def _why(problem: Exception) -> str:
 
 
 def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
-    """The row that an entry point names.
-
-    Raises:
-        UsageError: it cannot be had; the sentence says which package to see to.
-    """
+    """Return the row that an entry point names; a refusal says which package to see to."""
     package = entry.dist.name if entry.dist else entry.value
     noun = kind.__name__.lower()
     what = f"the {noun} {entry.name} of the package {package}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headlight.corpora import TranslationPair
     from headlight.links import Gold
     from headlight.word_alignment.aligner import Alignment
-    from headlight.word_alignment.choose import Choice
+    from headlight.word_alignment.directions import Choice
     from headlight.word_alignment.output import LinkFile
 
 BARS = " ||| "
@@ -191,8 +191,7 @@ class Job:
         Raises:
             UsageError: The pairs can be read only once.
         """
-        from headlight.word_alignment.choose import SAMPLE
-        from headlight.word_alignment.directions import choose_layers, needs_choice
+        from headlight.word_alignment.directions import SAMPLE, choose_layers, needs_choice
 
         if self.pairs.once:
             raise UsageError("pairs on a page are read twice; save standard input to a file first.")

@@ -118,7 +118,7 @@ class LoadOptions(Options):
             default: the model where none is named; None for the embedded one.
             layers: which of its layers are looked at; None for all.
         """
-        from headlight.catalogue.models import check_model
+        from headlight.catalogue.model_folders import check_model
 
         model = self.model or default
         check_model(model, device=self.device, dtype=self.dtype, layers=layers)

@@ -373,11 +373,7 @@ def _tar(path: Location) -> Iterator[Member]:
 
 
 def _check_rest(stream: io.BufferedIOBase) -> None:
-    """Read to the end: only there a compressed file shows whether it is whole.
-
-    Raises:
-        tarfile.ReadError: Something follows that is no padding, such as a second archive.
-    """
+    """Read to the end: only there a compressed file shows whether it is whole."""
     while chunk := stream.read(CHUNK):
         if chunk.strip(b"\0"):
             raise tarfile.ReadError("something follows the end of the archive")

@@ -52,11 +52,7 @@ class Keys:
 
     @classmethod
     def of(
-        cls,
-        row: Row,
-        columns: tuple[Column, Column] | None,
-        place: str,
-        inside: str | None = None,
+        cls, row: Row, columns: tuple[Column, Column] | None, place: str, inside: str | None = None
     ) -> "Keys":
         """Return the requested keys; else those known by their names, or the only two, in order.
 
@@ -367,10 +363,7 @@ def _of_hub(
 
 
 def _pairs(
-    lines: Lines,
-    counts: CorpusCounts,
-    format: str | None,
-    columns: tuple[Column, Column] | None,
+    lines: Lines, counts: CorpusCounts, format: str | None, columns: tuple[Column, Column] | None
 ) -> Iterator[TranslationPair]:
     chosen = format or _guess(lines, columns)
     if chosen == "tmx":

@@ -264,11 +264,7 @@ def read_tsv(lines: Lines, column: str | None) -> Iterator[Document]:
 
 
 def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Iterator[Document]:
-    """One document per row; rows whose text is empty are left out.
-
-    Raises:
-        CorpusError: The table is malformed, a row is too short, or the column is missing.
-    """
+    """One document per row; rows whose text is empty are left out."""
     rows = table_rows(lines, dialect)
     _, header = next(rows, ("", None))
     if header is None:

@@ -52,6 +52,11 @@ class WordVectors:
         rows = (self.words.get(word.lower() if lower else word, UNKNOWN) for word in words)
         return np.fromiter(rows, dtype=np.int64, count=len(words))
 
+    def rows(self, words: Sequence[str]) -> Float32[np.ndarray, "word dimension"]:
+        """Return the vectors of words in small letters; zeros for those that have none."""
+        places = self.lookup(words)
+        return np.where(places[:, None] == UNKNOWN, np.float32(0), self.matrix[places])
+
 
 @dataclass(frozen=True, slots=True)
 class _Header:

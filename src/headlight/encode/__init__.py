@@ -8,13 +8,7 @@ from headlight.encode.assembly import EncodedTranslation, special_tokens, transl
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
 from headlight.encode.pieces import piece_style
 from headlight.encode.sentences import EncodedPair, EncodedSentence, sentence_pairs, sentences
-from headlight.encode.speech import (
-    FRAME_NAMES,
-    EncodedSpeech,
-    Hearing,
-    recordings,
-    token_names,
-)
+from headlight.encode.speech import FRAME_NAMES, EncodedSpeech, Hearing, recordings, token_names
 from headlight.encode.texts import adjacent_segments, encode_one, texts
 
 __all__ = [

@@ -191,9 +191,7 @@ class Assembly:
     def without_segments(self) -> "Assembly":
         """Return a copy with all token type ids zero."""
         return replace(
-            self,
-            single=self.single.without_segments(),
-            pair=self.pair.without_segments(),
+            self, single=self.single.without_segments(), pair=self.pair.without_segments()
         )
 
     @property

@@ -123,11 +123,7 @@ def unknown_id(tokenizer: Any) -> int | None:
 
 
 def tokenise(
-    tokenizer: Tokenizer,
-    texts: Sequence[str],
-    *,
-    target: bool = False,
-    special_apart: bool = True,
+    tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False, special_apart: bool = True
 ) -> list[Pieces]:
     """The pieces of every text.
 

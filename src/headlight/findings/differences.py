@@ -125,7 +125,9 @@ def differences(
             heads cannot be put beside each other.
     """
     check_comparable(runs, match)
-    statistics = _common(runs)
+    tables = [{each.label: each for each in _known(run)} for run in runs]
+    labels = set.intersection(*map(set, tables))
+    statistics = [each for label, each in tables[0].items() if label in labels]
     numbers = [_numbers(run, statistics) for run in runs]
     equal = _equal(statistics, numbers)
     distinct = [at for at, each in enumerate(statistics) if each.label not in equal]
@@ -241,12 +243,6 @@ def _check_places(runs: Sequence[xr.Dataset]) -> None:
                     f"the runs have other {dim}s; compare heads by what they do: "
                     f"{setting('match=behaviour')}."
                 )
-
-
-def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
-    """Return the statistics of heads that all runs have."""
-    tables = [{each.label: each for each in _known(run)} for run in runs]
-    return [each for label, each in tables[0].items() if all(label in other for other in tables)]
 
 
 def _known(run: xr.Dataset) -> Iterator[_Statistic]:

@@ -235,7 +235,7 @@ def unreached(result: xr.Dataset) -> Estimate:
     """Return the share of the weight that cannot change the head's output, [layer, head]."""
     dims, value = ("layer", "head"), out_of_reach(result)
     if f"share{MOVED}" not in result.variables:
-        return Estimate.with_ends(value, *(np.full_like(value, np.nan) for _ in range(2)))
+        return Estimate.with_ends(value)
     weights, effective = (
         estimates(result, "share", ("key_category", *dims), measure=by, query_category="all")
         for by in ("weight", "effective")

@@ -297,8 +297,7 @@ def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
     """
     if "group_total" in result and category not in result["key_category"].values:
         names, shares = shares_by_key(result, measure)
-        of_all = shares[..., names.index(category)]
-        return Estimate.with_ends(of_all, *(np.full_like(of_all, np.nan) for _ in range(2)))
+        return Estimate.with_ends(shares[..., names.index(category)])
     by_head = estimates(
         result, "share", measure=measure, query_category="all", key_category=category
     )

@@ -38,11 +38,7 @@ from headlight.findings.statistics import (
     row_target,
     say_rows,
 )
-from headlight.findings.what_was_read import (
-    independent_units,
-    is_of_single_words,
-    number_of_texts,
-)
+from headlight.findings.what_was_read import independent_units, is_of_single_words, number_of_texts
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, SINK
 
 _MOST = 12
@@ -114,12 +110,7 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
 def _joined(
     mean: tuple[Highlight, str, str] | None, by_row: dict[str, Highlight | None]
 ) -> list[Highlight]:
-    """Return a highlight of means together with that of the head in which it is seen most.
-
-    Args:
-        mean: the highlight, what more there is to say, and the row that it is about.
-        by_row: highlights of heads, which loses the one that is joined.
-    """
+    """Return a highlight of means with that of the head it is seen most in, taken from the rows."""
     if mean is None:
         return []
     highlight, more, row = mean

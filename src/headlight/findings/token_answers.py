@@ -1,13 +1,7 @@
 """Sentences of studies of tokens: flow, and faithfulness of maps.
 
-The answer of the study of faithfulness: which map to trust for which question.
 The best map is picked by the very numbers that it is judged by, so that others are said to be worse
 only where they are further behind on the same texts than any would be by chance.
-
-Findings of studies: what their numbers answer, in a sentence or a few.
-The page of a study has one of these functions as ``findings``. They stand first on every page, in
-the terminal and in JSON. Where a number has an interval, it is called different from another only
-if its interval leaves that out (`headlight.findings.head_ranking`).
 """
 
 import json

@@ -71,16 +71,12 @@ def which_texts(runs: Sequence[xr.Dataset]) -> str:
     number = number_of_texts(runs[0])
     if _agree(runs, "corpus_digest"):
         return f"They read the same {number}; what a text does to both cancels."
-    if _agree(runs, "text_digest"):
+    if same_texts(runs):
         return f"They read the same {number}, tokenized or cut otherwise."
     read = "; ".join(_read_by(run) for run in runs)
-    if not all("text_digest" in run.attrs for run in runs):  # of earlier versions
-        return (
-            f"They read different texts, or the same tokenized or cut otherwise ("
-            f"{read}): differences may "
-            "be of the texts."
-        )
-    return f"They read different texts ({read}): differences may be of the texts."
+    known = all("text_digest" in run.attrs for run in runs)
+    others = "" if known else ", or the same tokenized or cut otherwise"
+    return f"They read different texts{others} ({read}): differences may be of the texts."
 
 
 def same_texts(runs: Sequence[xr.Dataset]) -> bool:
@@ -172,11 +168,8 @@ def written_special(result: xr.Dataset) -> Iterator[str]:
             )
     if doubled := _count(result, "doubled"):
         verb = "begins" if doubled == 1 else "begin"
-        text = (
-            f"{doubled:,} of {plural(number, _noun(result))} {verb}"
-            if number
-            else ("The text begins")
-        )
+        of_texts = f"{doubled:,} of {plural(number, _noun(result))} {verb}"
+        text = of_texts if number else "The text begins"
         if _of_chats(result):
             yield f"{text} with one token twice, as the template writes it."
         else:
@@ -318,8 +311,7 @@ def _mentions(result: xr.Dataset) -> Iterator[str]:
 
 def _left_out(result: xr.Dataset) -> Iterator[str]:
     for name, (one, several) in LEFT_OUT.items():
-        count = _count(result, name)
-        if count:
+        if count := _count(result, name):
             phrase = one if count == 1 else several
             if "recordings" in result.attrs:  # whose window is limited as well
                 phrase = phrase.replace(" of tokens", "")
@@ -421,11 +413,16 @@ def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
     return noun
 
 
-def _settings(result: xr.Dataset) -> dict[str, Any]:
+def _parsed(result: xr.Dataset, name: str) -> Any:
+    """Return an attribute that is JSON; None where it is missing, or somebody changed it."""
     try:
-        settings = json.loads(str(result.attrs.get("settings", "{}")))
+        return json.loads(str(result.attrs.get(name, "null")))
     except (ValueError, RecursionError):
-        return {}
+        return None
+
+
+def _settings(result: xr.Dataset) -> dict[str, Any]:
+    settings = _parsed(result, "settings")
     return settings if isinstance(settings, dict) else {}
 
 
@@ -436,18 +433,9 @@ def _number(result: xr.Dataset, name: str) -> float:
 
 def _count(result: xr.Dataset, name: str) -> int:
     number = result.attrs.get(name, 0)
-    if "left_out" in result.attrs and name not in result.attrs:  # of two treebanks
-        number = sum(each.get(name, 0) for each in _banks(result))
+    if name not in result.attrs and isinstance(banks := _parsed(result, "left_out"), list):
+        number = sum(each.get(name, 0) for each in banks if isinstance(each, dict))
     return int(number) if _is_number(number) else 0
-
-
-def _banks(result: xr.Dataset) -> list[dict[str, int]]:
-    """Return the counts of items left out of each of two treebanks; empty where not noted."""
-    try:
-        counts = json.loads(str(result.attrs["left_out"]))
-    except (ValueError, RecursionError):
-        return []
-    return [each for each in counts if isinstance(each, dict)] if isinstance(counts, list) else []
 
 
 def _is_number(value: object) -> bool:

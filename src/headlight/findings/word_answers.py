@@ -252,7 +252,8 @@ def dependency(result: xr.Dataset) -> list[str]:
         verdicts = np.array([estimate_of_row(row, "gain", "gain_").against(0.0) for row in rows])
         sentences.append(
             f"Of {len(rows)} relations, {many(verdicts)} have a head that is better than the best "
-            f"offset ({_counted_in(result)})."
+            f"offset (counting in that each was chosen of {candidate_heads(result):,} on these "
+            "very words)."
         )
     return sentences
 
@@ -268,10 +269,6 @@ def estimate_of_row(
 def candidate_heads(result: xr.Dataset) -> int:
     """Return among how many heads and directions the best was chosen."""
     return int(np.prod([result.sizes[dim] for dim in ("layer", "head", "direction")]))
-
-
-def _counted_in(result: xr.Dataset) -> str:
-    return f"counting in that each was chosen of {candidate_heads(result):,} on these very words"
 
 
 def head_of_row(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:

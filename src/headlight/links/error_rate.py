@@ -58,9 +58,7 @@ COUNTS = tuple(each.name for each in fields(LinkCounts))
 """The order of the counts in arrays."""
 
 
-def link_rates(
-    counts: Float64[np.ndarray, "*cell count=6"],
-) -> Float64[np.ndarray, "*cell rate=3"]:
+def link_rates(counts: Float64[np.ndarray, "*cell count=6"]) -> Float64[np.ndarray, "*cell rate=3"]:
     """Precision |A ∩ P| / |A|, recall |A ∩ S| / |S|, and the error rate of alignments.
 
     That is AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|); without a distinction of sure and possible

@@ -22,8 +22,8 @@ from torch import Tensor
 
 from headlight.capture import LayerRecord, Residual
 from headlight.errors import UnsupportedModelError
+from headlight.measures.loops import compile_loop
 from headlight.measures.norm import gated_weight, per_head
-from headlight.reduce.compiling import compile_loop
 from headlight.tensors import single
 
 CELLS = 1 << 22

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.capture.backward import holds
-from headlight.measures import norm_loops
+from headlight.measures import loops
 from headlight.measures.row_space import AT_ONCE, row_space
 from headlight.tensors import (
     Factor,
@@ -124,7 +124,7 @@ class HeadsTogether(NamedTuple):
     """The length of the longest f(x) of the token; 1 where all are 0."""
     length: Float[Tensor, "batch head key"]
     """‖f(x)‖ in that unit."""
-    products: Float[Tensor, "batch key head other"] | norm_loops.Packed
+    products: Float[Tensor, "batch key head other"] | loops.Packed
     """K, in squares of that unit; packed for compiled loops."""
 
 
@@ -149,8 +149,8 @@ def heads_together(
     longest = length.amax(1)
     longest = longest.where(longest > 0, 1)
     units = back_to(rows / longest[:, None, :, None], device).to(dtype)
-    in_loops = compiled and norm_loops.serves(units)
-    products_of = norm_loops.inner_products if in_loops else _inner_products
+    in_loops = compiled and loops.serves(units)
+    products_of = loops.inner_products if in_loops else _inner_products
     unit, length = (
         back_to(each, device).to(dtype) for each in (longest, length / longest[:, None])
     )
@@ -161,7 +161,7 @@ def merged_norm_of(
     weight: Weight, together: HeadsTogether, value: Value, output_weight: OutputWeight
 ) -> Float[Tensor, "batch query key"]:
     """`merged_norm` of some queries, where it is known already what all of them share."""
-    merge = norm_loops.merged if together.products.ndim == 3 else _merged
+    merge = loops.merged if together.products.ndim == 3 else _merged
     merged, lost = merge(weight, together.products, together.length, CANCELLATION)
     merged *= together.unit[:, None, : weight.shape[3]]
     if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
@@ -205,7 +205,7 @@ def _merged(
     length: Float[Tensor, "batch head key"],
     threshold: float,
 ) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
-    """As `norm_loops.merged`, on every device and in every precision."""
+    """As `loops.merged`, on every device and in every precision."""
     keys = weight.shape[3]
     alpha = weight.permute(0, 3, 2, 1)
     square = ((alpha @ products[:, :keys]) * alpha).sum(-1).mT

@@ -184,9 +184,7 @@ def _whole(
     return vectors
 
 
-def _chosen(
-    wanted: Bool[Tensor, "batch place"],
-) -> Int64[Tensor, "batch some"]:
+def _chosen(wanted: Bool[Tensor, "batch place"]) -> Int64[Tensor, "batch some"]:
     """The wanted places of every text, and some others where it has fewer than another text."""
     most = int(wanted.sum(-1).max())
     order: Tensor = wanted.long().argsort(dim=-1, descending=True, stable=True)

@@ -22,9 +22,7 @@ def membership(category: Int[Tensor, "batch position"], size: int) -> Membership
     return (category[..., None] == codes).float()
 
 
-def with_all(
-    members: Membership,
-) -> Float[Tensor, "batch position category_or_all"]:
+def with_all(members: Membership) -> Float[Tensor, "batch position category_or_all"]:
     """One more category before the others, which holds every position that is not padding."""
     return torch.cat([members.sum(-1, keepdim=True).clamp(max=1), members], dim=-1)
 
@@ -56,11 +54,7 @@ def over_neighbours(
 
 
 def to_neighbours(
-    score: Score,
-    offsets: tuple[int, ...] = (-1, 0, 1),
-    *,
-    first: int = 0,
-    keys: int | None = None,
+    score: Score, offsets: tuple[int, ...] = (-1, 0, 1), *, first: int = 0, keys: int | None = None
 ) -> Float[Tensor, "batch head query offset"]:
     """Return each query's score for the key at each offset; NaN where there is no such key.
 

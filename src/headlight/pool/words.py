@@ -44,11 +44,7 @@ class Words:
 
     @classmethod
     def of(
-        cls,
-        word: Int64[Tensor, "batch token"],
-        *,
-        queries: str = "mean",
-        special: bool = False,
+        cls, word: Int64[Tensor, "batch token"], *, queries: str = "mean", special: bool = False
     ) -> "Words":
         """The words of a batch.
 

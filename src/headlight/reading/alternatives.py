@@ -6,6 +6,7 @@ alternative in the place of its own attention, and its outputs are compared.
 
 import copy
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 import xarray
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64
 from torch import Tensor
 
 from headlight.capture import (
@@ -24,49 +25,20 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
+from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures import Scores
-from headlight.measures.alternatives import (
-    Matrix,
-    RowAlternatives,
-    column_basis,
-)
+from headlight.measures.alternatives import Matrix, RowAlternatives, column_basis
 from headlight.measures.effective import with_ones
 from headlight.reading.text_result import TextResult, answers, origin, sides_of
-from headlight.settings.base import AlternativeSettings
 
 Map = Float64[np.ndarray, "query key"]
 
 STARTS = 4
 """Starts of the search for the farthest, at least; the best are kept."""
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """Result of the search for one head, as arrays.
-
-    Attributes:
-        original: the head's own attention.
-        attention: the alternatives.
-        asked: whether a row was looked at.
-        exists: whether it has any.
-        bound: what the total variation of no alternative of a row exceeds; NaN if not asked for.
-        rank: of T, on the keys that a query sees.
-        rank_with_ones: of [T, 1].
-        keys: how many a query sees.
-    """
-
-    original: Map
-    attention: Float64[np.ndarray, "alternative query key"]
-    asked: Bool[np.ndarray, " query"]
-    exists: Bool[np.ndarray, " query"]
-    bound: Float64[np.ndarray, " query"]
-    rank: Int64[np.ndarray, " query"]
-    rank_with_ones: Int64[np.ndarray, " query"]
-    keys: Int64[np.ndarray, " query"]
 
 
 class Search:
@@ -94,8 +66,13 @@ class Search:
                 )
         self._asked = frozenset(query_numbers)
 
-    def run(self, n: int) -> SearchResult:
-        """`n` alternatives, or none if no row has any."""
+    def run(self, n: int) -> dict[str, tuple[Any, np.ndarray]]:
+        """Return the variables of a result with `n` alternatives, or none if no row has any.
+
+        By query: whether the row was ``asked`` for, and ``exists`` in another form; ``bound``, what
+        the total variation of no alternative exceeds, NaN if it was not computed; the ``rank`` of T
+        on the keys that the query sees, that of [T, 1], and how many ``keys`` these are.
+        """
         original = self._original
         attention = np.repeat(original[None], n, axis=0)
         exists = np.zeros(len(original), dtype=bool)
@@ -111,18 +88,27 @@ class Search:
             if self._settings.certify or self._settings.method == "farthest":
                 bound[query] = row.bound(tight=self._settings.certify)
         spaces, queries = self._scores.null_spaces, len(original)
-        return SearchResult(
-            original=original,
-            attention=attention if exists.any() else attention[:0],
-            asked=np.isin(np.arange(queries), list(self._asked)),
-            exists=exists,
-            bound=bound,
-            rank=np.broadcast_to(spaces.rank[0, self._head].cpu().numpy(), queries),
-            rank_with_ones=np.broadcast_to(
-                spaces.rank_with_ones[0, self._head].cpu().numpy(), queries
+        attention = attention if exists.any() else attention[:0]
+        ranks = {
+            name: np.broadcast_to(each[0, self._head].cpu().numpy(), queries)
+            for name, each in (("rank", spaces.rank), ("rank_with_ones", spaces.rank_with_ones))
+        }
+        by_query = {
+            "asked": np.isin(np.arange(queries), list(self._asked)),
+            "exists": exists,
+            "bound": bound,
+            **ranks,
+            "keys": self._visible.sum(-1),
+        }
+        return {
+            "original": (("query", "key"), original),
+            "attention": (("alternative", "query", "key"), attention),
+            "total_variation": (
+                ("alternative", "query"),
+                0.5 * np.abs(attention - original).sum(-1),
             ),
-            keys=self._visible.sum(-1),
-        )
+            **{name: ("query", each) for name, each in by_query.items()},
+        }
 
     def _changes(
         self, row: RowAlternatives, generator: np.random.Generator, n: int
@@ -229,8 +215,9 @@ def alternatives(
     site.require_head(head)
     batch = model.collate([example])
     (record,) = capture_one(model, example, [site], lambda record: record)
-    search = Search(record, head, settings).run(settings.number)
-    differences = _try_on_model(model, batch, site, head, search)
+    variables = Search(record, head, settings).run(settings.number)
+    attention, original = (variables[name][1] for name in ("attention", "original"))
+    differences, about = _try_on_model(model, batch, site, head, [*attention, original])
     attributes = origin(
         model,
         text,
@@ -241,18 +228,22 @@ def alternatives(
         layer=settings.layer,
         head=head,
         head_dim=site.head_dim,
-        **differences,
+        **about,
+        rounding=differences.pop(),
         settings=json.dumps(settings.signature()),
     )
-    queries, keys = sides_of(example, kind, model.tokenizer)
-    return Alternatives(_dataset(search, queries["token"], keys["token"], attributes))
+    coordinates: dict[str, Any] = {"alternative": np.arange(len(attention))}
+    for name, side in zip(("query", "key"), sides_of(example, kind, model.tokenizer), strict=True):
+        coordinates[name] = np.arange(len(side["token"]))
+        coordinates[f"{name}_token"] = (name, side["token"])
+    changes = "alternative", np.array(differences, dtype=np.float64)
+    return Alternatives(
+        xarray.Dataset({**variables, "output_difference": changes}, coordinates, attributes)
+    )
 
 
 def _prepare(
-    model: CapturedModel,
-    text: Readable,
-    pair: str | None,
-    settings: AlternativeSettings,
+    model: CapturedModel, text: Readable, pair: str | None, settings: AlternativeSettings
 ) -> tuple[CapturedModel, Encoded]:
     """The part of the model that runs, in the precision asked for, and what it reads."""
     model, example = one_text(model, text, pair, settings.kind, purpose="alternatives need text")
@@ -263,9 +254,9 @@ def _prepare(
 
 
 def _try_on_model(
-    model: CapturedModel, batch: Batch, site: AttentionSite, head: int, search: SearchResult
-) -> dict[str, Any]:
-    """Measure the change of the model's outputs: with each alternative, and by rounding alone."""
+    model: CapturedModel, batch: Batch, site: AttentionSite, head: int, matrices: Sequence[Map]
+) -> tuple[list[float], dict[str, Any]]:
+    """Return the largest change of the model's outputs with each matrix, and what these are."""
     name, output = _output(model, batch)
 
     def difference(attention: Map) -> float:
@@ -273,12 +264,8 @@ def _try_on_model(
         with attention_replaced(model, replacements, kind=site.kind):
             return float((_output(model, batch)[1] - output).abs().max())
 
-    return {
-        "output": name,
-        "output_size": float(output.abs().max()),
-        "output_difference": [difference(each) for each in search.attention],
-        "rounding": difference(search.original),
-    }
+    about = {"output": name, "output_size": float(output.abs().max())}
+    return [difference(each) for each in matrices], about
 
 
 def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:
@@ -288,30 +275,3 @@ def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:
     if logits is not None:
         return "logits", logits.double()
     return "last hidden states", output.last_hidden_state.double()
-
-
-def _dataset(
-    search: SearchResult, queries: list[str], keys: list[str], attributes: dict[str, Any]
-) -> xarray.Dataset:
-    differences = np.array(attributes.pop("output_difference"), dtype=np.float64)
-    changes = 0.5 * np.abs(search.attention - search.original).sum(-1)
-    variables = {
-        "original": (("query", "key"), search.original),
-        "attention": (("alternative", "query", "key"), search.attention),
-        "total_variation": (("alternative", "query"), changes),
-        "output_difference": ("alternative", differences),
-        "asked": ("query", search.asked),
-        "exists": ("query", search.exists),
-        "bound": ("query", search.bound),
-        "rank": ("query", search.rank),
-        "rank_with_ones": ("query", search.rank_with_ones),
-        "keys": ("query", search.keys),
-    }
-    coordinates = {
-        "alternative": np.arange(len(search.attention)),
-        "query": np.arange(len(queries)),
-        "key": np.arange(len(keys)),
-        "query_token": ("query", queries),
-        "key_token": ("key", keys),
-    }
-    return xarray.Dataset(variables, coords=coordinates, attrs=attributes)

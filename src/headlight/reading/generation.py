@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float64
 
 from headlight.capture import CapturedModel
-from headlight.capture.one_text import head_of, one_text, require_reader
+from headlight.capture.one_text import one_text, require_reader
 from headlight.catalogue.questions import GenerationSettings
 from headlight.chats import Readable, as_read
 from headlight.corpora import Recording
@@ -24,9 +24,11 @@ from headlight.corpora.text import require_text
 from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
 from headlight.encode.examples import CLS, OTHER, SEP, Categories
 from headlight.encode.pieces import SPECIAL_WORD
-from headlight.errors import CorpusError, MissingHeadError, UsageError
+from headlight.errors import CorpusError, UsageError
+from headlight.reading.layers import read_example
 from headlight.reading.prediction import what_tokens_add
-from headlight.reading.reading import Reading, read_example
+from headlight.reading.prediction_targets import require_generation
+from headlight.reading.reading import Reading
 from headlight.reading.text_result import answers
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
 from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT, Kinds, ValueBias
@@ -77,11 +79,7 @@ def generate(
         UsageError: no tokenizer, a second text, an empty or too long text, or no such layer.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
-    if not generates(model):
-        raise MissingHeadError(
-            f"{model} is a {type(model.transformer).__name__}, which does not go on "
-            "with a text; load a decoder or an encoder-decoder with its head (head='any')."
-        )
+    require_generation(model)
     if pair is not None:
         raise UsageError("a model goes on with one text; leave the second out.")
     text = as_read(text, predicts=True)
@@ -115,13 +113,6 @@ def generate(
     return Generation(concat_kinds(parts) if len(parts) > 1 else next(iter(parts.values())))
 
 
-def generates(model: CapturedModel) -> bool:
-    """Return whether a model goes on with a text."""
-    network: Any = model.transformer
-    head = head_of(network.config, type(network).__name__)
-    return head in ("causal", "sequence_to_sequence")
-
-
 def _prompt(model: CapturedModel, text: Readable) -> Encoded:
     """Return the text with its segments; of an encoder-decoder, what its decoder begins with."""
     if not model.has_decoder_inputs:
@@ -139,11 +130,7 @@ def _prompt(model: CapturedModel, text: Readable) -> Encoded:
 
 
 def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encoded, str]:
-    """Return a prompt with what the model generates, and the text of that.
-
-    Raises:
-        UsageError: the model takes no more tokens.
-    """
+    """Return a prompt with what the model generates, and the text of that."""
     network, tokenizer = model.transformer, model.tokenizer
     begun = len(prompt.target or prompt.ids)
     room = most if model.longest is None else min(most, model.longest - begun)
@@ -309,11 +296,7 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
-    """Return the transcript of the model.
-
-    Raises:
-        UsageError: it was loaded without its head, or hears nothing.
-    """
+    """Return the transcript of the model; refuse one without its head, or that hears nothing."""
     network: Any = model.transformer
     if not hasattr(network, "generate"):
         raise UsageError(

@@ -1,26 +1,36 @@
-"""Layers of one text as arrays, between tokens and between words."""
+"""Read one text, or two: every measure of every head, as arrays, layer by layer."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64
+import xarray
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headlight.analysis.plan import choose_length, encoder_for_one_text
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
-from headlight.capture.one_text import capture_one
-from headlight.corpora import Sentence
-from headlight.encode import Encoded, sentences
-from headlight.errors import CorpusError, UsageError
-from headlight.measures import Scores, word_score
+from headlight.capture.attribution import attribute
+from headlight.capture.captured_model import VERIFIED
+from headlight.capture.one_text import capture_one, one_picture, one_text
+from headlight.chats import Readable
+from headlight.corpora.pictures import picture_address
+from headlight.encode import Encoded
+from headlight.encode.assembly import Assembly
+from headlight.errors import UsageError
+from headlight.findings.estimates import listed
+from headlight.measures import Scores
 from headlight.measures.whole_layer import Vectors
-from headlight.pool import Words
-from headlight.settings import require_choice
-from headlight.vocabulary import Kind, Measure, ValueBias, measure_table
+from headlight.reading.reading import Reading
+from headlight.reading.text_result import Positions, origin, sides_of
+from headlight.result.kinds import ALL, concat_kinds
+from headlight.settings.flow import AttributionSettings
+from headlight.studies.survey.study import TextStatistics
+from headlight.vocabulary import Kind, Kinds, Measure, ValueBias, measure_table
 
 Measured = dict[str, NDArray[np.float32]]
 
@@ -149,115 +159,216 @@ class _Cut(NamedTuple):
         return score.index_select(dimension, index)
 
 
-WORDS = "the words"
-"""What a sentence of the user is called in messages."""
-
-
-def word_map(
+def read(  # noqa: PLR0913 - each is a choice of its own
     model: CapturedModel,
-    words: Sequence[str],
-    place: tuple[int, int],
+    text: Readable | None,
+    pair: str | None = None,
     *,
-    measure: str = "weight",
-    kind: Kind | None = None,
-    max_length: int | None = None,
-) -> Float64[np.ndarray, "query key"]:
-    """A measure of one head between the words of a sentence, special tokens first and last.
-
-    Of the pieces of a word the sum is taken where it is attended to, and the mean where it attends;
-    see `headlight.measures.word_score`.  A model that sets no special token on a side has zeros
-    there.
+    image: Any = None,
+    kind: Kinds | None = None,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    queries: Iterable[int] | None = None,
+    value_bias: ValueBias = "include",
+    attribution: bool | AttributionSettings = False,
+    residual: bool = False,
+    command: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """Read one text, or a pair, and keep every measure of every head.
 
     Args:
-        model: of an encoder-decoder the encoder reads the sentence.
-        words: one by one; `headlight.encode.sentences` says how they are put together.
-        place: layer and head, from 0.
-        measure: of single heads, such as ``weight``, ``norm`` or ``effective``.
-        kind: of attention; by default the first that the model has.
-        max_length: tokens that are read at most, special ones included; by default what the model
-            takes, at most 512.  Words at the end that do not fit whole are left out.
+        model: the model.
+        text: what it reads; a list of messages is a chat, which the template of the tokenizer
+            writes, and whose tokens are of named segments.
+        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        image: in place of a text a picture, as a file or a picture of Pillow; of a model of text
+            and pictures its encoder of pictures reads it.
+        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
+            ``all`` the model runs once, and the reading keeps the kinds that it has apart.
+        layers: which layers; by default all.
+        heads: which heads of each layer; by default all.
+        queries: the positions of the attending tokens that are kept; by default all.  Of a long
+            text, memory then holds some rows at a time, never a whole layer.
+        value_bias: value bias in T of effective attention.
+        attribution: compute what input tokens contribute to hidden ones as well, which costs more
+            than everything else; estimated, unless settings say otherwise.
+        residual: add the measures that see the residual connection and the norm behind it:
+            ``block_norm`` and ``layer_norm``.
+        command: how it was asked for, for the record.
+        progress: is given the number of layers that are done, and of all; what it raises ends it.
 
     Raises:
-        UsageError: there is no such layer, head or measure, or no tokenizer.
-        CorpusError: there is no word, the first does not fit, or the tokenizer does not keep one.
-
-    Source: Clark et al. (2019), Section 4.1.
+        UsageError: no tokenizer, an empty or too long text, a file that is no picture, a text and
+            a picture, no such kind, layer, head or position, or contributions of all kinds at once.
+        UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
+            whose residual is asked for could not be followed.
     """
-    require_choice("measure between words", measure, _measures())
-    tokenizer: Any = model.require_tokenizer("words are read")
-    model = encoder_for_one_text(model, kind)
-    layer, head = place
-    (site,) = model.sites_of(kind or model.kinds[0], [layer])
-    if not 0 <= head < site.heads:
-        raise UsageError(f"there is no head {head}; layer {layer} has heads 0 to {site.heads - 1}.")
-    length = choose_length(model, max_length)
-    read = sentences(
-        [Sentence(WORDS, tuple(words))], tokenizer, max_length=length, overflow="truncate"
+    about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
+    example: Encoded
+    if image is None:
+        others = "" if kind else listed(model.kinds[1:])
+        subject: Any = text  # None is refused there
+        model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
+        about |= {"other_kinds": others, "text": subject}
+    else:
+        if text is not None or pair is not None or attribution:
+            raise UsageError(
+                "a picture is read alone, without text and contributions; leave the others out."
+            )
+        model, example = one_picture(model, image)
+        about |= {"text": PurePath(example.name).name, "image": example.name}
+        about["picture"] = picture_address(model.viewer.shown(example))
+    return read_example(
+        model,
+        example,
+        attributes=about,
+        kind=kind,
+        layers=layers,
+        heads=heads,
+        queries=queries,
+        value_bias=value_bias,
+        attribution=attribution,
+        residual=residual,
+        progress=progress,
     )
-    example = next(iter(read), None)
-    if example is None:
-        raise CorpusError(f"there is no word, or the first one has more than {length} tokens.")
-    pieces = Words.of(torch.tensor([example.words]), special=True)
-
-    def visit(record: LayerRecord) -> NDArray[np.float64]:
-        score = word_score(Scores(record), measure, pieces)[0, head]
-        return np.asarray(score.cpu().double())
-
-    (matrix,) = capture_one(model, example, [site], visit)
-    before, after = int(example.words[0] != -1), int(example.words[-1] != -1)
-    return np.pad(matrix, ((before, after),) * 2)
 
 
-def _measures() -> list[str]:
-    """Return the measures of single heads, between a query and a key, of one forward pass."""
-    rows = (row for row in measure_table() if row.per_head and row.pairwise)
-    return [row.name for row in rows if row.needs is None]
+def read_example(  # noqa: PLR0913 - each is a choice of its own
+    model: CapturedModel,
+    example: Encoded,
+    *,
+    attributes: Mapping[str, Any],
+    kind: Kinds | None = None,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    queries: Iterable[int] | None = None,
+    value_bias: ValueBias = "include",
+    attribution: bool | AttributionSettings = False,
+    residual: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """Read an example that is made already, with the part of the model that reads it.
 
-
-def answer_shares(
-    model: CapturedModel, example: Encoded, owners: Sequence[int], measures: Sequence[str]
-) -> tuple[
-    Float64[np.ndarray, "measure layer head passage"], Float64[np.ndarray, "layer head token"]
-]:
-    """Return shares of a prompt's passages in the rows that predict an answer, and `lookback`.
-
-    Args:
-        model: a decoder.
-        example: the prompt with the answer behind it.
-        owners: of each token of the prompt its passage; -1 of a token of none.
-        measures: of attention.
+    What the reading says of its origin is in ``attributes``: ``text``, ``pair`` and ``command``.
+    For the rest see `read`.
     """
-    sites, prompt = model.sites_of("decoder"), len(owners)
-    rows, heads = slice(prompt - 1, len(example.ids) - 1), max(site.heads for site in sites)
-    places = {site.layer: at for at, site in enumerate(sites)}
-    belongs = torch.tensor(owners)[:, None] == torch.arange(max(owners) + 1)
-    shares = np.full((len(measures), len(sites), heads, belongs.shape[1]), np.nan)
-    ratios = np.full((len(sites), heads, len(example.ids) - prompt), np.nan)
+    kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
+    layers = None if layers is None else list(layers)
+    by_kind = {each: model.sites_of(each, layers) for each in kinds}
+    sites = [site for of_kind in by_kind.values() for site in of_kind]
+    settings = AttributionSettings() if attribution is True else attribution or None
+    sides = {each: sides_of(example, each, model.tokenizer) for each in kinds}
+    heads, queries = (None if numbers is None else list(numbers) for numbers in (heads, queries))
+    parts = {
+        each: part_of(of_kind, len(sides[each][0]["token"]), heads, queries)
+        for each, of_kind in by_kind.items()
+    }
+    contributions = _contributions(model, example, kind, settings)
+    counted = _counted(len(sites), progress)
+    layers_read = ReadLayers(parts, value_bias, contributions, counted)
+    if residual:
+        model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
+    of_text = {
+        each: TextStatistics(model, example, each, of_kind, value_bias)
+        for each, of_kind in by_kind.items()
+    }
 
     def visit(record: LayerRecord) -> None:
-        scores, at = Scores(record), places[record.site.layer]
-        for number, measure in enumerate(measures):
-            cells = scores.of(measure)[0, :, rows, :prompt].cpu().double()
-            shares[number, at, : len(cells)] = (cells @ belongs.double()).mean(1).numpy()
-        cells = scores.weight[0, :, rows].cpu().double()
-        ratios[at, : len(cells)] = lookback(cells, prompt).numpy()
+        of_text[record.site.kind].visit(record)
+        layers_read.visit(record)
 
-    capture_one(model, example, sites, visit)
-    return shares, ratios
+    capture_one(model, example, sites, visit, query_block=None, residual=residual)
+    attributes_of_all = origin(
+        model,
+        **attributes,
+        title="Reading",
+        stage="reading",
+        **_counts(example, model.tokenizer, model.decoder_start),
+        attribution=json.dumps(settings.signature()) if settings else "",
+    )
+    datasets: dict[str, xarray.Dataset] = {
+        each: model.with_own_numbers(
+            _dataset(
+                {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
+                parts[each],
+                *sides[each],
+                {
+                    **attributes_of_all,
+                    "kind": each,
+                    "head_dim": min(site.head_dim for site in by_kind[each]),
+                },
+                of_text[each],
+            ),
+            each,
+        )
+        for each in kinds
+    }
+    return Reading(concat_kinds(datasets) if kind == ALL else datasets[kinds[0]])
 
 
-def lookback(rows: Float64[Tensor, "head token key"], prompt: int) -> Float64[Tensor, "head token"]:
-    """Return the mean weight on the prompt, of the sum of that and the mean on the answer so far.
+def _contributions(
+    model: CapturedModel, example: Encoded, kind: Kinds | None, settings: AttributionSettings | None
+) -> Any:
+    """Compute the contributions of input tokens, before the model is captured, if requested."""
+    if settings is None:
+        return None
+    if kind == ALL:
+        raise UsageError(
+            "contributions are those of one kind of attention at a time; choose one, or do "
+            "without contributions."
+        )
+    batch = model.collate([example])
+    return attribute(model, batch, settings, kind=kind or model.kinds[0]).contribution
 
-    Args:
-        rows: of attention, of the queries that predict the tokens of an answer.
-        prompt: how many tokens the prompt has.
 
-    Returns:
-        0 to 1; NaN of the first token, before which there is no answer.
+def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """Tells how many layers are done."""
+    finished = 0
 
-    Source: Chuang et al. (2024), "Lookback Lens", Eq. 1.
-    """
-    written = torch.arange(rows.shape[1], dtype=torch.float64)
-    on_prompt = rows[..., :prompt].sum(-1) / prompt
-    return on_prompt / (on_prompt + rows[..., prompt:].sum(-1) / written)
+    def count() -> None:
+        nonlocal finished
+        finished += 1
+        if progress is not None:
+            progress(finished, layers)
+
+    return count
+
+
+def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, Any]:
+    """Tokens, those of them that the tokenizer does not know, and special ones in the text."""
+    ids = (*example.ids, *example.target)
+    if tokenizer is None:
+        return {"tokens": len(ids)}
+    marks = Assembly.of(tokenizer, start).marks
+    special, doubled = marks.written(example)
+    written = {"special": special, "doubled": int(doubled)} if special else {}
+    return {"tokens": len(ids), "unknown": ids.count(marks.unknown), **written}
+
+
+def _dataset(
+    by_layer: Mapping[int, Measured],
+    part: Part,
+    queries: Positions,
+    keys: Positions,
+    attributes: dict[str, Any],
+    statistics: TextStatistics,
+) -> xarray.Dataset:
+    layers, measured = list(by_layer), list(by_layer.values())
+    variables = {
+        row.name: (
+            row.axes,
+            np.stack([each[row.name] for each in measured]),
+            {"long_name": row.title, "units": row.unit},
+        )
+        for row in measure_table()
+        if all(row.name in each for each in measured)
+    }
+    numbers, axes = statistics.variables(part.heads)
+    coordinates: dict[str, Any] = {"layer": layers, "head": part.heads, **axes}
+    everything = range(len(keys["token"]))
+    for side, positions, places in (("query", queries, part.queries), ("key", keys, everything)):
+        coordinates[side] = list(places)
+        for name, values in positions.items():
+            coordinates[f"{side}_{name}"] = (side, [values[at] for at in places])
+    return xarray.Dataset(variables | numbers, coords=coordinates, attrs=attributes)

@@ -7,33 +7,48 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 import xarray
 from jaxtyping import Float64
+from numpy.typing import NDArray
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.analysis.layer_maps import input_maps
+from headlight.analysis.plan import choose_length, encoder_for_one_text
 from headlight.analysis.rollout import subject_of
-from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
+from headlight.capture import (
+    CapturedModel,
+    Kind,
+    LayerRecord,
+    Replacements,
+    attention_replaced,
+    load_model,
+)
+from headlight.capture.one_text import capture_one
 from headlight.catalogue import register_measures
 from headlight.catalogue.questions import TextFlowSettings
 from headlight.chats import Readable
-from headlight.corpora import TranslationPair
-from headlight.errors import UsageError
+from headlight.corpora import Sentence, TranslationPair
+from headlight.encode import sentences
+from headlight.errors import CorpusError, UsageError
+from headlight.measures import Scores, word_score
+from headlight.pool import Words
 from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain
 from headlight.reading.generation import generate, read_speech
-from headlight.reading.layers import word_map
+from headlight.reading.layers import read
 from headlight.reading.patching import patch
 from headlight.reading.prediction import predict
-from headlight.reading.reading import FRAME_HEIGHT, Reading, read
+from headlight.reading.reading import FRAME_HEIGHT, Reading
 from headlight.reading.routes import routes
 from headlight.reading.sources import sources
 from headlight.reading.text_result import TextResult, answers, origin, segments_of, sides_of
 from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
 from headlight.result import describe
+from headlight.settings import require_choice
 from headlight.settings.flow import AttributionSettings
 from headlight.views.provenance import model_name
-from headlight.vocabulary import Kinds, ValueBias
+from headlight.vocabulary import Kinds, ValueBias, measure_table
 from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Alignment
 from headlight.word_alignment.directions import align_pairs
@@ -168,7 +183,7 @@ class Model(CapturedModel):
         attribution: bool | AttributionSettings = False,
         residual: bool = False,
     ) -> Reading:
-        """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
+        """Every measure of every head on one text, or two; see `headlight.reading.layers.read`.
 
         A list of messages, or `headlight.corpora.Chat`, is a chat.  With
         ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.  With
@@ -206,7 +221,7 @@ class Model(CapturedModel):
         Args:
             text: what it reads.
             pair: a second text.
-            kind: of attention; see `headlight.reading.reading.read`.
+            kind: of attention; see `headlight.reading.layers.read`.
             layers: which layers; by default all.
             height: in pixels.
 
@@ -245,14 +260,52 @@ class Model(CapturedModel):
         kind: Kind | None = None,
         max_length: int | None = None,
     ) -> Float64[np.ndarray, "query key"]:
-        """A measure of one head between the words of a sentence; see `headlight.reading.layers`.
+        """Return a measure of one head between the words of a sentence.
 
         ``model.word_map("The cat sat .".split(), layer=3, head=1, measure="norm")`` has a row and a
-        column for each word, and one before and after them for special tokens.
+        column for each word, and one before and after them for special tokens; zeros on a side on
+        which the model sets none.  Of the pieces of a word the sum is taken where it is attended
+        to, and the mean where it attends; see `headlight.measures.word_score`.
+
+        Args:
+            words: one by one; `headlight.encode.sentences` says how they are put together.
+            layer: layer, from 0.
+            head: head, from 0.
+            measure: of single heads, such as ``weight``, ``norm`` or ``effective``.
+            kind: of attention; by default the first that the model has.  Of an encoder-decoder the
+                encoder reads the sentence.
+            max_length: tokens that are read at most, special ones included; by default what the
+                model takes, at most 512.  Words at the end that do not fit whole are left out.
+
+        Raises:
+            UsageError: there is no such layer, head or measure, or no tokenizer.
+            CorpusError: there is no word, the first does not fit, or the tokenizer does not keep
+                one.
+
+        Source: Clark et al. (2019), Section 4.1.
         """
-        return word_map(
-            self, words, (layer, head), measure=measure, kind=kind, max_length=max_length
-        )
+        rows = (row for row in measure_table() if row.per_head and row.pairwise)
+        known = [row.name for row in rows if row.needs is None]
+        require_choice("measure between words", measure, known)
+        tokenizer: Any = self.require_tokenizer("words are read")
+        model = encoder_for_one_text(self, kind)
+        (site,) = model.sites_of(kind or model.kinds[0], [layer])
+        site.require_head(head)
+        length = choose_length(model, max_length)
+        sentence = Sentence("the words", tuple(words))
+        read = sentences([sentence], tokenizer, max_length=length, overflow="truncate")
+        example = next(iter(read), None)
+        if example is None:
+            raise CorpusError(f"there is no word, or the first one has more than {length} tokens.")
+        pieces = Words.of(torch.tensor([example.words]), special=True)
+
+        def visit(record: LayerRecord) -> NDArray[np.float64]:
+            score = word_score(Scores(record), measure, pieces)[0, head]
+            return np.asarray(score.cpu().double())
+
+        (matrix,) = capture_one(model, example, [site], visit)
+        before, after = int(example.words[0] != -1), int(example.words[-1] != -1)
+        return np.pad(matrix, ((before, after),) * 2)
 
     def align(self, pairs: Iterable[TranslationPair], **settings: Any) -> Iterator[Alignment]:
         """The links between the words of sentences and their translations, pair by pair.

@@ -206,7 +206,11 @@ def targets_of(
         UsageError: an unknown word or class, or both are the same output.
     """
     ends = as_written(model, text) if pair is None else pair
-    first = _target(model, settings.target, place, ends, logits)
+    if settings.target is None:
+        number = int(logits.argmax())
+        first = Target(number, _name(model, place, number))
+    else:
+        first = target_of(model, settings.target, place, ends)
     against = settings.against
     second = None if against is None else target_of(model, against, place, ends)
     if second is not None and second.number == first.number:
@@ -218,11 +222,7 @@ def targets_of(
 
 
 def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
-    """Return the parts of one text less those of another, place by place.
-
-    Raises:
-        UsageError: their tokens are not as many, or the predictions are at two places.
-    """
+    """Return the parts of one text less those of another, place by place."""
     same = first["token_side"].values.tolist() == other["token_side"].values.tolist()
     if not same or first.attrs["position"] != other.attrs["position"]:
         raise UsageError(
@@ -286,26 +286,12 @@ def _decomposed(
 def _require_same(
     model: CapturedModel, parts: Decomposition, wanted: float, logits: Float64[Tensor, " output"]
 ) -> None:
-    """Refuse a linear network that does not compute what the model does.
-
-    Raises:
-        UnsupportedModelError: it does not.
-    """
+    """Refuse a linear network that does not compute what the model does."""
     if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
             f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
             "prediction cannot be taken apart."
         )
-
-
-def _target(
-    model: CapturedModel, word: str | None, place: Place, text: str, logits: Tensor
-) -> Target:
-    """The one that is asked for, or what is predicted."""
-    if word is not None:
-        return target_of(model, word, place, text)
-    number = int(logits.argmax())
-    return Target(number, _name(model, place, number))
 
 
 def _name(model: CapturedModel, place: Place, number: int) -> str:

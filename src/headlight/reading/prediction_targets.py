@@ -9,16 +9,17 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
-from headlight.capture import CapturedModel
-from headlight.capture.batching import task_of
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.capture.decomposition import decompose
-from headlight.capture.one_text import head_of, require_reader
+from headlight.capture.model_inputs import task_of
+from headlight.capture.one_text import capture_one, head_of
 from headlight.capture.residual_stream import hooked
 from headlight.chats import require_characters
 from headlight.encode import Encoded, piece_style
 from headlight.encode.examples import OTHER
 from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError, setting
 from headlight.findings import piece_text
+from headlight.measures import Scores
 from headlight.settings import require_place
 
 SAME = 1e-3
@@ -198,22 +199,29 @@ def _pieces_behind(tokenizer: Any, text: str, words: str) -> list[int]:
     return list(after[len(before) :]) if after[: len(before)] == before else []
 
 
-def require_answerer(model: CapturedModel) -> None:
+def generates(model: CapturedModel, *, decoder: bool = False) -> bool:
+    """Return whether a model goes on with a text, and is a decoder where one is needed."""
+    network: Any = model.transformer
+    head = head_of(network.config, type(network).__name__)
+    return head == "causal" or (head == "sequence_to_sequence" and not decoder)
+
+
+def require_generation(model: CapturedModel, *, decoder: bool = False) -> None:
     """Refuse a model that does not go on with a text.
+
+    Args:
+        model: of any kind.
+        decoder: whether an encoder-decoder is refused as well.
 
     Raises:
         MissingHeadError: it is so.
-        UsageError: it reads something else, or has no tokenizer.
     """
-    network: Any = model.transformer
-    name = type(network).__name__
-    require_reader(model)
-    if model.has_decoder_inputs or head_of(network.config, name) != "causal":
+    if not generates(model, decoder=decoder):
         raise MissingHeadError(
-            f"{model} is a {name}, which does not go on with a text, and so answers nothing; "
-            "load a decoder with its head (head='any')."
+            f"{model} is a {type(model.transformer).__name__}, which does not go on with a text; "
+            f"load a decoder{'' if decoder else ' or an encoder-decoder'} with its head "
+            "(head='any')."
         )
-    model.require_tokenizer("a question is read")
 
 
 def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, ...]:
@@ -222,7 +230,7 @@ def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, .
     Raises:
         UsageError: there are none.
     """
-    from headlight.studies.circuits.repeated import answer
+    from headlight.studies.circuits.probes import answer
 
     tokenizer: Any = model.tokenizer
     room = most if model.longest is None else min(most, model.longest - len(prompt.ids))
@@ -272,11 +280,7 @@ def answer_scores(
 
 
 def _answer_rows(model: CapturedModel, firsts: Sequence[int], size: int) -> Any:
-    """Within the block, the model computes the logits of an answer alone.
-
-    Raises:
-        UnsupportedModelError: the layer that does so is not found.
-    """
+    """Within the block, the model computes the logits of an answer alone."""
     head: Any = model.transformer.get_output_embeddings()
     if head is None:
         raise UnsupportedModelError(f"{model} hides the layer that predicts its tokens.")
@@ -292,10 +296,7 @@ def _answer_rows(model: CapturedModel, firsts: Sequence[int], size: int) -> Any:
 
 
 def direct_parts(
-    model: CapturedModel,
-    example: Encoded,
-    answer: Sequence[int],
-    logits: float,
+    model: CapturedModel, example: Encoded, answer: Sequence[int], logits: float
 ) -> Float64[np.ndarray, " token"]:
     """Return what heads write directly from each token into the logits of the answer at the end.
 
@@ -329,3 +330,52 @@ def direct_parts(
             "answer cannot be taken apart."
         )
     return np.asarray(sum(each.direct.sum(0).numpy() for each in parts.heads))
+
+
+def answer_shares(
+    model: CapturedModel, example: Encoded, owners: Sequence[int], measures: Sequence[str]
+) -> tuple[
+    Float64[np.ndarray, "measure layer head passage"], Float64[np.ndarray, "layer head token"]
+]:
+    """Return shares of a prompt's passages in the rows that predict an answer, and `lookback`.
+
+    Args:
+        model: a decoder.
+        example: the prompt with the answer behind it.
+        owners: of each token of the prompt its passage; -1 of a token of none.
+        measures: of attention.
+    """
+    sites, prompt = model.sites_of("decoder"), len(owners)
+    rows, heads = slice(prompt - 1, len(example.ids) - 1), max(site.heads for site in sites)
+    places = {site.layer: at for at, site in enumerate(sites)}
+    belongs = torch.tensor(owners)[:, None] == torch.arange(max(owners) + 1)
+    shares = np.full((len(measures), len(sites), heads, belongs.shape[1]), np.nan)
+    ratios = np.full((len(sites), heads, len(example.ids) - prompt), np.nan)
+
+    def visit(record: LayerRecord) -> None:
+        scores, at = Scores(record), places[record.site.layer]
+        for number, measure in enumerate(measures):
+            cells = scores.of(measure)[0, :, rows, :prompt].cpu().double()
+            shares[number, at, : len(cells)] = (cells @ belongs.double()).mean(1).numpy()
+        cells = scores.weight[0, :, rows].cpu().double()
+        ratios[at, : len(cells)] = lookback(cells, prompt).numpy()
+
+    capture_one(model, example, sites, visit)
+    return shares, ratios
+
+
+def lookback(rows: Float64[Tensor, "head token key"], prompt: int) -> Float64[Tensor, "head token"]:
+    """Return the mean weight on the prompt, of the sum of that and the mean on the answer so far.
+
+    Args:
+        rows: of attention, of the queries that predict the tokens of an answer.
+        prompt: how many tokens the prompt has.
+
+    Returns:
+        0 to 1; NaN of the first token, before which there is no answer.
+
+    Source: Chuang et al. (2024), "Lookback Lens", Eq. 1.
+    """
+    written = torch.arange(rows.shape[1], dtype=torch.float64)
+    on_prompt = rows[..., :prompt].sum(-1) / prompt
+    return on_prompt / (on_prompt + rows[..., prompt:].sum(-1) / written)

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float64
 
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
+from headlight.capture.one_text import require_reader
 from headlight.catalogue.questions import SourceSettings
 from headlight.chats import Chat, Readable, as_read, is_chat
 from headlight.corpora.text import require_text
@@ -25,13 +26,13 @@ from headlight.encode import Encoded, token_names
 from headlight.encode.chats import Prompt
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.measures.agreement import linear_fit, spearman
-from headlight.reading.layers import answer_shares
 from headlight.reading.prediction_targets import (
     answer_ids,
     answer_scores,
+    answer_shares,
     direct_parts,
     own_answer,
-    require_answerer,
+    require_generation,
 )
 from headlight.reading.text_result import TextResult, origin, save_as
 from headlight.reduce import Slots
@@ -155,7 +156,9 @@ def sources(
     if settings is None:
         named = {name: plain(each) for name, each in choices.items()}
         settings = SourceSettings.from_mapping(named)
-    require_answerer(model)
+    require_reader(model)
+    require_generation(model, decoder=True)
+    model.require_tokenizer("a question is read")
     examples = _examples(question, context, answer)
     prompts = [_Prompted.of(model, example, settings) for example in examples]
     model.verify_batching()
@@ -187,11 +190,7 @@ def sources(
 def _examples(
     question: Any, context: Sequence[str] | None, answer: str | None
 ) -> list[Mapping[str, Any]]:
-    """Return the examples that are handed over, checked.
-
-    Raises:
-        UsageError: one is none, or passages stand beside examples.
-    """
+    """Return the examples that are handed over, checked."""
     examples: list[Any] = [{"question": question, "context": context or (), "answer": answer}]
     if isinstance(question, list | tuple) and not is_chat(question):
         if context is not None or answer is not None or not question:
@@ -264,11 +263,7 @@ class _Prompted:
 
 
 def _require_room(model: CapturedModel, prompt: int, answer: int) -> None:
-    """Refuse a prompt, or an answer behind it, that the model cannot read.
-
-    Raises:
-        UsageError: it is so.
-    """
+    """Refuse a prompt, or an answer behind it, that the model cannot read."""
     if model.longest is not None and prompt + answer > model.longest:
         behind = f" and the answer {answer}" if answer else ""
         raise UsageError(
@@ -338,13 +333,7 @@ def _in_order(
 def _heads(
     model: CapturedModel, settings: SourceSettings
 ) -> tuple[Float64[np.ndarray, "layer head"], Chosen]:
-    """Return how much heads copy of hidden facts, and which heads are chosen.
-
-    Scores are NaN where heads are named, or the model repeats none of the facts.
-
-    Raises:
-        UsageError: there is no such head.
-    """
+    """Return how much heads copy of hidden facts (NaN where unknown), and the chosen heads."""
     sites = model.sites_of("decoder")
     shape = len(sites), max(site.heads for site in sites)
     scores, chosen = np.full(shape, np.nan), np.zeros(shape, bool)

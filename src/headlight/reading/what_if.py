@@ -1,6 +1,5 @@
-"""One text read with other attention, and what the model then predicts.
+"""Predictions of a model for one text that is read with other attention.
 
-Predictions of a model for one text that is read with other attention.
 `what_if` compares the predictions of a model with and without edits of its attention, and says
 which later heads attend otherwise.  `each_head_removed` removes every head in turn.
 
@@ -342,12 +341,7 @@ def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, params: Params)
 
 
 def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, str | None, Kind]:
-    """The text and the second text of a reading, and the kind that is looked at.
-
-    Raises:
-        UnknownNameError: there is no such kind.
-        UsageError: the text was generated.
-    """
+    """Return the text and the second text of a reading, and the kind that is looked at."""
     kind: Any = params.get("kind")
     require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
     if "answer" in reading.attrs:

@@ -10,14 +10,14 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, Kind, Replacements
-from headlight.capture.batching import task_of
+from headlight.capture.model_inputs import task_of
+from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import MissingHeadError, UsageError
 from headlight.reading.alternatives import alternatives
 from headlight.settings import AtLeast0, Range, Settings
-from headlight.settings.base import AlternativeSettings
 from headlight.vocabulary import CATEGORIES, head_name
 
 Logarithms = Float64[Tensor, "output choice"]
@@ -149,15 +149,13 @@ def edits_of(value: object) -> tuple[Edit, ...]:
         if not isinstance(each, Mapping) or type(each.get("layer")) is not int:
             raise UsageError("an edit is an object with a layer, which is a number from 0; add it.")
         weights = each.get("weights")
-        if weights is not None and not _all_numbers(weights):
+        if weights is not None and not (
+            isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
+        ):
             raise UsageError(
                 "weights are a list of numbers from 0 to 1, one for each key; give it."
             )
     return tuple(Edit.from_mapping(each) for each in value)
-
-
-def _all_numbers(value: object) -> bool:
-    return isinstance(value, list) and all(type(each) in (int, float) for each in value)
 
 
 Map = Float[Tensor, "query key"]

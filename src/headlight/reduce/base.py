@@ -141,14 +141,7 @@ class Pearson(Accumulator):
     """
 
     kind = "pearson"
-    fields = (
-        "count",
-        "first_mean",
-        "second_mean",
-        "first_squares",
-        "second_squares",
-        "products",
-    )
+    fields = ("count", "first_mean", "second_mean", "first_squares", "second_squares", "products")
 
     def __init__(self, shape: Sequence[int] = ()) -> None:
         self.shape = tuple(shape)
@@ -260,11 +253,7 @@ class Ratio(Pearson):
         residual = self.first_squares - 2 * ratio * self.products + ratio**2 * self.second_squares
         pairs = self.count * np.where(self.count > 1, self.count - 1, np.nan)
         error = np.sqrt(np.maximum(residual, 0) / pairs) / np.abs(whole)
-        return {
-            "ratio": np.asarray(ratio),
-            "error": np.asarray(error),
-            "count": self.count.copy(),
-        }
+        return {"ratio": np.asarray(ratio), "error": np.asarray(error), "count": self.count.copy()}
 
 
 class Moments(Accumulator):

@@ -56,12 +56,7 @@ class Sample(Accumulator):
 
     def settings(self) -> dict[str, Any]:
         """`size`, `width`, `groups` and `seed`."""
-        return {
-            "size": self.size,
-            "width": self.width,
-            "groups": self.groups,
-            "seed": self.seed,
-        }
+        return {"size": self.size, "width": self.width, "groups": self.groups, "seed": self.seed}
 
     def draw(
         self, stream: int, length: int, group: int = 0

@@ -18,8 +18,13 @@ import xarray
 from numpy.typing import NDArray
 
 from headlight.result.slot_coordinates import (
+    FEWEST_FILLED,
+    FEWEST_SLOTS,
+    FEWEST_TESTED,
+    FEWEST_UNBOUNDED,
     LEVEL as LEVEL,
     MOVED as MOVED,
+    ROUNDING,
     SCALED_ENDS,
     UNITS as UNITS,
     WEIGHTS as WEIGHTS,
@@ -38,18 +43,6 @@ from headlight.result.slot_coordinates import (
 from headlight.vocabulary import FEWEST_FREEDOM
 
 Array = NDArray[np.float64]
-
-FEWEST_SLOTS = 5
-"""Slots that must hold something of a number, or move a difference, for it to have an interval."""
-
-FEWEST_UNBOUNDED = 10
-"""The same of numbers that have no upper bound, of which few slots say little."""
-
-FEWEST_TESTED, FEWEST_FILLED = 20, 16
-"""Units, and slots that hold them, from which on many numbers may be tested at once."""
-
-ROUNDING = 1e-12
-"""Numbers that differ by a smaller part of their sizes are the same."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,15 +74,7 @@ class Estimate:
 
     @staticmethod
     def of_slots(value: Any, moved: Any, weights: Any, units: Any, scale: Any) -> "Estimate":
-        """Return numbers with the coordinates that a result keeps of them.
-
-        Args:
-            value: ``[*cell]``.
-            moved: ``[slot, *cell]``.
-            weights: ``[slot, *cell]``, of any sum.
-            units: ``[slot]``.
-            scale: of the numbers, or an array of them.
-        """
+        """Return numbers with what a result keeps of them; weights are of any sum."""
         value = np.asarray(value, dtype=np.float64)
         sizes = np.broadcast_to(np.asarray(weights, dtype=np.float64), np.shape(moved))
         total = np.asarray(sizes.sum(0))
@@ -101,9 +86,10 @@ class Estimate:
         return Estimate(value, empty, share, np.asarray(units), scales, freedom)
 
     @staticmethod
-    def with_ends(value: Any, low: Any, high: Any) -> "Estimate":
-        """Return numbers of which only the ends of their intervals of 95% are known."""
-        value, low, high = (np.asarray(each, dtype=np.float64) for each in (value, low, high))
+    def with_ends(value: Any, low: Any = np.nan, high: Any = np.nan) -> "Estimate":
+        """Return numbers of which only the ends of their intervals of 95% are known, if any."""
+        value = np.asarray(value, dtype=np.float64)
+        low, high = (np.broadcast_to(each, value.shape).astype(np.float64) for each in (low, high))
         nothing = np.zeros((0, *value.shape))
         scales = np.broadcast_to(np.asarray("signed"), value.shape)
         freedom = np.full(value.shape, np.nan)
@@ -170,22 +156,16 @@ class Estimate:
 
     @property
     def testable(self) -> NDArray[np.bool_]:
-        """Whether each number may be tested beside many others, as Benjamini and Hochberg do.
-
-        Of fewer texts p-values are too small too often, and more of what is found is none.
-        """
+        """Whether p-values of many numbers may be adjusted, as Benjamini and Hochberg do."""
         return np.asarray((self.units_of >= FEWEST_TESTED) & (self.filled >= FEWEST_FILLED))
 
     def interval(self, level: float = LEVEL) -> tuple[Array, Array]:
-        """Return the ends of the intervals.
+        """Return the ends of the intervals, which hold the numbers of this share of corpora.
 
         Of a share Wilson's with its effective size, of a correlation those of Fisher's z, of a
         positive number those of its logarithm, of others the error to either side.  NaN where fewer
         than `FEWEST_SLOTS` slots hold something (`FEWEST_UNBOUNDED` of a number without an upper
         bound), or move a difference, or there are fewer than three degrees of freedom.
-
-        Args:
-            level: how often the interval of such a corpus holds the number.
         """
         from scipy.special import stdtrit
 
@@ -194,8 +174,8 @@ class Estimate:
     def simultaneous(self, units: int) -> "Estimate":
         """Return the same numbers with ends that hold for all of them in 95% of corpora.
 
-        So they hold for one that was chosen, such as the largest.  By max-t, see `critical`;
-        of numbers of which the ends alone are known by Bonferroni, see `chosen_ends`.
+        So they hold for one that was chosen, such as the largest.  By max-t, see `critical`; of
+        numbers of which the ends alone are known by Bonferroni, see `chosen_ends`.
 
         Args:
             units: texts or documents, for numbers of which the ends alone are known.
@@ -222,14 +202,11 @@ class Estimate:
                     low, high = np.where(at, below, low), np.where(at, above, high)
         return np.asarray(low), np.asarray(high)
 
-    def p_value(self, other: float = 0.0) -> Array:
-        """Return how probable a number so far from another is where they are one, two-sided.
-
-        1 where they are equal; NaN where the error is not known.
-        """
+    def p_value(self) -> Array:
+        """Return how probable so large a number is where it is 0, two-sided; NaN if unknown."""
         from scipy.special import stdtr
 
-        apart = np.abs(self.value - other)
+        apart = np.abs(self.value)
         with np.errstate(all="ignore"):
             error = self.error
             p = 2 * stdtr(self.freedom, -apart / np.where(error > 0, error, np.nan))
@@ -293,7 +270,9 @@ class Estimate:
         value = np.asarray(np.where(np.abs(value) <= rounding, 0.0, value))
         if self.ends is not None or other.ends is not None:
             return Estimate.with_ends(value, self.low - other.high, self.high - other.low)
-        one, two = (each._spread(value.ndim) for each in (self, other))
+        one, two = (
+            each if each.value.ndim else each.at((None,) * value.ndim) for each in (self, other)
+        )
         if not paired:
             return one._independent(two, value)
         size = max(one.units[0], two.units[0])
@@ -387,14 +366,13 @@ class Estimate:
         random signs).  One whose difference has no interval may be the largest; of a first that has
         none itself, nothing is said of others.
         """
-        first = self.first()
+        first, alone = self.first(), np.zeros(self.value.shape, dtype=bool)
         if first is None:
-            return np.zeros(self.value.shape, dtype=bool)
+            return alone
+        alone[first] = True
         observed = np.isfinite(self.value)
         low, high = self.interval()
         if not np.isfinite(low[first] + high[first]):
-            alone = np.zeros(self.value.shape, dtype=bool)
-            alone[first] = True
             return alone
         if self.ends is not None:
             return np.asarray(observed & ~(high < low[first]))
@@ -424,21 +402,6 @@ class Estimate:
             return self.at(self.first())
         value, moved, place = fitted
         return replace(flat.at(place), value=value, moved=moved)
-
-    def _spread(self, axes: int) -> "Estimate":
-        """Return the same, or one number with axes of size 1."""
-        if self.value.ndim:
-            return self
-        one = (1,) * axes
-        inner = (len(self.moved), *one)
-        return replace(
-            self,
-            value=self.value.reshape(one),
-            moved=self.moved.reshape(inner),
-            weights=self.weights.reshape(inner),
-            scale=np.asarray(self.scale).reshape(one),
-            freedom=self.freedom.reshape(one),
-        )
 
 
 def estimate_of(
@@ -479,10 +442,8 @@ def with_ends(
     ends = (estimate.mean(over) if over else estimate).interval()
     axes = [dim for n, dim in enumerate(dims) if n not in over]
     attributes = result.variables[name].attrs
+    of = f"end of the 95% interval of {attributes.get('long_name', name)}"
     return result.assign({
-        f"{name}_{which}": xarray.DataArray(end, dims=axes, attrs={
-            **attributes,
-            "long_name": f"{which} end of the 95% interval of {attributes.get('long_name', name)}",
-        })
+        f"{name}_{which}": (axes, end, {**attributes, "long_name": f"{which} {of}"})
         for which, end in zip(("low", "high"), ends, strict=True)
     })  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray
 
-from headlight.errors import UnknownNameError
+from headlight.errors import UnknownNameError, UsageError
 from headlight.result.estimate import slot_coordinates
 
 KINDS = "kinds"
@@ -35,7 +35,8 @@ def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
     slots = list({name: None for part in parts.values() for name in slot_coordinates(part)})
     parts = {kind: part.reset_coords(slot_coordinates(part)) for kind, part in parts.items()}
     datasets = list(parts.values())
-    labels = {dim: _union(datasets, dim) for dim in _dimensions(datasets)}
+    dims = dict.fromkeys(dim for part in datasets for dim in part.sizes)
+    labels = {dim: _union(datasets, dim) for dim in dims}
     whole = [_spread(part, labels) for part in datasets]
     names = list(dict.fromkeys(name for part in datasets for name in part.data_vars))
     models = {name: next(part[name] for part in whole if name in part) for name in names}
@@ -84,14 +85,23 @@ def of_kind(result: xarray.Dataset, kind: str) -> xarray.Dataset:
     return parts[kind]
 
 
+def require_one_kind(reading: xarray.Dataset) -> None:
+    """Refuse a reading of several kinds of attention.
+
+    Raises:
+        UsageError: it is of several.
+    """
+    if KINDS in reading.attrs:
+        raise UsageError(
+            "this reading is of several kinds of attention "
+            f"({', '.join(split_kinds(reading))}); choose one with of_kind."
+        )
+
+
 def split_for_display(result: xarray.Dataset) -> list[xarray.Dataset]:
     """The kinds of a result, each marked as `MULTI_KIND` if there are several."""
     parts = list(split_kinds(result).values())
     return parts if len(parts) == 1 else [part.assign_attrs({MULTI_KIND: 1}) for part in parts]
-
-
-def _dimensions(parts: Iterable[xarray.Dataset]) -> list[Hashable]:
-    return list(dict.fromkeys(dim for part in parts for dim in part.sizes))
 
 
 def _labels(part: xarray.Dataset, dim: Hashable) -> list[Any]:

@@ -15,6 +15,18 @@ from numpy.typing import NDArray
 MOVED, WEIGHTS, UNITS = "_by_slot", "_slot_weights", "slot_units"
 """Ends of the coordinates that intervals are computed from; and the units of each slot."""
 
+FEWEST_SLOTS = 5
+"""Slots that must hold something of a number, or move a difference, for it to have an interval."""
+
+FEWEST_UNBOUNDED = 10
+"""The same of numbers that have no upper bound, of which few slots say little."""
+
+FEWEST_TESTED, FEWEST_FILLED = 20, 16
+"""Units, and slots that hold them, from which on many numbers may be tested at once."""
+
+ROUNDING = 1e-12
+"""Numbers that differ by a smaller part of their sizes are the same."""
+
 
 def slot_coordinates(result: xarray.Dataset) -> list[str]:
     """Return the names of the coordinates that intervals are computed from."""

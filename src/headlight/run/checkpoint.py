@@ -159,11 +159,7 @@ def _counters_of(state: State) -> dict[str, Any]:
 
 
 def _state_of(counters: Mapping[str, Any]) -> State:
-    """A state that has come so far, and found nothing.
-
-    Raises:
-        KeyError: something is missing.
-    """
+    """A state that has come so far, and found nothing."""
     return State(**{name: counters[name] for name in _COUNTERS})
 
 
@@ -322,6 +318,7 @@ class BatchJob(Generic[E]):
         length: The number of tokens of an example.
         out_of_memory: Whether an error means that a smaller batch may succeed.
         shard_size: Elements of the corpus in a shard at most; a kill loses no more of them.
+        seconds: The seconds that an example is expected to take, where that differs much.
     """
 
     measure: Callable[[Sequence[E]], Tally]
@@ -329,6 +326,7 @@ class BatchJob(Generic[E]):
     length: Callable[[E], int]
     out_of_memory: Callable[[BaseException], bool]
     shard_size: int = 256
+    seconds: Callable[[E], float] | None = None
 
 
 class ShardRunner(Generic[E]):
@@ -411,7 +409,8 @@ class ShardRunner(Generic[E]):
 
     def _tell(self, batch: Sequence[E]) -> None:
         if self.progress is not None:
-            self.progress.advance(len(batch), self.tokens(batch))
+            expected = () if self.work.seconds is None else (sum(map(self.work.seconds, batch)),)
+            self.progress.advance(len(batch), self.tokens(batch), *expected)
 
 
 def _half(batch: Sequence[E]) -> int:

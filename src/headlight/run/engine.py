@@ -7,13 +7,7 @@ from headlight.errors import RunError, RunInterruptedError, setting
 from headlight.files import Location, make_folder
 from headlight.reduce import Tree
 from headlight.run.checkpoint import SHARD_ELEMENTS, BatchJob, Checkpoint, ShardRunner, State
-from headlight.run.example import (
-    NOTHING_SEEN,
-    Example,
-    ShardReader,
-    digest_with,
-    read_shards,
-)
+from headlight.run.example import NOTHING_SEEN, Example, ShardReader, digest_with, read_shards
 from headlight.run.progress import Progress
 
 E = TypeVar("E", bound=Example)

@@ -10,6 +10,9 @@ from tqdm import tqdm
 LOG_SECONDS = 30.0
 """Lines of a log file are at least so far apart."""
 
+TRUSTED = 0.05
+"""Weight of an expected time beside the pace of what is done, as a share of that time."""
+
 
 @runtime_checkable
 class Stream(Protocol):
@@ -32,8 +35,8 @@ class Progress(Protocol):
     def skip(self, examples: int, tokens: int) -> None:
         """An earlier run has done this many already."""
 
-    def advance(self, examples: int, tokens: int) -> None:
-        """This many more are done."""
+    def advance(self, examples: int, tokens: int, seconds: float = 0.0) -> None:
+        """This many more are done, which were expected to take so many seconds."""
 
     def note(self, sentence: str) -> None:
         """Something worth knowing that is no error."""
@@ -50,6 +53,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         stream: where to.
         unit: what is counted.
         layout: what is shown before the counts.
+        seconds: what all of it is expected to take, where examples differ in what they take.
         options: of tqdm.
     """
 
@@ -62,12 +66,15 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         unit: str = "examples",
         *,
         layout: str = "{bar} ",
+        seconds: float = 0.0,
         **options: Any,
     ) -> None:
         self.tokens = 0
+        self._expected, self._worked = seconds, 0.0
         self.crew = ""
         of = "" if total is None else " of {total_fmt}"
         remaining = "" if total is None else ", {remaining} left"
+        remaining = ", {ahead} left" if seconds else remaining
         super().__init__(
             total=total,
             unit=unit,
@@ -91,16 +98,24 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""
         values["speed"] = f", {speed:,.0f} tokens/s" if speed >= 1 else slow
         values["crew"] = self.crew
+        values["ahead"] = self.format_interval(self._ahead(values["elapsed"]))
         return values
+
+    def _ahead(self, elapsed: float) -> float:
+        """Return the seconds left: those expected, by the pace of what is done so far."""
+        trusted = TRUSTED * self._expected
+        pace = (trusted + elapsed) / (trusted + self._worked) if self._worked else 1.0
+        return max(self._expected - self._worked, 0.0) * pace
 
     def skip(self, examples: int, tokens: int) -> None:
         """Begin behind these; the time that it took to pass over them does not count."""
         self.n = self.initial = self.last_print_n = self.n + examples
         self.unpause()
 
-    def advance(self, examples: int, tokens: int) -> None:
+    def advance(self, examples: int, tokens: int, seconds: float = 0.0) -> None:
         """Move on."""
         self.tokens += tokens
+        self._worked += seconds
         self.update(examples)
 
     def note(self, sentence: str) -> None:
@@ -123,13 +138,16 @@ class Lines(Bar):
     The last of them is about the whole run.
     """
 
-    def __init__(self, total: int | None, stream: Stream, unit: str = "examples") -> None:
+    def __init__(
+        self, total: int | None, stream: Stream, unit: str = "examples", *, seconds: float = 0.0
+    ) -> None:
         self._said: float | None = None
         super().__init__(
             total,
             stream,
             unit,
             layout="",
+            seconds=seconds,
             mininterval=LOG_SECONDS,
             miniters=1,
             delay=LOG_SECONDS,
@@ -160,7 +178,12 @@ class Lines(Bar):
 
 @contextmanager
 def show_progress(
-    total: int | None, stream: Stream | None = None, *, unit: str = "examples", title: str = ""
+    total: int | None,
+    stream: Stream | None = None,
+    *,
+    unit: str = "examples",
+    title: str = "",
+    seconds: float = 0.0,
 ) -> Iterator[Progress]:
     """A bar where there is a terminal, else a line every half a minute.
 
@@ -169,12 +192,13 @@ def show_progress(
         stream: Where to; by default the standard error stream.
         unit: What is counted.
         title: What is done, said before it begins; nothing where a run does one thing.
+        seconds: What all of it is expected to take; 0 where the number of examples tells enough.
     """
     stream = stream or sys.stderr
     progress = (
-        Bar(total, stream, unit, dynamic_ncols=True)
+        Bar(total, stream, unit, seconds=seconds, dynamic_ncols=True)
         if stream.isatty()
-        else Lines(total, stream, unit)
+        else Lines(total, stream, unit, seconds=seconds)
     )
     with progress as bar:
         if title:

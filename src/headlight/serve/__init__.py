@@ -34,7 +34,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.one_text import require_reader
 from headlight.errors import HeadlightError, UnknownNameError, UsageError
 from headlight.files import reason
-from headlight.reading.generation import generates
+from headlight.reading.prediction_targets import generates
 from headlight.serve.functions import (
     FUNCTIONS,
     OnProgress,

@@ -17,12 +17,12 @@ import xarray
 
 from headlight.analysis.folder import JOIN, PAGES, RunFolder
 from headlight.analysis.plan import StudyPlan
-from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
+from headlight.analysis.text_study import TextSource, is_read_once, plan_text_study
 from headlight.analysis.variables import rank_of
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.record import processes_of
 from headlight.catalogue import Study, find_study
-from headlight.catalogue.models import EMBEDDED_MODELS, EMBEDDED_NAME
+from headlight.catalogue.model_folders import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.files import Location

@@ -26,14 +26,7 @@ from headlight.output_folder import RECORD
 from headlight.processes import SAFE_PATH, python_command
 from headlight.result import RESULT
 from headlight.run import show_progress
-from headlight.run.blocks import (
-    PASS,
-    blocks_done,
-    passes,
-    plans,
-    release_claims,
-    remove_partials,
-)
+from headlight.run.blocks import PASS, blocks_done, passes, plans, release_claims, remove_partials
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.ray_workers import connected, work_on_ray
 

@@ -5,16 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from headlight.settings.base import UNLISTED, AtLeast1, Range, Settings
+from headlight.settings import UNLISTED, AtLeast1, Range, Settings
 
 LayerMapName = Literal[
-    "weight",
-    "merged_norm",
-    "block_norm",
-    "layer_norm",
-    "encoder_norm",
-    "alti",
-    "value_zeroing",
+    "weight", "merged_norm", "block_norm", "layer_norm", "encoder_norm", "alti", "value_zeroing"
 ]
 """A number for each query and key of one layer, all heads together."""
 

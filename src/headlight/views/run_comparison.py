@@ -19,7 +19,7 @@ from headlight.findings.differences import LEVEL, largest_changes, passages_kept
 from headlight.findings.estimates import ENDS, interval, listed, percent, plural
 from headlight.findings.head_ranking import WORTH_SAYING
 from headlight.findings.statistics import row_target
-from headlight.result.estimate import FEWEST_FILLED, FEWEST_TESTED
+from headlight.result.slot_coordinates import FEWEST_FILLED, FEWEST_TESTED
 from headlight.views.colour import element, joined, level, percent_text, points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
 from headlight.views.pictures import BarRow, Mark, bars

@@ -270,16 +270,17 @@ def test_pairs_and_finer_labels_are_refused(tmp_path):
 # Numbers
 
 
-def labelled(*texts: str) -> LabelledSet:
+def labelled(*texts: str, frequency: int = 1) -> LabelledSet:
     made = [LabelledText(tuple(text.split()), at % 2) for at, text in enumerate(texts)]
-    return LabelledSet("mine", ("no", "yes"), {"train": made, "dev": made[:1], "test": made[1:]})
+    parts = {"train": made, "dev": made[:1], "test": made[1:]}
+    return LabelledSet("mine", ("no", "yes"), parts, frequency)
 
 
 def test_words_are_numbered_by_the_training_part():
     vectors = WordVectors({"b": 0, "c": 1}, np.array([[1, 2], [3, 4]], dtype=np.float32))
-    data = prepare_data(labelled("a b", "b b c", "b"), vectors, frequency=2)
+    data = prepare_data(labelled("a b", "b b c", "b", frequency=2), vectors)
     assert data.vocabulary == ("", "[unknown]", "b")
-    (batch,) = data.train
+    (batch,) = data.parts["train"]
     assert batch.numbers.tolist() == [2, 0, 1]
     assert batch.words.tolist() == [[2, PADDING, PADDING], [UNKNOWN, 2, PADDING], [2, 2, UNKNOWN]]
     assert batch.real.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
@@ -294,10 +295,10 @@ def test_words_are_numbered_by_the_training_part():
 def test_batches_are_sorted_by_length():
     texts = [" ".join("w" * (at % 50 + 1)) for at in range(3 * BATCH + 5)]
     data = prepare_data(labelled(*texts))
-    assert [len(batch.words) for batch in data.train] == [BATCH, BATCH, BATCH, 5]
+    assert [len(batch.words) for batch in data.parts["train"]] == [BATCH, BATCH, BATCH, 5]
     lengths = data.lengths("train")
     assert torch.equal(lengths, lengths.sort().values)
-    order = torch.cat([batch.numbers for batch in data.train])
+    order = torch.cat([batch.numbers for batch in data.parts["train"]])
     assert sorted(order.tolist()) == [*range(len(texts))]
     assert [len(texts[at].split()) for at in order] == lengths.tolist()
 
@@ -313,7 +314,7 @@ def test_the_settings_of_a_reproduction_are_heeded(tmp_path):
     assert int(data.lengths("train").max()) == 7
     assert data.vectors is not None
     key = data_key(reproduction, source)
-    assert (key["max_texts"], key["max_words"], key["seed"]) == (20, 7, 0)
+    assert (key["max_texts"], key["max_words"]) == (20, 7)
     assert key == json.loads(json.dumps(key))
 
 

@@ -336,7 +336,7 @@ def test_the_page_is_there_from_the_first_exhibit_on(tmp_path: Path) -> None:
 
 def test_weights_are_read_once_in_a_reproduction(tmp_path: Path, monkeypatch) -> None:
     read = []
-    name = "headlight.capture.captured_model.digest_of_weights"
+    name = "headlight.capture.model_inputs.digest_of_weights"
     monkeypatch.setattr(name, lambda network: read.append(network) or "sha256:0")
     made = reproduction(tmp_path)
 

@@ -14,7 +14,6 @@ from headlight_papers.papers.text_classifiers import (
     ClassifierJob,
     ClassifierTrainer,
     TextData,
-    difference,
     distances,
     quality,
 )
@@ -61,7 +60,7 @@ def data():
         for part, seed in (("train", 0), ("dev", 10), ("test", 20))
     }
     vocabulary = tuple(map(str, range(TYPES)))
-    return TextData("ours", ("no", "yes"), vocabulary, None, **parts)
+    return TextData("ours", ("no", "yes"), vocabulary, None, parts)
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +270,7 @@ def test_what_is_measured_is_that_of_the_model_in_the_file(data, trainer):
     job = ClassifierJob("adversary", "average", 0, 0.1)
     found, base = (trainer.outputs(each, ["test"])["test"] for each in (job, BASE))
     batches = data.parts["test"]
-    expected = quality(batches, found) | difference(batches, found, base)
+    expected = quality(batches, found) | trainer.difference(batches, found, base)
     assert trainer.measured(job)["test"] == expected
 
 
@@ -338,7 +337,7 @@ def test_quality_by_hand():
     assert np.isnan(quality([alone], outputs)["auc"])
 
 
-def test_distances_by_loops(data):
+def test_distances_by_loops(data, trainer):
     batches = data.parts["test"]
     one, other = (outputs_of(new("average", seed), batches) for seed in (1, 2))
     found = distances(batches, one, other)
@@ -354,7 +353,9 @@ def test_distances_by_loops(data):
             assert found["taught_nll"][text] == pytest.approx(-math.log(p[int(q[1] > q[0])]))
             text += 1
     assert (found["jsd"] <= math.log(2)).all()
-    assert difference(batches, one, other)["tvd"] == pytest.approx(float(found["tvd"].mean()))
+    assert trainer.difference(batches, one, other)["tvd"] == pytest.approx(
+        float(found["tvd"].mean())
+    )
 
 
 class Measured(ClassifierTrainer):

@@ -19,7 +19,6 @@ from headlight_papers.papers.yang2020.results import (
     Job,
     TaggerTrainer,
     difference,
-    plain_attention,
     quality,
 )
 from headlight_papers.papers.yang2020.tagger import UNKNOWN, Dropout, Tagger, normal, prepare_data
@@ -72,6 +71,10 @@ def trainer(data, tmp_path_factory):
 def new(data, seed=0, dropout=0.0):
     torch.manual_seed(seed)
     return Tagger.of(data, dropout)
+
+
+def plain_attention(data, batch, guide):
+    return TaggerTrainer(data, CONFIG, Path("nothing is kept")).plain(batch, guide)
 
 
 # What is read
@@ -152,7 +155,7 @@ def test_attention_that_is_given_is_frozen(data):
     """Training moves neither what was given nor queries and keys, and these change nothing."""
     model = new(data)
     batch = data.parts["train"][0]
-    given = plain_attention(batch, "uniform")
+    given = plain_attention(data, batch, "uniform")
     kept, query = given.clone(), model.query.weight.detach().clone()
     other = model.value.weight.detach().clone()
     trained(model, [TrainingBatch(batch, None, given)], TrainingTask((0, 2)), 3, data)
@@ -170,7 +173,7 @@ def test_attention_that_is_given_is_frozen(data):
 
 def test_guides_that_come_from_no_model(data):
     batch = data.parts["train"][0]
-    even, itself = (plain_attention(batch, guide) for guide in ("uniform", "identity"))
+    even, itself = (plain_attention(data, batch, guide) for guide in ("uniform", "identity"))
     for row, length in enumerate(batch.real.sum(-1).tolist()):
         expected = torch.full((4, length, length), 1 / length)
         torch.testing.assert_close(even[row, :, :length, :length], expected)
@@ -257,7 +260,7 @@ def test_a_loss_with_exact_zeros_has_a_gradient(data):
     """The base attends to one word only, and the adversary to another."""
     batch = data.parts["train"][0]
     model = new(data)
-    itself = plain_attention(batch, "identity")
+    itself = plain_attention(data, batch, "identity")
     taught = torch.nn.functional.one_hot(batch.tags, len(data.tags)).float()
     for distance in ("kl", "jsd"):
         training_batch = TrainingBatch(batch, Outputs(taught, itself))

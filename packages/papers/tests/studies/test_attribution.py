@@ -16,7 +16,10 @@ from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.settings.flow import AttributionSettings
-from headlight_papers.studies.attribution import AttributionStudySettings
+from headlight_papers.studies.attribution import (
+    AttributionStudySettings,
+    study as attribution_study,
+)
 from headlight_papers.studies.attribution.observer import (
     MARKS,
     boxes,
@@ -26,7 +29,7 @@ from headlight_papers.studies.attribution.observer import (
     is_not_largest,
     own,
 )
-from headlight_papers.studies.attribution.study import run
+from headlight_papers.studies.attribution.study import AttributionStudy, outlook, run
 from studies import attribution_naive as naive
 from studies.models import model, texts
 
@@ -256,6 +259,29 @@ def test_the_estimate_is_compared_with_what_is_exact(injected, tmp_path):
         folder=RunFolder(path=tmp_path / "run", resume=True),
     )  # fmt: skip
     same(result, again, rtol=0)
+
+
+def test_the_time_is_stated_before_anything_is_computed(monkeypatch, capsys):
+    network, encoded = model("bert"), pairs_of(model("bert"))
+    settings = SETTINGS.replace(exact=2, attribution=AttributionSettings(directions=8))
+    plan = AttributionStudy(examples_of(encoded), network, settings).plan
+    tried = []
+    with monkeypatch.context() as patched:
+        patched.setattr(attribution_study, "perf_counter", iter((0.0, 60.0)).__next__)
+        patched.setattr(attribution_study, "attribute", lambda *given, **_: tried.append(given))
+        line = outlook(plan, settings)
+    assert [(len(batch.input_ids), few.directions) for _, batch, few in tried] == [(1, 2), (1, 8)]
+    squares = [len(text.ids) ** 2 for text in encoded]
+    dimensions = network.transformer.get_input_embeddings().weight.shape[1]
+    minutes = sum(squares) / min(squares)
+    exact = dimensions / 8 * sum(squares[:2]) / min(squares)
+    begin = f"about {minutes:,.1f} minutes for {len(encoded)} texts"
+    assert line == f"{begin}, then {exact:,.1f} to compute 2 exactly\n"
+    assert outlook(plan, settings.replace(exact=0)).endswith(f"for {len(encoded)} texts\n")
+    run(examples_of(encoded[:3]), network, settings, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("about 0.")
+    assert lines[1].startswith("how good the estimate is: a second pass")
 
 
 WORDS = ["the", "old", "mill", "lake", "."]

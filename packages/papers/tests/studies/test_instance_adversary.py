@@ -10,7 +10,7 @@ import torch
 
 import headlight
 from headlight.analysis.batch_runner import Texts
-from headlight.analysis.classifier_plan import Classified, LabelPositions
+from headlight.analysis.classifier_study import Classified, LabelPositions
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.alternatives import AdversarySearch

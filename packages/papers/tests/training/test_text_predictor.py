@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from headlight.analysis import ClassifierSettings
-from headlight.analysis.classifier_plan import Classified, LabelPositions, plan_classifier_study
 from headlight.analysis.classifier_predictions import CapturedPredictor, Predictor, median_change
+from headlight.analysis.classifier_study import Classified, LabelPositions, plan_classifier_study
 from headlight.capture import attention_replaced
 from headlight.capture.head_weights import input_times_gradient
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier

@@ -1,6 +1,5 @@
 """Outputs of a model without a head, and the passages where it matters most.
 
-Texts of the corpus whose predictions change most without each head, for the report.
 Of each head, and of all heads of a layer, the one prediction is kept that moves most without them:
 numbers of tokens around it and of the most probable choices.  Their texts are found in the end, for
 the few heads that the report names.
@@ -17,8 +16,8 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import array
-from headlight.analysis.classifier_plan import Classified, LabelPositions
 from headlight.analysis.classifier_predictions import Component
+from headlight.analysis.classifier_study import Classified, LabelPositions
 from headlight.analysis.variables import rank_of
 from headlight.capture import NOTHING, Prepared
 from headlight.encode import Encoded

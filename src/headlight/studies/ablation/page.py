@@ -162,18 +162,14 @@ def _choices(tokens: np.ndarray, shares: np.ndarray) -> list[str]:
     return [f"{str(token).strip()} ({share:.0%})" for token, share in pairs]
 
 
-def _places(result: xr.Dataset, frame: pd.DataFrame) -> tuple[np.ndarray, ...]:
-    """Return where the heads of a table are along the axes of layers and heads."""
-    places = (result.get_index(dim).get_indexer(pd.Index(frame[dim])) for dim in ("layer", "head"))
-    return tuple(places)
-
-
 def _lengths(result: xr.Dataset) -> Section:
     frame = _heads_frame(result)
     correlation = _correlation(frame)
     longest = int(frame["length"].to_numpy().argmax())
     names = [_name(frame, at) for at in range(len(frame))]
-    places = _places(result, frame)
+    places = tuple(
+        result.get_index(dim).get_indexer(pd.Index(frame[dim])) for dim in ("layer", "head")
+    )
     norms, divergences = (estimates(result, f"head_{name}").at(places) for name in ("norm", "kl"))
     of_longest = np.array([str(divergences.at(longest).against(divergences.at(at)))
                            for at in range(len(frame))])  # fmt: skip

@@ -10,10 +10,10 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Texts, array, units_of
-from headlight.analysis.classifier_plan import LabelledSource, plan_classifier_study
 from headlight.analysis.classifier_predictions import Component, by_scope, components_of, name_of
+from headlight.analysis.classifier_study import LabelledSource, plan_classifier_study
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.analysis.word_study import GradientStudy, PassStudy
 from headlight.capture import (
@@ -27,7 +27,7 @@ from headlight.capture import (
     default_objective,
     heads_removed,
 )
-from headlight.capture.batching import task_of
+from headlight.capture.model_inputs import task_of
 from headlight.capture.own_products import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -141,8 +141,8 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
     the model as it is.
 
     Args:
-        source: of a language model, see `headlight.analysis.text_plan.TextSource`; of a classifier,
-            see `headlight.analysis.classifier_plan.LabelledSource`.
+        source: of a language model, see `headlight.analysis.text_study.TextSource`; of a
+            classifier, see `headlight.analysis.classifier_study.LabelledSource`.
         model: with its head.
         settings: see `AblationSettings`.
         objective: which words a language model should predict; by default what it was trained for.

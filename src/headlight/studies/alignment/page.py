@@ -189,8 +189,7 @@ def _extractions(result: xr.Dataset) -> Section:
 
 def _hidden_layers(result: xr.Dataset) -> Section:
     draw = curves(
-        result,
-        Curve("similarity_error_rate", by="extraction", percent=True, y_label="AER"),
+        result, Curve("similarity_error_rate", by="extraction", percent=True, y_label="AER")
     )
     return Section(
         "layers",

@@ -10,18 +10,12 @@ from transformers import GenerationConfig
 
 from headlight.analysis.batch_runner import Observer
 from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
-from headlight.analysis.text_plan import refuse_recordings
-from headlight.analysis.variables import (
-    Variable,
-    described,
-    long_names,
-    slots_at,
-    with_slots,
-)
+from headlight.analysis.text_study import refuse_recordings
+from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.analysis.word_study import PassStudy
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
-from headlight.catalogue.models import place_of
+from headlight.catalogue.model_folders import place_of
 from headlight.corpora import (
     SAMPLE_LINKS,
     SAMPLE_TRANSLATIONS,
@@ -296,11 +290,7 @@ run = AlignmentStudy.run
 def _chosen_heads(
     model: CapturedModel, sites: Sequence[AttentionSite], names: Sequence[str] | None
 ) -> list[tuple[int, int]]:
-    """Layer and head of those that are put together, of the layers that are looked at.
-
-    Raises:
-        UsageError: a name is none of a head, or the model has no such head.
-    """
+    """Return layer and head of those that are put together; refuse one that the layers lack."""
     existing = {(site.layer, head) for site in sites for head in range(site.heads)}
     if names is None:
         listed = getattr(getattr(model.transformer, "generation_config", None), LISTED, None)
@@ -360,11 +350,7 @@ class _Swapped:
 def _gold_of(
     corpus: Iterable[TranslationPair], path: str, settings: AlignmentSettings
 ) -> list[Gold]:
-    """The gold links, from source to target as the model has them.
-
-    Raises:
-        CorpusError: there are more or fewer of them than pairs, or a link is out of its sentences.
-    """
+    """Return the gold links, one for each pair, from source to target as the model has them."""
     lengths = [(len(pair.source.split()), len(pair.target.split())) for pair in corpus]
     gold_links = list(open_links(path, format=settings.gold_format, sentences=len(lengths)))
     demand_words(gold_links, lengths)

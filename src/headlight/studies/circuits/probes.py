@@ -1,23 +1,30 @@
-"""The texts of the study: random tokens that are repeated, and facts hidden in a haystack."""
+"""Texts of the study, repeated tokens and facts in a haystack, and what heads do with them."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+import torch
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
 
+from headlight.analysis.batch_runner import stacked
 from headlight.analysis.plan import check_repeatable
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.corpora import SAMPLE_TEXT, Corpus, Document, Source, open_corpus
 from headlight.encode import Encoded, Examples
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Recipe, annotate
 from headlight.encode.pieces import Pieces, tokenise
 from headlight.errors import CorpusError, UsageError, setting
+from headlight.findings.head_answers import FOUND
+from headlight.measures import Scores
 from headlight.studies.circuits import FACTS, CircuitsSettings, Fact
+from headlight.tensors import Score
+from headlight.vocabulary import measure
 
 CHARACTERS = 8
 """Of a text, for each token of a haystack; most tokens have fewer."""
@@ -235,3 +242,197 @@ def _joined(parts: Sequence[Pieces]) -> Pieces:
         words += [word + count for word in part.words]
         count += part.word_count
     return Pieces(ids, words, count)
+
+
+VERSIONS = ("paper", "code")
+"""Wu et al. count tokens that were copied at least once; their program counts every step."""
+OVERLAP = 0.9
+"""Of the tokens of a needle, what a stretch must hold that the program takes for it."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A text that the model has gone on with, greedily.
+
+    Attributes:
+        text: the prompt, and what the model said; but for the last token, which it has not read.
+        produced: what the model said.
+        first: the position that put out the first of it.
+    """
+
+    text: Encoded
+    produced: tuple[int, ...]
+    first: int
+
+
+def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
+    """Return the answer of a model, up to the end of text or line.
+
+    Args:
+        model: with its head.
+        text: what it goes on with.
+        most: tokens of the answer at most.
+
+    Raises:
+        CaptureError: what it computes is not finite.
+    """
+    tokenizer: Any = model.tokenizer
+    network: Any = model.transformer
+    ended = getattr(network.generation_config, "eos_token_id", None)
+    ends = {*(ended if isinstance(ended, list) else [ended]), tokenizer.eos_token_id}
+    produced: list[int] = []
+    tokens = torch.tensor([text.ids], device=network.device)
+    past = None
+    with torch.inference_mode(), model.running((text.name,)):
+        while len(produced) < most:
+            output = network(input_ids=tokens, past_key_values=past, use_cache=True)
+            past = output.past_key_values
+            token = int(output.logits[0, -1].argmax())
+            produced.append(token)
+            if token in ends or "\n" in tokenizer.decode([token]):
+                break
+            tokens = torch.tensor([[token]], device=network.device)
+    return Answer(text.continued(produced[:-1]), tuple(produced), len(text.ids) - 1)
+
+
+@dataclass(eq=False, repr=False)
+class RetrievalCounter:
+    """Looks at all layers while the model reads a text and its answer."""
+
+    text: Hidden
+    answer: Answer
+    measures: Sequence[str]
+    _top: dict[int, list[Int64[Tensor, "measure head step"]]] = field(
+        default_factory=dict, init=False
+    )
+
+    def __post_init__(self) -> None:
+        self._steps = range(self.answer.first, self.answer.first + len(self.answer.produced))
+
+    def look(self, scores: Scores) -> None:
+        """The key that each step gives most, of some queries of a layer."""
+        record = scores.record
+        first, stop = record.first, record.first + record.weight.shape[2]
+        rows = [step - first for step in self._steps if first <= step < stop]
+        strongest_keys = [scores.of(name)[0, :, rows].argmax(-1) for name in self.measures]
+        self._top.setdefault(record.site.layer, []).append(torch.stack(strongest_keys))
+
+    def recall(self) -> float:
+        """The share of the needle's tokens that the model has said."""
+        needle = {*self._needle}
+        return len(needle & {*self.answer.produced}) / len(needle)
+
+    def scores(self) -> Float64[np.ndarray, "version measure layer head"]:
+        """`VERSIONS` of the score of each head; NaN where nothing was found, or no head is."""
+        layers = [torch.cat(self._top[layer], 2).cpu().double() for layer in sorted(self._top)]
+        top = stacked([layer.movedim(1, 0)[None] for layer in layers])[0].transpose(2, 0, 1, 3)
+        if not self.recall() > FOUND:
+            return np.full((len(VERSIONS), *top.shape[:3]), np.nan)
+        has_key = ~np.isnan(top)
+        keys = np.where(has_key, top, 0).astype(np.int64)
+        produced = np.array(self.answer.produced)
+        same = np.array(self.answer.text.ids)[keys] == produced
+        exact = same & _within(keys, (self.text.start, self.text.stop))
+        types = [exact[..., produced == token].any(-1) for token in {*produced} & {*self._needle}]
+        copied = np.sum(types, axis=0) if types else np.zeros(top.shape[:3])
+        steps = (same & _within(keys, fuzzy_span(self.text.ids, self._needle))).sum(-1)
+        scores = np.stack([copied / len({*self._needle}), steps / len(self._needle)])
+        return np.where(has_key.all(-1), scores, np.nan)
+
+    @property
+    def _needle(self) -> tuple[int, ...]:
+        return self.text.ids[self.text.start : self.text.stop]
+
+
+def fuzzy_span(ids: Sequence[int], needle: Sequence[int]) -> Span:
+    """The first stretch as long as the needle with more than `OVERLAP` of its different tokens."""
+    types = {*needle}
+    for start in range(len(ids)):
+        if len(types & {*ids[start : start + len(needle)]}) > OVERLAP * len(types):
+            return start, start + len(needle)
+    return 0, 0
+
+
+def _within(keys: Int64[np.ndarray, "..."], span: Span) -> Bool[np.ndarray, "..."]:
+    inside: Bool[np.ndarray, "..."] = (keys >= span[0]) & (keys < span[1])
+    return inside
+
+
+BEHAVIOURS = {
+    "prefix_matching": ("induction", False),
+    "duplicate_token": ("duplicate", False),
+    "previous_token": ("previous", False),
+    "transformerlens_induction": ("induction", True),
+    "transformerlens_duplicate": ("duplicate", True),
+    "transformerlens_previous": ("all_previous", True),
+    "headvis_induction": ("not_small", False),
+}
+"""The sum that each score is made of, and whether it is a share of all attention.
+
+The first are those of Olsson et al. (2022), means over the queries of the second half; the others
+are defined as two tools define them.
+"""
+SUMS = ("induction", "duplicate", "previous", "not_small", "all_previous", "whole")
+SMALLEST = 0.01
+"""Of what HeadVis counts; less is nothing."""
+
+
+class RepeatedCounter:
+    """Looks at all layers while sequences of one length run; `scores` is what it saw."""
+
+    def __init__(self, text: Repeated, measures: Sequence[str]) -> None:
+        self._begin, self._period = text.begin, text.period
+        self._measures = measures
+        self._seen: dict[int, Float[Tensor, "text head measure sum"]] = {}
+
+    def look(self, scores: Scores) -> None:
+        """Some queries of a layer; what they sum up to is added to that of those before."""
+        record = scores.record
+        sums = [self._sums(_shares(scores, name), record) for name in self._measures]
+        layer_sums, layer = torch.stack(sums, 2), record.site.layer
+        self._seen[layer] = self._seen[layer] + layer_sums if record.first else layer_sums
+
+    def scores(self) -> Float64[np.ndarray, "text behaviour measure layer head"]:
+        """`BEHAVIOURS` of each sequence; NaN where a layer has fewer heads."""
+        sums = stacked([self._seen[layer] for layer in sorted(self._seen)])
+        by_name = dict(zip(SUMS, sums.transpose(4, 0, 3, 1, 2), strict=True))
+        return np.stack(
+            [
+                by_name[name] / (by_name["whole"] if share else self._period)
+                for name, share in BEHAVIOURS.values()
+            ],
+            axis=1,
+        )
+
+    def _sums(self, score: Score, record: LayerRecord) -> Float[Tensor, "text head sum"]:
+        first, stop = record.first, record.first + score.shape[2]
+        half = self._begin + self._period
+        places = torch.arange(first, stop, device=score.device)
+
+        def back(begin: int, end: int, distance: int) -> Float[Tensor, "text head query"]:
+            """Return the scores of queries for the key at this distance before them."""
+            queries = places[max(begin - first, 0) : max(end - first, 0)]
+            return score[:, :, queries - first, queries - distance]
+
+        end = half + self._period
+        induction = back(half, end, self._period - 1)
+        sums = {
+            "induction": induction,
+            "duplicate": back(half, end, self._period),
+            "previous": back(half, end, 1),
+            "not_small": induction.where(induction >= SMALLEST, 0),
+            "all_previous": back(1, stop, 1),
+            "whole": score.sum(3),
+        }
+        return torch.stack([sums[name].sum(2) for name in SUMS], -1)
+
+
+def _shares(scores: Scores, name: str) -> Score:
+    """A measure of which each row is a share of 1."""
+    shares: Tensor = scores.of(name)
+    if measure(name).share:
+        return shares
+    whole = shares.sum(-1, keepdim=True)
+    return shares / whole.where(whole > 0, 1)

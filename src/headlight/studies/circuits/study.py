@@ -33,13 +33,15 @@ from headlight.measures.whole_layer import Vectors
 from headlight.reduce import Slots, Tally
 from headlight.run import State
 from headlight.studies.circuits import FACTS, OF_TEXTS, OF_WEIGHTS, CircuitsSettings
-from headlight.studies.circuits.probes import Hidden, Repeated, probes
-from headlight.studies.circuits.repeated import (
+from headlight.studies.circuits.probes import (
     BEHAVIOURS,
     VERSIONS,
+    Hidden,
+    Repeated,
     RepeatedCounter,
     RetrievalCounter,
     answer,
+    probes,
 )
 
 VARIABLES = long_names(
@@ -155,11 +157,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         return self._dataset(variables).assign_attrs(random_sequences=sequences, needles=needles)
 
     def _choose_parts(self) -> tuple[str, ...]:
-        """Return the requested parts, or all that are possible.
-
-        Raises:
-            UsageError: one of them cannot be asked of this model.
-        """
+        """Return the requested parts, or all that are possible; refuse one that the model lacks."""
         chosen_parts, causal = self.settings.parts, self.kind == "decoder"
         unembeds = self.model.transformer.get_output_embeddings() is not None
         if chosen_parts is None:

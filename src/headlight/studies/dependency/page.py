@@ -162,11 +162,7 @@ def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
     draw_heads = maps(
         of_measure.sel(relation=ALL),
         Map(
-            "accuracy",
-            "Attention of the {direction}",
-            by="direction",
-            scale=measure,
-            format=".0%",
+            "accuracy", "Attention of the {direction}", by="direction", scale=measure, format=".0%"
         ),
     )
     words = f"Sentences in which heads find relations, by {measure}."

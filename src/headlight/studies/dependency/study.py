@@ -96,14 +96,7 @@ def _variables(
     exists: Bool[np.ndarray, "measure layer head 1 1"],
     plain: Float64[np.ndarray, " relation"],
 ) -> dict[str, Any]:
-    """All arrays, with their axes.
-
-    Args:
-        counts: Of every block of the corpus; the first relation is all words.
-        units: Documents or sentences in each block.
-        exists: Which heads there are.
-        plain: 1 for every relation but the first that is not punctuation.
-    """
+    """Return all arrays, with their axes, from the counts of every block of the corpus."""
     totals = {name: each.sum(0) for name, each in counts.items()}
     count, offset = totals["count"], totals["offset"]
     correct = np.where(exists, totals["correct"], np.nan)

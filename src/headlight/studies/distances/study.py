@@ -18,7 +18,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
 from headlight.measures import Scores
-from headlight.measures.divergence import distributions, divergence
+from headlight.measures.entropy_and_divergence import distributions, divergence
 from headlight.reduce import Moments, Slots, Tally
 from headlight.studies.distances import DistanceSettings
 from headlight.tensors import Score, single
@@ -49,11 +49,6 @@ class DistancesStudy(LossStudy[DistanceSettings]):
     name = "distances"
     title = "Distances between heads"
     settings_class = DistanceSettings
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """Return the measures of the settings."""
-        return self.settings.measures
 
     def choose_pass(self, objective: Objective | None) -> Pass:
         """All measures in one pass, in which all look at what the loss lets be seen."""
@@ -118,7 +113,7 @@ class DistancesObserver:
         units: the document, or text, that each row is of.
         measures: by which heads are compared.
         value_bias: see `headlight.measures.Scores`.
-        smoothing: see `headlight.measures.divergence`.
+        smoothing: see `headlight.measures.entropy_and_divergence`.
     """
 
     queries: Positions
@@ -142,7 +137,8 @@ class DistancesObserver:
         Raises:
             CaptureError: a score is not finite.
         """
-        shape = (len(self.measures), _pairs(self._heads))
+        heads = sum(layer[self.measures[0]].shape[1] for layer in self._seen.values())
+        shape = (len(self.measures), heads * (heads - 1) // 2)
         moments, of_texts = Moments(shape), Slots(shape, (1, 1))
         for text in range(len(self.queries.category)):
             queries, keys = (_there(side.category[text]) for side in (self.queries, self.keys))
@@ -160,11 +156,6 @@ class DistancesObserver:
             )
         return Tally({"distance": moments, "distance_of_texts": of_texts})
 
-    @property
-    def _heads(self) -> int:
-        name = self.measures[0]
-        return sum(layer[name].shape[1] for layer in self._seen.values())
-
     def _divergence(
         self, measure: str, text: int, queries: slice, keys: slice
     ) -> Float64[np.ndarray, " pair"]:
@@ -181,10 +172,6 @@ def _there(category: Int64[Tensor, " position"]) -> slice:
     """The positions of a text, which padding precedes or follows."""
     places = (category >= 0).nonzero()[:, 0]
     return slice(int(places[0]), int(places[-1]) + 1)
-
-
-def _pairs(heads: int) -> int:
-    return heads * (heads - 1) // 2
 
 
 def _places(sites: Sequence[AttentionSite]) -> tuple[list[int], list[int]]:

@@ -12,12 +12,7 @@ LayerMeasure = Literal["weight", "norm", "effective", "merged_norm"]
 """Measures of attention, of which a map is the mean over heads."""
 
 TokenMap = Literal[
-    LayerMeasure,
-    "attribution",
-    "prediction",
-    "gradient_input",
-    "leave_one_out",
-    FollowedMap,
+    LayerMeasure, "attribution", "prediction", "gradient_input", "leave_one_out", FollowedMap
 ]
 """By what the tokens of a text are ordered."""
 

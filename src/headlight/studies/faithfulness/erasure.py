@@ -11,10 +11,10 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis import Removal
-from headlight.analysis.classifier_plan import require_finite_predictions
 from headlight.analysis.classifier_predictions import Words, random_source
+from headlight.analysis.classifier_study import require_finite_predictions
 from headlight.capture import CapturedModel
-from headlight.capture.batching import task_of
+from headlight.capture.model_inputs import task_of
 from headlight.capture.objectives import one_position_each
 from headlight.capture.one_text import head_of
 from headlight.encode import Encoded, annotate, length_batches

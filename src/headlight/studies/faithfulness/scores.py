@@ -111,9 +111,7 @@ def flips(order: Order, shares: Shares, without: Prediction) -> Float64[np.ndarr
     return np.array([float(first), min(changed, default=1.0)])
 
 
-def scores_of_removal(
-    by_map: Mapping[str, Sequence[Lost]],
-) -> Float64[np.ndarray, "score map"]:
+def scores_of_removal(by_map: Mapping[str, Sequence[Lost]]) -> Float64[np.ndarray, "score map"]:
     """Return comprehensiveness, its normalised form and sufficiency of each map on one text.
 
     Comprehensiveness is the mean over shares of what is lost without the most important tokens, and

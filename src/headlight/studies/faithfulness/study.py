@@ -11,7 +11,7 @@ from headlight.analysis import RANDOM
 from headlight.analysis.batch_runner import text_id, units_of
 from headlight.analysis.classifier_predictions import Importance, Words, random_source
 from headlight.analysis.plan import Pass
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.analysis.word_study import PassStudy
 from headlight.capture import CapturedModel

@@ -31,12 +31,7 @@ class FlowSettings(TextSettings):
             has.
     """
 
-    methods: tuple[FlowName, ...] = (
-        "rollout",
-        "rollout_layer_norm",
-        "globenc",
-        "alti",
-    )
+    methods: tuple[FlowName, ...] = ("rollout", "rollout_layer_norm", "globenc", "alti")
     slope: Slope = "chord"
     masks: Annotated[float, Range(minimum=0, maximum=1)] = 0.0
     kind: Kind | None = None
@@ -71,11 +66,7 @@ STUDY = Study(
         ("wiki/ --pairs --methods mixing --masks 0.12", "mixing ratios, as Kobayashi (2021) has"),
         ("wiki/ --methods mixing_feed_forward", "mixing ratios through the whole layer"),
     ),
-    smallest={
-        "methods": ("rollout", "alti", "mixing"),
-        "max_length": 16,
-        "max_examples": 4,
-    },
+    smallest={"methods": ("rollout", "alti", "mixing"), "max_length": 16, "max_examples": 4},
     order=8,
     no_sentence="it speaks of whole layers; `headlight.analysis.layer_maps` maps one text",
 )

@@ -253,11 +253,7 @@ def _mixing_by_layer(result: xr.Dataset) -> Section:
         "mixing", panel="Mixing ratio", by=BY_SCOPE, interval=True, percent=True, limits=(0.0, 1.0)
     )
     table = columns(
-        "mixing",
-        "Mixing ratio by layer",
-        result,
-        "layer",
-        Columns("mixing", ".1%", by=BY_SCOPE),
+        "mixing", "Mixing ratio by layer", result, "layer", Columns("mixing", ".1%", by=BY_SCOPE)
     )
     tokens = columns(
         "mixing_tokens",

@@ -1,27 +1,199 @@
-"""Study of the origin of hidden tokens over a corpus, by method, and of how far methods agree."""
+"""Study of the origin of hidden tokens over a corpus, by method, and of what layers mix."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
+import torch
 import xarray
-from jaxtyping import Float64
+from jaxtyping import Float, Float64, Int64
 from scipy.stats import rankdata
+from torch import Tensor
 
-from headlight.analysis.batch_runner import Texts, units_of
+from headlight.analysis.batch_runner import Texts, array, moments, units_of
 from headlight.analysis.layer_maps import METHODS, input_maps
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.text_study import TextStudy
 from headlight.analysis.variables import Variable, described, long_names, with_slots
-from headlight.capture import LayerRecord, Objective
-from headlight.encode import Encoded
+from headlight.capture import AttentionSite, LayerRecord, MaskedLanguageModel, Objective
+from headlight.capture.backward import frozen
+from headlight.capture.network import through_feed_forward
+from headlight.capture.residual_stream import followed
+from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
-from headlight.measures.whole_layer import BEHIND_FEED_FORWARD, SCOPES
-from headlight.reduce import Accumulator, Slots, Tally
-from headlight.studies.flow import FlowSettings, mixing
-from headlight.studies.flow.mixing import MixingObserver
+from headlight.encode.texts import count_types
+from headlight.errors import UsageError, setting
+from headlight.measures.whole_layer import (
+    BEHIND_FEED_FORWARD,
+    SCOPES,
+    mixing_ratios,
+    parts_of_block,
+    ratios_behind_feed_forward,
+)
+from headlight.reduce import Accumulator, Moments, Slots, Tally
+from headlight.settings.flow import Slope
+from headlight.studies.flow import FlowSettings
 from headlight.vocabulary import CATEGORIES
+
+BANDS = (1, 10, 100, 1000)
+"""The least number of times that types of a band of frequency occur in the corpus."""
+
+STATES = ("masked", "given")
+"""Whether the mask token stands in place of a token."""
+
+OTHER = CATEGORIES.index("other")
+SPECIAL = [CATEGORIES.index(name) for name in ("cls", "sep")]
+NONE = -1
+"""In the place of the id of a mask token that there is not."""
+
+OF_TOKENS = {"mean": "mean", "std": "std", "min": "minimum", "max": "maximum"}
+"""Statistics over single tokens."""
+
+MIXING_AXES = {
+    "mixing": ("scope", "layer"),
+    "mixing_by_category": ("scope", "category", "layer"),
+    "mixing_by_frequency": ("scope", "frequency", "layer"),
+    "mixing_by_state": ("scope", "state", "layer"),
+}
+
+
+def masked(plan: StudyPlan[Encoded], rate: float, seed: int) -> Examples:
+    """Return the texts with masks, as many in each as `MaskedLanguageModel` says.
+
+    Raises:
+        UsageError: there is no mask token.
+    """
+    chosen = MaskedLanguageModel.of(
+        plan.model.tokenizer, rate=rate, mask_share=1.0, random_share=0.0, seed=seed
+    )
+
+    def mask(example: Encoded) -> Encoded:
+        hidden, _ = chosen.hide(np.array(example.ids, np.int64))
+        categories = np.where(hidden == chosen.mask_id, OTHER, example.categories)
+        return replace(example, ids=tuple(hidden.tolist()), categories=tuple(categories.tolist()))
+
+    assert isinstance(plan.examples, Examples)  # noqa: S101 - made of texts
+    return plan.examples.changed(mask)
+
+
+def count_of_types(plan: StudyPlan[Encoded]) -> Int64[np.ndarray, " type"]:
+    """Return how often every type occurs in the examples that will be looked at.
+
+    Raises:
+        UsageError: of cross-attention, or the corpus cannot be read again.
+    """
+    if any(site.kind == "cross" for site in plan.sites):
+        raise UsageError(
+            "in cross-attention the residual belongs to no key, so there is no mixing ratio; "
+            f"choose the encoder or the decoder ({setting('kind=')})."
+        )
+    tokenizer: Any = plan.model.tokenizer
+    target = plan.kind == "decoder" and plan.model.has_decoder_inputs
+    examples = islice(plan.examples, plan.max_examples)
+    return count_types(examples, len(tokenizer), target=target)
+
+
+@dataclass(eq=False, repr=False)
+class MixingObserver:
+    """One number for each token, scope and layer of a batch.
+
+    Attributes:
+        texts: of the batch.
+        counts: how often every type occurs in the corpus.
+        mask: the id of the mask token; None where there is none.
+    """
+
+    texts: Texts
+    counts: Int64[np.ndarray, " type"]
+    mask: int | None
+    _ratios: dict[int, Tensor] = field(default_factory=dict, init=False)
+
+    def visit(self, record: LayerRecord) -> None:
+        """Keep a number for each scope and token."""
+        self.keep(record.site.layer, mixing_ratios(record))
+
+    def keep(self, layer: int, ratios: Float[Tensor, "scope batch query"]) -> None:
+        """Keep those of a layer."""
+        self._ratios[layer] = ratios
+
+    def rows(self) -> dict[str, Float64[np.ndarray, "batch *axes"]]:
+        """Return the means over the tokens of each text, by the names of `MIXING_AXES`."""
+        ratios, category = self._of_tokens(), self.texts.category
+        band = np.searchsorted(BANDS, self.counts[self.texts.ids], "right") - 1
+        valid = category >= 0
+        hidden = valid & (self.texts.ids == (NONE if self.mask is None else self.mask))
+        states = np.stack([hidden, valid & ~hidden & ~np.isin(category, SPECIAL)], -1)
+        return {
+            "mixing": _means(ratios, valid[..., None])[..., 0],
+            "mixing_by_category": _means(ratios, category[..., None] == np.arange(len(CATEGORIES))),
+            "mixing_by_frequency": _means(
+                ratios, (valid & ~hidden)[..., None] & (band[..., None] == np.arange(len(BANDS)))
+            ),
+            "mixing_by_state": _means(ratios, states),
+        }
+
+    def tokens(self) -> Moments:
+        """Return the moments over single tokens, by scope and layer."""
+        return moments(np.moveaxis(self._of_tokens(), (2, 3), (0, 1))[self.texts.category >= 0])
+
+    def _of_tokens(self) -> Float64[np.ndarray, "scope layer batch query"]:
+        return array(torch.stack([self._ratios[layer] for layer in sorted(self._ratios)], 1))
+
+
+def visit_behind_feed_forward(
+    observer: MixingObserver, plan: StudyPlan[Encoded], batch: Batch, slope: Slope
+) -> None:
+    """Run the model, and let an observer keep the ratios behind the feed-forward network as well.
+
+    What others give to each token is one tangent of the network and what the token gives itself
+    another, so the batch runs twice side by side.
+
+    Args:
+        observer: keeps the ratios.
+        plan: whose model and layers they are.
+        batch: that is looked at.
+        slope: of activations.
+    """
+    model, texts = plan.model, len(batch.lengths)
+    network: Any = model.transformer
+    before: dict[AttentionSite, Tensor] = {}
+
+    def begin(record: LayerRecord) -> None:
+        before[record.site] = mixing_ratios(record)[:, :texts]
+        others, own = parts_of_block(record)
+        give(record.site, torch.cat([others[:texts], own[texts:]]))
+
+    def end(site: AttentionSite, parts: Float[Tensor, "copy token d_model"]) -> None:
+        behind = followed(model.residuals[site]).feed_forward
+        norm = None if behind is None else behind.norm
+        after = ratios_behind_feed_forward(parts[:texts], parts[texts:], norm)
+        observer.keep(site.layer, torch.cat([before.pop(site), after]))
+
+    copies = batch.repeated(2)
+    with (
+        through_feed_forward(model, plan.sites, end, slope) as give,
+        model.capture(plan.sites, residual=True) as recorder,
+        model.running(copies.names),
+        frozen(network),
+        torch.no_grad(),
+    ):
+        recorder.visit = begin
+        network(**model.inputs(copies))
+
+
+def _means(
+    ratios: Float64[np.ndarray, "scope layer batch query"], members: np.ndarray
+) -> Float64[np.ndarray, "batch scope *group_layer"]:
+    """Means over the tokens of each group in each text; NaN where there are none."""
+    has_ratio = ~np.isnan(ratios)
+    membership = members.astype(np.float64)
+    sums = np.einsum("mlbq,bqg->bmlg", np.where(has_ratio, ratios, 0.0), membership)
+    counts = np.einsum("mlbq,bqg->bmlg", has_ratio.astype(np.float64), membership)
+    means = sums / np.where(counts > 0, counts, np.nan)
+    return means if members.shape[-1] == 1 else np.moveaxis(means, 3, 2)
+
 
 DISTANCES = (0, 1, 2, 4, 8, 16, 32, 64, 128)
 """The least distance of a band, in tokens."""
@@ -32,8 +204,22 @@ TOKENS = ("all", "first", "last")
 COMPARED = 3
 """The order of input tokens is compared where there are as many of them, or more."""
 
-VARIABLES = mixing.VARIABLES | long_names(
+VARIABLES = long_names(
     {
+        "mixing": Variable(
+            "mixing ratio, mean over texts of the mean over tokens", interval="share"
+        ),
+        "mixing_by_category": Variable("mixing ratio of tokens of one category", interval="share"),
+        "mixing_by_frequency": Variable(
+            "mixing ratio of tokens by how often their type occurs in the corpus", interval="share"
+        ),
+        "mixing_by_state": Variable(
+            "mixing ratio of mask tokens, and of all others that are not special", interval="share"
+        ),
+        "mixing_mean": Variable("mixing ratio, mean over all tokens"),
+        "mixing_std": Variable("standard deviation of the mixing ratio over tokens"),
+        "mixing_min": Variable("smallest mixing ratio of a token"),
+        "mixing_max": Variable("largest mixing ratio of a token"),
         "own": Variable("share of the input token at the same place", interval="share"),
         "first": Variable("share of the first token of the text", interval="share"),
         "by_category": Variable("share of all input tokens of one category", interval="share"),
@@ -89,9 +275,9 @@ class FlowStudy(TextStudy[FlowSettings]):
         """Mask tokens, and count types for mixing ratios."""
         settings = self.settings
         if settings.masks:
-            examples = mixing.masked(self.plan, settings.masks, settings.seed)
+            examples = masked(self.plan, settings.masks, settings.seed)
             self.plan = replace(self.plan, examples=examples)
-        self._counts = mixing.count_of_types(self.plan) if settings.mixes else None
+        self._counts = count_of_types(self.plan) if settings.mixes else None
 
     def choose_pass(self, objective: Objective | None) -> Pass:
         """The residual is looked at, and verified, where a method needs it."""
@@ -109,14 +295,14 @@ class FlowStudy(TextStudy[FlowSettings]):
         ratios = MixingObserver(Texts.of(batch, examples, plan.kind), self._counts, mask)
         if "mixing_feed_forward" not in self.settings.methods:
             return MixingFlowObserver(plan, examples, self.settings, ratios)
-        mixing.visit_behind_feed_forward(ratios, plan, batch, self.settings.slope)
+        visit_behind_feed_forward(ratios, plan, batch, self.settings.slope)
         return FlowObserver(plan, examples, self.settings, ratios)
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means with intervals."""
         sums = tally.compute()
         variables: dict[str, Any] = {}
-        for name, axes in (AXES | mixing.AXES).items():
+        for name, axes in (AXES | MIXING_AXES).items():
             if name in sums:
                 variables |= with_slots(name, axes, sums[name]["mean"], sums[name])
         coordinates: dict[str, Any] = {"layer": plan.layers, "category": list(CATEGORIES)}
@@ -125,11 +311,11 @@ class FlowStudy(TextStudy[FlowSettings]):
             coordinates |= {"token": list(TOKENS), "map": methods, "other": methods}
             coordinates["distance"] = list(DISTANCES)
         if self.settings.mixes:
-            for name, statistic in mixing.OF_TOKENS.items():
-                variables[f"mixing_{name}"] = (mixing.AXES["mixing"], sums["tokens"][statistic])
+            for name, statistic in OF_TOKENS.items():
+                variables[f"mixing_{name}"] = (MIXING_AXES["mixing"], sums["tokens"][statistic])
             behind = "mixing_feed_forward" in self.settings.methods
             coordinates["scope"] = [*SCOPES, *(BEHIND_FEED_FORWARD if behind else ())]
-            coordinates |= {"frequency": list(mixing.BANDS), "state": list(mixing.STATES)}
+            coordinates |= {"frequency": list(BANDS), "state": list(STATES)}
         return described(variables, coordinates, VARIABLES)
 
 

@@ -29,9 +29,8 @@ class RankSettings(StudySettings):
 
     Attributes:
         frequency_ranks: frequency ranks of token types: from this ``corpus``, by the order of the
-            vocabulary (``ids``), or from a file with lines ``rank count id``.
-        frequency_exclusions: exclusions from frequency ranks: ``paper`` leaves out special tokens
-            and single characters (Kobayashi et al. 2020, footnote 5); by default for ``ids`` only.
+            vocabulary without special tokens and single characters (``ids``; Kobayashi et al.
+            2020, footnote 5), or from a file with lines ``rank count id``.
         sinks: detection of attention sinks, which get a category of their own; ``auto`` is on where
             the model has no class and separator tokens, or is causal.
         sink_multiple: smallest ratio of the attention to a sink and uniform attention.
@@ -39,7 +38,6 @@ class RankSettings(StudySettings):
     """
 
     frequency_ranks: str = "corpus"
-    frequency_exclusions: Annotated[Literal["none", "paper"] | None, UNLISTED] = None
     sinks: Literal["auto", "on", "off"] = "auto"
     sink_multiple: Annotated[float, Range(above=1), UNLISTED] = 5.0
     sink_share: Annotated[float, Range(above=0, maximum=1), UNLISTED] = 0.25

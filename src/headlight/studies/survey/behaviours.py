@@ -185,23 +185,8 @@ class BehaviourCounter(PartObserver):
         self._found: dict[int, dict[str, Tensor]] = {}
 
     def note_measure(self, measured: SeenMeasure) -> None:
-        """Observe what each query gives to which keys."""
-        self.look(measured.name, measured.score, measured.record, measured.sums)
-
-    def note_layer(self, layer: SeenLayer) -> None:
-        """Add up what was observed of the blocks of the layer."""
-        norm = layer.scores.vectors.norm if "norm" in self._measures else None
-        self.finish(layer.record.site.layer, norm, inputs_of(layer.record))
-
-    def look(self, name: str, score: Score, record: LayerRecord, sums: Sums | None = None) -> None:
-        """See a measure of some queries of a layer; blocks of queries come in their order.
-
-        Args:
-            name: of the measure.
-            score: of these queries.
-            record: which queries they are.
-            sums: what one pass over the cells found, asked for what `asked` says.
-        """
+        """Observe what each query gives to which keys; sums are of the cells that `asked` names."""
+        name, score, record, sums, _ = measured
         if sums is None:
             parts = self._parts(name, score, record)
         else:
@@ -256,30 +241,19 @@ class BehaviourCounter(PartObserver):
             self._asked_in_pass = which, queried
         return self._asked_in_pass[1]
 
-    def finish(
-        self,
-        layer: int,
-        vector_norm: Float[Tensor, "batch head key"] | None,
-        inputs: Float[Tensor, "batch key size"] | None,
-    ) -> None:
-        """The whole layer was seen.
-
-        Args:
-            layer: its number.
-            vector_norm: ‖f(x)‖, where norms are looked at.
-            inputs: what the values were made from, where that is known.
-        """
+    def note_layer(self, layer: SeenLayer) -> None:
+        """Add up what was observed of the blocks of the layer."""
         by_measure = [self._sums[name] for name in self._measures]
         heads = max(each.given.shape[1] for each in by_measure)
         sums = {
             field: torch.stack([filled(each, heads) for each in parts], 2)
             for field, parts in zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
         }
-        if vector_norm is not None:
-            sums["drain"] = self._drain(double(vector_norm))
-        if inputs is not None:
+        if "norm" in self._measures:
+            sums["drain"] = self._drain(double(layer.scores.vectors.norm))
+        if (inputs := inputs_of(layer.record)) is not None:
             sums["activation"] = self._activation(single(inputs))
-        self._found[layer] = sums
+        self._found[layer.record.site.layer] = sums
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name; texts are along their first axis."""
@@ -403,15 +377,7 @@ class BehaviourCounter(PartObserver):
         counts: tuple[Tensor, Tensor],
         queries: slice,
     ) -> Parts:
-        """With the sums over offsets, where there are some.
-
-        Args:
-            behaviours: the first four fields of `Parts`, of `behaviours`.
-            by_offset: what goes to keys at each offset.
-            first: what each query gives to the first token.
-            counts: how many queries give something, and what goes to others than the first token.
-            queries: which these are.
-        """
+        """Return the parts of some queries, with the sums over offsets where there are some."""
         received, counts_of_queries, given_rest, rest = behaviours
         if by_offset is not None:
             of_first = first @ self._basis[self._places_of_first(queries)]
@@ -653,16 +619,9 @@ def _of_segment(
 
 
 def _chosen_keys(
-    examples: Sequence[Encoded],
-    kind: Kind,
-    tokenizer: Any,
-    token_mask: Bool[Tensor, "batch token"],
+    examples: Sequence[Encoded], kind: Kind, tokenizer: Any, token_mask: Bool[Tensor, "batch token"]
 ) -> dict[str, Bool[Tensor, "batch query token"]]:
-    """Return by row of another package which keys are meant, from each query of each text.
-
-    Raises:
-        UsageError: the function of a row does not give a boolean for each query and key.
-    """
+    """Return by row of another package which keys are meant, from each query of each text."""
     masks: dict[str, Tensor] = {}
     for row in statistic_table():
         if row.keys is None:

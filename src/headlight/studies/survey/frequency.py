@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,9 @@ from jaxtyping import Float64, Int64
 
 from headlight.corpora.trees import number
 from headlight.encode.examples import CLS, PUNCTUATION, SEP, Categories
-from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight.errors import CorpusError, UsageError
 from headlight.files import read
 from headlight.reduce import Accumulator, Count, Tally
-
-EXCLUSIONS = ("none", "paper")
 
 FIRST = (PUNCTUATION, SEP, CLS)
 """The categories that the paper takes to be the most frequent types, in this order."""
@@ -46,7 +44,7 @@ class FrequencyRanks:
     exclusions: str = "none"
 
     @staticmethod
-    def read(path: Path | str, tokenizer: Any, *, exclusions: str = "none") -> "FrequencyRanks":
+    def read(path: Path | str, tokenizer: Any) -> "FrequencyRanks":
         """Ranks from a file with lines ``rank count id``, as the authors published them.
 
         Types that are not in the file share the rank after the last, as in the authors' code.
@@ -54,7 +52,6 @@ class FrequencyRanks:
         Raises:
             CorpusError: the file cannot be read, or a line is something else.
             UsageError: an id is not one of this tokenizer.
-            UnknownNameError: there are no such exclusions.
         """
         lines = _lines(Path(path), len(tokenizer))
         if not lines:
@@ -62,31 +59,33 @@ class FrequencyRanks:
         rank = np.full(len(tokenizer), max(rank for rank, _ in lines) + 1.0)
         for rank_given, token in lines:
             rank[token] = rank_given
-        return _excluding(rank, str(path), tokenizer, exclusions)
+        return FrequencyRanks(rank, str(path))
 
     @staticmethod
-    def of_ids(tokenizer: Any, *, exclusions: str = "paper") -> "FrequencyRanks":
+    def of_ids(tokenizer: Any) -> "FrequencyRanks":
         """The order of the ids, which is that of frequency in BERT's vocabulary (footnote 5).
 
         So it is for vocabularies made by merging the most frequent pairs; for others it means
         nothing.
-
-        Raises:
-            UnknownNameError: there are no such exclusions.
         """
-        order = np.arange(1, len(tokenizer) + 1, dtype=np.float64)
-        return _excluding(order, "vocabulary ids", tokenizer, exclusions)
+        categories = Categories.of(tokenizer).of_id
+        types = sorted(categories)
+        first = [token for each in FIRST for token in types if categories[token] == each]
+        single = (token for piece, token in tokenizer.get_vocab().items() if len(piece) == 1)
+        rank = np.full(len(tokenizer), np.nan)
+        others = np.setdiff1d(
+            np.arange(len(rank)), sorted({*tokenizer.all_special_ids, *single, *first})
+        )
+        rank[first] = np.arange(1, len(first) + 1)
+        rank[others] = np.arange(1, len(others) + 1) + len(first)
+        return FrequencyRanks(rank, "vocabulary ids", "paper")
 
     @staticmethod
-    def of_counts(
-        counts: Int64[np.ndarray, " type"], tokenizer: Any, *, exclusions: str = "none"
-    ) -> "FrequencyRanks":
-        """Ranks by how often each type occurs.
-
-        Raises:
-            UnknownNameError: there are no such exclusions.
-        """
-        return _excluding(_competition(-counts), "the corpus itself", tokenizer, exclusions)
+    def of_counts(counts: Int64[np.ndarray, " type"]) -> "FrequencyRanks":
+        """Return ranks by how often each type occurs; equal ones share the smallest rank."""
+        _, place, equal = np.unique(-counts, return_inverse=True, return_counts=True)
+        before = np.cumsum(equal) - equal
+        return FrequencyRanks(before[place] + 1.0, "the corpus itself")
 
     def of(self, ids: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
         """The ranks of tokens; NaN where a type is left out."""
@@ -134,40 +133,6 @@ class Occurrences:
         """Return the settings that must be equal for two runs to be parts of one."""
         digest = hashlib.sha256(np.asarray(self.counts, dtype="<i8").tobytes()).hexdigest()
         return {**self.ranks.settings(), "counts": digest}
-
-
-def _excluding(
-    rank: Float64[np.ndarray, " type"], source: str, tokenizer: Any, exclusions: str
-) -> FrequencyRanks:
-    if exclusions not in EXCLUSIONS:
-        raise UnknownNameError("exclusion of types", exclusions, EXCLUSIONS)
-    if exclusions == "none":
-        return FrequencyRanks(rank, source, exclusions)
-    first = _first(tokenizer)
-    dropped = sorted({*tokenizer.all_special_ids, *_single_characters(tokenizer), *first})
-    included = np.setdiff1d(np.arange(len(rank)), dropped)
-    shifted = np.full(len(rank), np.nan)
-    shifted[included] = _competition(rank[included]) + len(first)
-    shifted[first] = np.arange(1, len(first) + 1)
-    return FrequencyRanks(shifted, source, exclusions)
-
-
-def _first(tokenizer: Any) -> list[int]:
-    """The types that the paper puts first, in its order."""
-    categories = Categories.of(tokenizer).of_id
-    return [token for each in FIRST for token in sorted(categories) if categories[token] == each]
-
-
-def _single_characters(tokenizer: Any) -> list[int]:
-    return [token for piece, token in tokenizer.get_vocab().items() if len(piece) == 1]
-
-
-def _competition(values: Sequence[float] | np.ndarray) -> Float64[np.ndarray, " type"]:
-    """1 for the smallest; equal ones share the smallest rank."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    before = np.cumsum(counts) - counts
-    ranks: Float64[np.ndarray, " type"] = before[place] + 1.0
-    return ranks
 
 
 def _lines(path: Path, types: int) -> list[tuple[int, int]]:
@@ -291,10 +256,7 @@ def seen_with(
         norm: ‖f(x)‖, the same.
     """
     by_head = np.stack([weight, norm], axis=-1)
-    values = {
-        "frequency": np.nanmean(by_head, axis=(1, 2)),
-        "frequency_by_head": by_head,
-    }
+    values = {"frequency": np.nanmean(by_head, axis=(1, 2)), "frequency_by_head": by_head}
     members: dict[str, Accumulator] = {}
     for name, rows in values.items():
         counts_seen, ranks = counted(rows, twice_mid_rank)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headlight.analysis.batch_runner import LENGTH_BIN, Positions, Texts, array, stacked
 from headlight.analysis.variables import Variable, with_slots
-from headlight.capture import Kind, LayerRecord, Prepared, Reduction
+from headlight.capture import Kind, Prepared, Reduction
 from headlight.errors import CaptureError, CorpusError
 from headlight.measures import Scores
 from headlight.measures.effective import comoments, correlation
@@ -118,15 +118,12 @@ class ImportanceObserver(PartObserver):
         self._losses: Float[Tensor, " batch"] | None = None
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Observe the gradients of a layer, which come in one block."""
-        self.visit(layer.record)
-
-    def visit(self, record: LayerRecord) -> None:
-        """Look at one layer; nothing of it is kept but its averages.
+        """Observe the gradients of a layer, which come in one block; keep their averages.
 
         Raises:
             CaptureError: a gradient is not finite.
         """
+        record = layer.record
         rows = over_keys(Scores(record).gradient, self._keys)
         sums = self._queries.mT[:, None].to(rows.dtype) @ rows
         if not bool(sums.isfinite().all()):

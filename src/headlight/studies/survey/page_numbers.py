@@ -280,11 +280,7 @@ def heads_section(result: xr.Dataset) -> Section:
         "shows the head below: what it does with its rank among all heads, where in the corpus, "
         "from the texts in which its strongest link is weakest to those in which it is strongest, "
         "and from which tokens to which. Its name is its address, behind a #.",
-        html=fragment(
-            "heads.html",
-            all=_packed(all_heads(result)),
-            details=_packed(details),
-        ),
+        html=fragment("heads.html", all=_packed(all_heads(result)), details=_packed(details)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Parts of a survey: variables, observer and sections, in one pass.
+"""Parts of a survey: variables and observer, in one pass.
 
 All sums over the cells of a measure in one pass over them, where that can be compiled.
 The same is said by `headlight.pool` and `headlight.measures.norm` in a pass for each, on every
@@ -286,11 +286,7 @@ def ratios(name: str, parts: Array, wholes: Array, units: Array) -> dict[str, Ac
 
 
 def number(
-    name: str,
-    dims: Sequence[str],
-    sums: Mapping[str, Any],
-    member: str,
-    at: int | None = None,
+    name: str, dims: Sequence[str], sums: Mapping[str, Any], member: str, at: int | None = None
 ) -> Variables:
     """Return a number over texts, and what its interval is computed from.
 
@@ -409,7 +405,6 @@ class Part:
         observe: makes the observer of a batch, or None where there is nothing to observe; without
             it the part is made of what `headlight.studies.survey.observer` sees for all.
         attributes: makes attributes of the result, after its variables.
-        sections: of the page, in which it is shown.
         compressed: variables that take the most room.
         chosen: whether it is left out unless ``numbers`` names it.
         of_loss: whether it is observed in the pass backward, which has an objective.
@@ -420,7 +415,6 @@ class Part:
     compute: Callable[[Outcome], Variables]
     observe: Callable[[Subject], PartObserver | None] | None = None
     attributes: Callable[[Outcome], Mapping[str, Any]] = lambda _: {}
-    sections: Sequence[str] = ()
     compressed: Sequence[str] = ()
     chosen: bool = False
     of_loss: bool = False

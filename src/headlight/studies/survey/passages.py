@@ -21,10 +21,9 @@ from headlight.encode.batch import Batch
 from headlight.encode.speech import without_mark
 from headlight.measures import Scores
 from headlight.reduce import Accumulator, Strongest
-from headlight.reduce.base import Array
 from headlight.studies.survey.behaviours import SHOWN, BehaviourCounter
 from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
-from headlight.tensors import Score, back_to, double, single
+from headlight.tensors import back_to, double, single
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
 
 TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")
@@ -107,40 +106,15 @@ class PassageSeeker(PartObserver):
             self._rows = measured.rows
 
     def note_block(self, scores: Scores) -> None:
-        """Observe the weights of a block."""
-        rows, neighbours, entropies = (
-            self._rows[name] for name in ("rows", "neighbour", "entropy")
-        )
-        counted = None if self._counter is None else self._counter.rows_of_weight()
-        weight = scores.weight.float()
-        self.look(scores.record.first, weight, rows, neighbours, entropies, counted)
-
-    def note_layer(self, layer: SeenLayer) -> None:
-        """Choose the example of each head."""
-        means = None if self._counter is None else self._counter.means_of_weight()
-        self.choose(layer.record.site.layer, layer.means["weight"], means)
-
-    def members(self) -> dict[str, Accumulator]:
-        """Return the passages, by the name of their member of a tally."""
-        return {"passages": self.tally()}
-
-    def look(
-        self,
-        first: int,
-        weight: Score,
-        rows: Float[Tensor, "batch head query category"],
-        neighbours: Float[Tensor, "batch head query offset"],
-        entropies: Float[Tensor, "batch head query"],
-        behaviours: Float[Tensor, "shown batch head query"] | None = None,
-    ) -> None:
-        """See the weights of some queries, and what is known of their rows.
-
-        Of each example the row is kept in which a head does most.
-        """
+        """Observe weights, and keep of each example the row in which a head does most."""
+        first, weight = scores.record.first, scores.weight.float()
+        by_row = _by_row(*(self._rows[name] for name in ("rows", "neighbour", "entropy")))
         block = slice(first, first + weight.shape[2])
-        if behaviours is None:
-            behaviours = entropies.new_full((len(SHOWN), *entropies.shape), torch.nan)
-        score = torch.cat([_by_row(rows, neighbours, entropies), behaviours])
+        if self._counter is None:
+            behaviours = by_row.new_full((len(SHOWN), *by_row.shape[1:]), torch.nan)
+        else:
+            behaviours = self._counter.rows_of_weight()
+        score = torch.cat([by_row, behaviours])
         score = score.masked_fill(~self._askable[:, :, None, block], torch.nan)
         places = torch.arange(score.shape[-1], device=score.device)
         query = _first_highest(score, places, 3)
@@ -152,28 +126,26 @@ class PassageSeeker(PartObserver):
         best = _Best(step, query + first, weights)
         self._best = self._best.or_later(best) if first and self._best else best
 
-    def choose(
-        self,
-        layer: int,
-        statistics: Mapping[str, Tensor],
-        behaviours: Float[Tensor, "shown batch head"] | None = None,
-    ) -> None:
-        """The whole layer was seen: of each head the row of the example with the highest mean."""
+    def note_layer(self, layer: SeenLayer) -> None:
+        """Choose of each head the row of the example with the highest mean."""
         assert self._best is not None  # noqa: S101 - its rows were seen before
-        means = _means(statistics, (self._category[1] >= 0).sum(1))
-        if behaviours is None:
+        means = _means(layer.means["weight"], (self._category[1] >= 0).sum(1))
+        if self._counter is None:
             behaviours = means.new_full((len(SHOWN), *means.shape[1:]), torch.nan)
+        else:
+            behaviours = self._counter.means_of_weight()
         means = torch.cat([means, behaviours.to(means.device, means.dtype)])
         example = _first_highest(means, self._order[:, None], 1)
         score = means.gather(1, example[:, None])[:, 0]
         query = self._best.query.gather(1, example[:, None])[:, 0]
         weights = self._best.weight
         place = example[:, None, :, None].expand(-1, -1, -1, weights.shape[3])
-        self._found[layer] = Row(score, example, query, weights.gather(1, place)[:, 0])
+        row = Row(score, example, query, weights.gather(1, place)[:, 0])
+        self._found[layer.record.site.layer] = row
         self._best = None
 
-    def tally(self) -> Strongest:
-        """One observation for each statistic, layer and head."""
+    def members(self) -> dict[str, Accumulator]:
+        """Return the passages, one observation for each statistic, layer and head."""
         layers = [self._found[layer] for layer in sorted(self._found)]
         score, example, query, weight = (
             stacked([single(part) for part in parts]) for parts in zip(*layers, strict=True)
@@ -186,8 +158,9 @@ class PassageSeeker(PartObserver):
         )
         rows[valid] = np.concatenate([score[valid][:, None], passages], -1)
         best = Strongest(score.shape, width=WIDTH)
-        best.update(_rounded(score)[None], np.where(valid, ranks, np.nan)[None], rows[None])
-        return best
+        rounded = np.round(score * ALIKE) / ALIKE  # those that are alike are equal
+        best.update(rounded[None], np.where(valid, ranks, np.nan)[None], rows[None])
+        return {"passages": best}
 
     def _passages(
         self,
@@ -278,11 +251,6 @@ def _steps(score: Tensor) -> Int64[Tensor, "..."]:
     """Scores that are alike are the same number of steps."""
     steps: Tensor = (double(score).nan_to_num(-100.0) * ALIKE).round().long()
     return steps.to(score.device)
-
-
-def _rounded(score: Array) -> Array:
-    """Scores by which examples are ordered: those that are alike are equal, however computed."""
-    return np.round(score * ALIKE) / ALIKE
 
 
 def token_places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:

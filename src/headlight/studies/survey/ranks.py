@@ -289,11 +289,7 @@ def _visible(
 
 
 def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurrences:
-    """Count the occurrences of every type in the examples of the survey.
-
-    Raises:
-        UsageError: frames of sound are attended to, which are no types.
-    """
+    """Count the occurrences of every type; refuse frames of sound and patches, which are none."""
     if plan.model.sees:
         raise UsageError(
             "ranks are compared with how often a token occurs, and patches of pictures are no "
@@ -305,15 +301,12 @@ def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurren
             f"choose the decoder ({setting('kind=decoder')}), or leave ranks out of the numbers."
         )
     tokenizer: Any = plan.model.tokenizer
-    rank_source, exclusions = settings.frequency_ranks, settings.frequency_exclusions
-    ranks = None
+    rank_source, ranks = settings.frequency_ranks, None
     if rank_source == "ids":
-        ranks = FrequencyRanks.of_ids(tokenizer, exclusions=exclusions or "paper")
+        ranks = FrequencyRanks.of_ids(tokenizer)
     elif rank_source != "corpus":  # before the corpus, which may be long
-        ranks = FrequencyRanks.read(rank_source, tokenizer, exclusions=exclusions or "none")
+        ranks = FrequencyRanks.read(rank_source, tokenizer)
     examples = islice(plan.examples, plan.max_examples)
     target = plan.kind == "decoder" and plan.model.has_decoder_inputs
     counts = count_types(examples, len(tokenizer), target=target)
-    if ranks is None:
-        ranks = FrequencyRanks.of_counts(counts, tokenizer, exclusions=exclusions or "none")
-    return Occurrences(ranks, counts)
+    return Occurrences(ranks or FrequencyRanks.of_counts(counts), counts)

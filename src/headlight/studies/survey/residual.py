@@ -77,14 +77,10 @@ class ResidualObserver(PartObserver):
         self._found: dict[int, Tensor] = {}
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Observe its block."""
-        self.visit(layer.record)
-
-    def visit(self, record: LayerRecord) -> None:
-        """Look at the block of a layer."""
-        layer = record.site.layer
+        """Observe what enters the block of a layer."""
+        record, number = layer.record, layer.record.site.layer
         if record.stream is None:
-            self._found[layer] = torch.full((len(self._begin), 7), torch.nan).double()
+            self._found[number] = torch.full((len(self._begin), 7), torch.nan).double()
             return
         token_mask, texts = self._there, torch.arange(len(self._begin), device=self._begin.device)
         size = single(record.stream).abs()
@@ -99,7 +95,7 @@ class ResidualObserver(PartObserver):
         place_in_text, token = place - self._begin, self._ids[texts, place]
         beside = length[texts, self._begin] / others
         statistics = largest, ratio, massive, beside, dimension, place_in_text, token
-        self._found[layer] = torch.stack([double(each) for each in statistics], 1)
+        self._found[number] = torch.stack([double(each) for each in statistics], 1)
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
-from headlight.measures.divergence import (
+from headlight.measures.entropy_and_divergence import (
     HALF,
     LN_2,
     MANTISSA,
@@ -26,8 +26,8 @@ from headlight.measures.divergence import (
     P8,
     ROOT_HALF_BITS,
 )
+from headlight.measures.loops import compile_loop
 from headlight.reduce.base import Array
-from headlight.reduce.compiling import compile_loop
 
 STEP = 64
 """Cells that a processor takes in one step, all sums having several parts; where fewer are left, it

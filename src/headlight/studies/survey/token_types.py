@@ -18,9 +18,9 @@ from headlight.analysis.batch_runner import filled, stacked
 from headlight.encode.batch import Batch
 from headlight.reduce import Accumulator, KeyedSums
 from headlight.reduce.base import Array
-from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure, Sums
+from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
 from headlight.studies.survey.passages import sides
-from headlight.tensors import Score, double
+from headlight.tensors import double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
 SIDES = ("key", "query")
@@ -84,30 +84,8 @@ class TokenCounter(PartObserver):
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe what each query gives to which tokens."""
-        first, rows = measured.record.first, measured.rows["rows"]
-        self.look(measured.name, measured.score, rows, first, measured.sums)
-
-    def note_layer(self, layer: SeenLayer) -> None:
-        """Add up what tokens of each type get and give."""
-        self.finish(layer.record.site.layer)
-
-    def look(
-        self,
-        name: str,
-        score: Score,
-        rows: Float[Tensor, "batch head query category"],
-        first: int,
-        sums: Sums | None = None,
-    ) -> None:
-        """See a measure of some queries of a layer; blocks of queries come in their order.
-
-        Args:
-            name: of the measure.
-            score: of these queries.
-            rows: what each gives to tokens of each category.
-            first: the number of the first query.
-            sums: over the cells, where one pass over them was possible.
-        """
+        name, score, record, sums, of_rows = measured
+        first, rows = record.first, of_rows["rows"]
         queries = slice(first, first + score.shape[2])
         factor = self._query_there[:, None, queries].to(score.dtype).expand(score.shape[:3])
         if not measure(name).share:
@@ -131,11 +109,11 @@ class TokenCounter(PartObserver):
         whole_gets[..., : gets.shape[2]] += gets
         whole_gives[..., queries] = gives
 
-    def finish(self, layer: int) -> None:
-        """The whole layer was seen."""
+    def note_layer(self, layer: SeenLayer) -> None:
+        """Add up what tokens of each type get and give."""
         by_measure = [self._given.pop(name) for name in self._measures]
         heads = max(each[0].shape[1] for each in by_measure)
-        self._found[layer] = [
+        self._found[layer.record.site.layer] = [
             torch.stack([filled(types.sums(each), heads) for each in of_side], 2)
             for types, of_side in zip(self._types, zip(*by_measure, strict=True), strict=True)
         ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
 from headlight.findings.estimates import listed
-from headlight.result.kinds import KINDS
+from headlight.result.kinds import require_one_kind
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, Picture, TokenBars, head_map, token_bars
 from headlight.views.provenance import model_name, text_title
@@ -53,7 +53,7 @@ def reading_picture(
         UsageError: The reading is of several kinds, has not got what is named, or that is too much.
         UnknownNameError: There is no such measure.
     """
-    _require_one_kind(reading)
+    require_one_kind(reading)
     rows = [_row(reading, name) for name in measures]
     layers, heads = list(layers), None if heads is None else list(heads)
     chosen = [
@@ -88,7 +88,7 @@ def row_picture(
     Raises:
         UsageError: The reading is of several kinds, or has no such token, layer or head.
     """
-    _require_one_kind(reading)
+    require_one_kind(reading)
     place = token_place(reading, token, "query") if isinstance(token, str) else token
     places = reading["query"].values.tolist()
     if place not in places:
@@ -109,14 +109,6 @@ def row_picture(
         for name, series_name in ROW.items()
     ]
     return Picture(token_bars(series, keys[:last], title=_titled(reading, title)))
-
-
-def _require_one_kind(reading: xr.Dataset) -> None:
-    if KINDS in reading.attrs:
-        raise UsageError(
-            "this reading is of several kinds of attention, and a picture shows one; choose it "
-            "with of_kind."
-        )
 
 
 def _titled(reading: xr.Dataset, title: str | None) -> str:

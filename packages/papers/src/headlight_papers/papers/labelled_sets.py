@@ -130,11 +130,13 @@ class LabelledSet:
         title: what it is called.
         classes: names of the two classes.
         parts: texts by part.
+        frequency: see `TextTask`.
     """
 
     title: str
     classes: tuple[str, ...]
     parts: dict[Part, list[LabelledText]]
+    frequency: int = 1
 
 
 def labelled_in(folder: Path) -> tuple[str, ...]:
@@ -220,7 +222,7 @@ def read_labelled(
                 f"{classes[min(missing)][0]!r}; name a larger set with {setting('labelled=')}."
             )
     drawn = {part: _draw(some, max_texts, seed) for part, some in parts.items()}
-    return LabelledSet(task.title, tuple(name for name, _ in classes), drawn)
+    return LabelledSet(task.title, tuple(name for name, _ in classes), drawn, task.frequency)
 
 
 def words_of(text: str, *, marks: bool = False) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from jaxtyping import Float, Float32, Float64, Int64
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.optim import Adam
 
 from headlight.corpora import WordVectors, read_word_vectors, source_state
@@ -21,10 +23,9 @@ from headlight_papers.papers.labelled_sets import (
     LabelledText,
     named_sets,
     read_labelled,
-    task_of,
 )
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.trained import objective_of, train_models
+from headlight_papers.papers.trained import ModelFamily
 from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer
 from headlight_papers.training.text_classifier import (
     ENCODERS,
@@ -60,23 +61,14 @@ class TextData:
         vocabulary: all words that have a vector of their own; first padding and unknown words.
         vectors: those that training begins with, zeros for words without one; None where no file of
             vectors was given.
-        train: batches that are learnt from, as all sorted by the length of texts.
-        dev: batches on which the best epoch is chosen.
-        test: batches on which models are tried.
+        parts: batches by part, sorted by the length of texts.
     """
 
     title: str
     classes: tuple[str, ...]
     vocabulary: tuple[str, ...]
     vectors: Float32[Tensor, "word dimension"] | None
-    train: list[TextBatch]
-    dev: list[TextBatch]
-    test: list[TextBatch]
-
-    @property
-    def parts(self) -> dict[Part, list[TextBatch]]:
-        """All batches, by part."""
-        return {"train": self.train, "dev": self.dev, "test": self.test}
+    parts: dict[Part, list[TextBatch]]
 
     def count(self, part: Part) -> int:
         """Return the number of texts."""
@@ -105,8 +97,7 @@ def open_data(reproduction: Reproduction, source: str) -> TextData:
     texts = read_labelled(
         source, settings.seed, max_texts=settings.max_texts, max_words=settings.max_words
     )
-    word_vectors = read_word_vectors(vectors) if vectors else None
-    return prepare_data(texts, word_vectors, frequency=task_of(source).frequency)
+    return prepare_data(texts, read_word_vectors(vectors) if vectors else None)
 
 
 def data_key(reproduction: Reproduction, source: str) -> dict[str, Any]:
@@ -115,80 +106,58 @@ def data_key(reproduction: Reproduction, source: str) -> dict[str, Any]:
     return {
         "texts": source_state(source),
         "vectors": source_state(vectors) if vectors else None,
-        "seed": settings.seed,
         "max_texts": settings.max_texts,
         "max_words": settings.max_words,
     }
 
 
-def prepare_data(
-    texts: LabelledSet, vectors: WordVectors | None = None, *, frequency: int = 1
-) -> TextData:
-    """Number the words, and make batches.
-
-    Args:
-        texts: split.
-        vectors: of words in small letters.
-        frequency: training texts in which a word has to be to have a vector of its own.
-    """
+def prepare_data(texts: LabelledSet, vectors: WordVectors | None = None) -> TextData:
+    """Number the words, and make batches; vectors are of words in small letters."""
     document_counts = Counter(word for text in texts.parts["train"] for word in set(text.words))
-    often = sorted(word for word, count in document_counts.items() if count >= frequency)
+    often = sorted(word for word, count in document_counts.items() if count >= texts.frequency)
     vocabulary = (*NO_WORDS, *often)
     numbers = {word: number for number, word in enumerate(vocabulary)}
     return TextData(
         texts.title,
         texts.classes,
         vocabulary,
-        None if vectors is None else _known_vectors(vocabulary, vectors),
-        **{part: list(_batches(some, numbers)) for part, some in texts.parts.items()},
+        None if vectors is None else torch.from_numpy(vectors.rows(vocabulary)),
+        {part: _batches(some, numbers) for part, some in texts.parts.items()},
     )
 
 
-def _known_vectors(
-    vocabulary: Sequence[str], vectors: WordVectors
-) -> Float32[Tensor, "word dimension"]:
-    rows = vectors.lookup(vocabulary)
-    matrix = np.where(rows[:, None] >= 0, vectors.matrix[rows], 0)
-    return torch.from_numpy(matrix.astype(np.float32))
+def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> list[TextBatch]:
+    rows = [
+        (torch.tensor([numbers.get(word, UNKNOWN) for word in text.words]), text.label, number)
+        for number, text in enumerate(texts)
+    ]
+    return _in_batches(sorted(rows, key=lambda row: len(row[0])), BATCH)
 
 
-def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> Iterator[TextBatch]:
-    order = sorted(range(len(texts)), key=lambda at: len(texts[at].words))
-    for first in range(0, len(order), BATCH):
-        chosen = order[first : first + BATCH]
-        lengths = torch.tensor([len(texts[at].words) for at in chosen])
-        words = torch.full((len(chosen), int(lengths.max())), PADDING)
-        for row, at in enumerate(chosen):
-            word_numbers = [numbers.get(word, UNKNOWN) for word in texts[at].words]
-            words[row, : len(word_numbers)] = torch.tensor(word_numbers)
-        real = torch.arange(words.shape[1]) < lengths[:, None]
-        labels = torch.tensor([texts[at].label for at in chosen])
-        yield TextBatch(words, real, labels, torch.tensor(chosen))
+def _in_batches(texts: Sequence[tuple[Tensor, int, int]], size: int) -> list[TextBatch]:
+    """Batches of texts by their words, class and number."""
+    batches = []
+    for first in range(0, len(texts), size):
+        rows, labels, numbers = zip(*texts[first : first + size], strict=True)
+        words = pad_sequence(list(rows), batch_first=True, padding_value=PADDING)
+        real = torch.arange(words.shape[1]) < torch.tensor(list(map(len, rows)))[:, None]
+        batches.append(TextBatch(words, real, torch.tensor(labels), torch.tensor(numbers)))
+    return batches
 
 
 def drawn_from(
     batches: list[TextBatch], count: int, seed: int, size: int = BATCH
 ) -> list[TextBatch]:
     """This many texts of all batches at most, drawn, in batches of nearly the same length."""
-    texts = [(batch, row) for batch in batches for row in range(len(batch.words))]
+    texts = [
+        (words[real], int(label), int(number))
+        for batch in batches
+        for words, real, label, number in zip(
+            batch.words, batch.real, batch.labels, batch.numbers, strict=True
+        )
+    ]
     drawn = np.random.default_rng(seed).permutation(len(texts))[:count]
-    sample = [texts[at] for at in sorted(drawn.tolist())]  # which is by their length
-    return [_together(sample[first : first + size]) for first in range(0, len(sample), size)]
-
-
-def _together(texts: list[tuple[TextBatch, int]]) -> TextBatch:
-    """Texts of several batches as one."""
-    lengths = torch.stack([batch.real[row].sum() for batch, row in texts])
-    longest = int(lengths.max())
-    words = torch.full((len(texts), longest), PADDING)
-    for place, (batch, row) in enumerate(texts):
-        words[place, : lengths[place]] = batch.words[row, : lengths[place]]
-    return TextBatch(
-        words,
-        torch.arange(longest) < lengths[:, None],
-        torch.stack([batch.labels[row] for batch, row in texts]),
-        torch.stack([batch.numbers[row] for batch, row in texts]),
-    )
+    return _in_batches([texts[at] for at in sorted(drawn.tolist())], size)  # still by length
 
 
 def by_largest(weights: Float[np.ndarray, " text"]) -> "pandas.Categorical[str]":
@@ -242,14 +211,6 @@ def distances(
         for name, values in compare(mine, theirs, batch.valid, log).items():
             parts.setdefault(name, []).append(values.reshape(len(batch)).double())
     return {name: torch.cat(each) for name, each in parts.items()}
-
-
-def difference(
-    batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
-) -> Numbers:
-    """The means of `distances` over texts."""
-    by_text = distances(batches, outputs, teacher)
-    return {name: float(values.mean()) for name, values in by_text.items()}
 
 
 def adversaries_of_some(
@@ -341,8 +302,9 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
     def difference(
         self, batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
     ) -> Numbers:
-        """The means over texts."""
-        return difference(batches, outputs, teacher)
+        """The means of `distances` over texts."""
+        by_text = distances(batches, outputs, teacher)
+        return {name: float(values.mean()) for name, values in by_text.items()}
 
 
 MODELS = "classifiers"
@@ -354,28 +316,19 @@ def sets_of(reproduction: Reproduction) -> dict[str, str]:
     return named_sets(reproduction.sources.labelled)
 
 
+def classifiers_of(reproduction: Reproduction, title: str) -> ModelFamily[ClassifierTrainer]:
+    """Return the classifiers of a set of labelled texts."""
+    source = sets_of(reproduction)[title]
+    return ModelFamily(
+        reproduction,
+        ClassifierTrainer,
+        f"{MODELS}/{file_name(title)}",
+        partial(open_data, source=source),
+        data_key(reproduction, source),
+        PATIENCE,
+    )
+
+
 def file_name(title: str) -> str:
     """Return the name of the file for a set."""
     return re.sub(r"\W+", "_", title.lower())
-
-
-def set_key(reproduction: Reproduction, title: str) -> dict[str, Any]:
-    """Return the dependencies of the classifiers of a set, as JSON."""
-    settings = reproduction.settings
-    return {
-        **data_key(reproduction, sets_of(reproduction)[title]),
-        "epochs": settings.epochs,
-        "goal": astuple(objective_of(settings)),
-        "selection": settings.selection,
-    }
-
-
-def trained(
-    reproduction: Reproduction, title: str, stages: Sequence[Sequence[ClassifierJob]]
-) -> ClassifierTrainer:
-    """Return the classifiers of a set, stage after stage; see `train_models`."""
-    data, key = open_data(reproduction, sets_of(reproduction)[title]), set_key(reproduction, title)
-    place = f"{MODELS}/{file_name(title)}"
-    return train_models(
-        reproduction, ClassifierTrainer, data, place, key, stages, patience=PATIENCE
-    )

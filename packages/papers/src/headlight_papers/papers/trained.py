@@ -1,7 +1,9 @@
 """Models that papers train: how they are trained, the table of all, and points of a plane."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas
@@ -12,7 +14,7 @@ from headlight.views.parts import Curve, Reference
 from headlight.vocabulary import Part
 from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight_papers.papers.settings import RESULTS
-from headlight_papers.training import run_stages
+from headlight_papers.training import one_thread, run_stages
 from headlight_papers.training.teacher import TeacherTrainer, TrainingConfig
 from headlight_papers.training.text_classifier import outputs_of
 from headlight_papers.training.trainer import AdversarialObjective
@@ -39,47 +41,76 @@ def sweep_jobs(reproduction: Reproduction, job: Callable[..., Job]) -> list[list
     ]
 
 
-def train_models(
-    reproduction: Reproduction,
-    kind: type[Trainer],
-    data: Any,
-    place: str,
-    key: dict[str, Any],
-    stages: Sequence[Sequence[Any]],
-    patience: int | None = None,
-) -> Trainer:
-    """Train models, stage after stage; those that are there already are used again.
+@dataclass(frozen=True)
+class ModelFamily(Generic[Trainer]):
+    """Models that a reproduction trains on one set of data.
 
-    Args:
-        reproduction: whose settings say how.
-        kind: of trainer.
-        data: what is learnt.
-        place: the folder of the models, among the results.
-        key: what all of them depend on, as JSON.
-        stages: the models.
+    Attributes:
+        reproduction: whose settings say how they are trained.
+        trainer: the class of their trainer.
+        folder: of the models, among the results.
+        read: reads what is learnt.
+        reads: what that depends on, as JSON.
         patience: see `TrainingConfig`.
     """
-    settings = reproduction.settings
-    config = TrainingConfig(settings.epochs, objective_of(settings), settings.selection, patience)
-    folder = begun_folder(reproduction.folder / RESULTS / place, signature_of(None, key))
-    trainer = kind(data, config, folder)
-    run_stages(trainer, stages, settings.processes, show=reproduction.progress)
-    return trainer
+
+    reproduction: Reproduction
+    trainer: type[Trainer]
+    folder: str
+    read: Callable[[Reproduction], Any]
+    reads: dict[str, Any]
+    patience: int | None = None
+
+    def measure(
+        self,
+        stages: Sequence[Sequence[Any]],
+        measure: Callable[[Trainer], xarray.Dataset],
+        *,
+        name: str,
+        stage: str,
+        **key: Any,
+    ) -> xarray.Dataset:
+        """Return what is measured of models when all are trained; it is kept, and so are they.
+
+        Args:
+            stages: jobs; those of a later stage may need those of earlier ones.
+            measure: measures the models, in one thread.
+            name: see `Reproduction.keep`, as of the stage.
+            stage: of the result.
+            key: what the result depends on besides the models, as JSON.
+        """
+        settings = self.reproduction.settings
+        # A paper that trains no adversaries has no settings for them.
+        chosen = [getattr(settings, each, None) for each in ("predictions", "distance")]
+        objective = AdversarialObjective(*filter(None, chosen))
+        shared = self.reads | {
+            "epochs": settings.epochs,
+            "goal": astuple(objective),
+            "selection": settings.selection,
+            "seed": settings.seed,
+        }
+
+        def make(_: Path) -> xarray.Dataset:
+            folder = self.reproduction.folder / RESULTS / self.folder
+            trainer = self.trainer(
+                self.read(self.reproduction),
+                TrainingConfig(settings.epochs, objective, settings.selection, self.patience),
+                begun_folder(folder, signature_of(None, shared)),
+            )
+            run_stages(trainer, stages, settings.processes, show=self.reproduction.progress)
+            with one_thread():
+                return measure(trainer)
+
+        jobs = [job.name for each in stages for job in each]
+        return self.reproduction.keep(name, stage, make, jobs=jobs, **shared, **key)
 
 
-def objective_of(settings: Any) -> AdversarialObjective:
-    """Return the adversaries' objective; a paper that trains none has no settings for it."""
-    given = vars(settings)
-    return AdversarialObjective(
-        *(given[name] for name in ("predictions", "distance") if name in given)
-    )
+COMPARED: tuple[Part, ...] = ("dev", "test")
+"""The parts on which models are compared."""
 
 
 def reference_rows(
-    trainer: TeacherTrainer[Any, Any, Any],
-    base: Any,
-    others: Sequence[Any],
-    parts: Sequence[Part] = ("dev", "test"),
+    trainer: TeacherTrainer[Any, Any, Any], base: Any, others: Sequence[Any]
 ) -> Rows:
     """Beside a base those of other seeds, and itself with uniform attention put in.
 
@@ -87,19 +118,20 @@ def reference_rows(
         trainer: of all of them, which have been trained.
         base: what others are compared with.
         others: bases of other seeds; in their rows they are of the kind ``seed``.
-        parts: on which they are compared.
     """
-    taught, model, data = trainer.outputs(base, parts), trainer.model(base), trainer.data.parts
-    uniform = {part: [trainer.plain(batch, "uniform") for batch in data[part]] for part in parts}
-    even = {part: outputs_of(model, data[part], uniform[part]) for part in parts}
-    seed_rows = [({**vars(each), "kind": "seed"}, trainer.outputs(each, parts)) for each in others]
+    taught, data = trainer.outputs(base, COMPARED), trainer.data.parts
+    uniform = {part: [trainer.plain(batch, "uniform") for batch in data[part]] for part in COMPARED}
+    even = {part: outputs_of(trainer.model(base), data[part], uniform[part]) for part in COMPARED}
+    seed_rows = [
+        ({**vars(each), "kind": "seed"}, trainer.outputs(each, COMPARED)) for each in others
+    ]
     return [
         (
             about,
             {
                 part: trainer.quality(data[part], outputs[part])
                 | trainer.difference(data[part], outputs[part], taught[part])
-                for part in parts
+                for part in COMPARED
             },
         )
         for about, outputs in [*seed_rows, ({**vars(base), "kind": "uniform"}, even)]
@@ -126,10 +158,9 @@ def run_table(
         selects one. Coordinates say what each model is; of a missing λ NaN.
     """
     rows = [*((vars(job), trainer.measured(job)) for job in jobs), *references]
-    parts = ("dev", "test")
     values: dict[str, Any] = {}
     for name in numbers:
-        cells = [[np.asarray(of[part].get(name, np.nan)) for part in parts] for _, of in rows]
+        cells = [[np.asarray(of[part].get(name, np.nan)) for part in COMPARED] for _, of in rows]
         shape = np.broadcast_shapes(*(cell.shape for row in cells for cell in row))
         table = [[np.broadcast_to(cell, shape) for cell in row] for row in cells]
         values[name] = (("run", "part", "head")[: 2 + len(shape)], np.array(table, dtype=float))
@@ -141,7 +172,7 @@ def run_table(
         "epochs": ("run", [float(len(curve)) or np.nan for curve in curves]),
         f"{trainer.metric}_by_epoch": (("run", "epoch"), selected),
     }
-    about: dict[str, Any] = {"part": list(parts)}
+    about: dict[str, Any] = {"part": list(COMPARED)}
     for name in rows[0][0]:
         missing = np.nan if name == "weight" else ""
         about[name] = ("run", [missing if each[name] is None else each[name] for each, _ in rows])

@@ -283,17 +283,34 @@ class JsonCache:
         """
         if self.folder is None:
             return compute()
-        text = json.dumps({"about": self.about, "key": key}, sort_keys=True)
-        path = self.folder / f"{sha256(text.encode()).hexdigest()[:24]}.json"
-        entry = _read(path)
-        if entry is not None and json.dumps(entry.get("of"), sort_keys=True) == text:
+        if (entry := self._entry(key)) is not None:
             return entry["result"]
         result = compute()
         plain = json.loads(json.dumps(result))
+        text = self._text(key)
         content = json.dumps({"of": json.loads(text), "result": plain, "digest": _digest(plain)})
         files.make_folder(self.folder, error=RunError)
-        files.write(path, content.encode(), error=RunError)
+        files.write(_path(self.folder, text), content.encode(), error=RunError)
         return result
+
+    def has(self, key: Mapping[str, Any]) -> bool:
+        """Whether the result for this key is cached."""
+        return self._entry(key) is not None
+
+    def _text(self, key: Mapping[str, Any]) -> str:
+        return json.dumps({"about": self.about, "key": key}, sort_keys=True)
+
+    def _entry(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
+        if self.folder is None:
+            return None
+        text = self._text(key)
+        entry = _read(_path(self.folder, text))
+        same = entry is not None and json.dumps(entry.get("of"), sort_keys=True) == text
+        return entry if same else None
+
+
+def _path(folder: Location, text: str) -> Location:
+    return folder / f"{sha256(text.encode()).hexdigest()[:24]}.json"
 
 
 def _read(path: Location) -> dict[str, Any] | None:

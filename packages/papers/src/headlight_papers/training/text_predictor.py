@@ -12,7 +12,6 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis import ClassifierSettings
-from headlight.analysis.classifier_plan import Classified, plan_classifier_study
 from headlight.analysis.classifier_predictions import (
     Change,
     Given,
@@ -22,6 +21,7 @@ from headlight.analysis.classifier_predictions import (
     median_change,
     search_attention,
 )
+from headlight.analysis.classifier_study import Classified, plan_classifier_study
 from headlight.analysis.plan import StudyPlan, share_read
 from headlight.capture import Classes
 from headlight.errors import CorpusError, setting

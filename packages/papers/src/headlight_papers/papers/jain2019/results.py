@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,19 @@ from headlight.result import describe
 from headlight.views.parts import Comparison, Section
 from headlight.vocabulary import PARTS
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
-from headlight_papers.papers.jain2019 import published
+from headlight_papers.papers.jain2019 import Settings, published
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import (
     NUMBERS,
     ClassifierJob,
+    ClassifierTrainer,
     TextData,
     adversaries_of_some,
+    classifiers_of,
     drawn_from,
     file_name,
-    set_key,
     sets_of,
-    trained,
 )
-from headlight_papers.training import one_thread
 from headlight_papers.training.text_classifier import Encoder, TextClassifier, outputs_of
 from headlight_papers.training.text_predictor import TextPredictor, lost_words, permuted_change
 
@@ -82,23 +80,21 @@ def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xar
     other attention was looked for.
     """
     settings = reproduction.settings
+    jobs = {each: ClassifierJob("base", each, settings.seed) for each in TRIED}
 
-    def make(_: Path) -> xarray.Dataset:
-        jobs = {each: ClassifierJob("base", each, settings.seed) for each in TRIED}
-        trainer = trained(reproduction, title, [[*jobs.values()]])
-        with one_thread():
-            columns = _measured(trainer.model(jobs[encoder]), trainer.data, reproduction)
+    def measure(trainer: ClassifierTrainer) -> xarray.Dataset:
+        columns = _measured(trainer.model(jobs[encoder]), trainer.data, settings)
         quality = trainer.measured(jobs[encoder])["test"]
         return _described(columns, trainer.data, {each: quality[each] for each in QUALITY})
 
-    return reproduction.keep(
-        f"{file_name(title)}-{encoder}",
-        "jain2019",
-        make,
+    return classifiers_of(reproduction, title).measure(
+        [[*jobs.values()]],
+        measure,
+        name=f"{file_name(title)}-{encoder}",
+        stage="jain2019",
         explained=settings.max_explained,
         adversaries=settings.max_adversaries,
         encoder=encoder,
-        **set_key(reproduction, title),
     )
 
 
@@ -114,12 +110,9 @@ def frame_of(result: xarray.Dataset) -> pandas.DataFrame:
     return pandas.DataFrame(columns)
 
 
-def _measured(
-    model: TextClassifier, data: TextData, reproduction: Reproduction
-) -> dict[str, np.ndarray]:
+def _measured(model: TextClassifier, data: TextData, settings: Settings) -> dict[str, np.ndarray]:
     """Measure each text, in the order of the batches."""
-    settings = reproduction.settings
-    batches = drawn_from(data.test, settings.max_explained, settings.seed)
+    batches = drawn_from(data.parts["test"], settings.max_explained, settings.seed)
     others = drawn_from(batches, settings.max_adversaries, settings.seed, AT_ONCE)
     generator = torch.Generator().manual_seed(settings.seed)
     predictors = [TextPredictor(model, batch) for batch in batches]

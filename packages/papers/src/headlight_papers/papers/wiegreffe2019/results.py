@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas
@@ -18,16 +17,14 @@ from headlight_papers.papers.text_classifiers import (
     ClassifierTrainer,
     Guide,
     adversaries_of_some,
+    classifiers_of,
     distances,
     drawn_from,
     file_name,
-    set_key,
     sets_of,
-    trained,
 )
 from headlight_papers.papers.trained import lambdas_of, reference_rows, run_table
 from headlight_papers.papers.wiegreffe2019 import Settings
-from headlight_papers.training import one_thread
 from headlight_papers.training.text_classifier import Encoder
 
 IN_CONTEXT: tuple[Encoder, ...] = ("lstm", "transformer")
@@ -49,11 +46,11 @@ def load_all(reproduction: Reproduction) -> dict[str, xarray.Dataset]:
     return {title: load_result(reproduction, title) for title in sets_of(reproduction)}
 
 
-def frames_of(reproduction: Reproduction, part: str = "test") -> pandas.DataFrame:
-    """A row for each model of every set, with what was measured on one part."""
+def frames_of(reproduction: Reproduction) -> pandas.DataFrame:
+    """A row for each model of every set, with what was measured on the test part."""
     frames = []
     for title, result in load_all(reproduction).items():
-        rows = result[[*NUMBERS, "epochs"]].sel(part=part).to_dataframe().reset_index(drop=True)
+        rows = result[[*NUMBERS, "epochs"]].sel(part="test").to_dataframe().reset_index(drop=True)
         frames.append(rows.assign(set=title))
     return pandas.concat(frames, ignore_index=True)
 
@@ -68,20 +65,14 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
     """
     settings, weights = reproduction.settings, lambdas_of(reproduction)
     stages = _stages(settings.repeats, weights)
-    jobs = [job for stage in stages for job in stage]
 
-    def make(_: Path) -> xarray.Dataset:
-        trainer = trained(reproduction, title, stages)
-        bases = [
-            [ClassifierJob("base", encoder, seed) for seed in range(settings.repeats)]
-            for encoder in IN_CONTEXT
+    def measure(trainer: ClassifierTrainer) -> xarray.Dataset:
+        bases = [[job for job in stages[0] if job.encoder == encoder] for encoder in IN_CONTEXT]
+        references = [
+            row for base, *others in bases for row in reference_rows(trainer, base, others)
         ]
-        with one_thread():
-            references = [
-                row for base, *others in bases for row in reference_rows(trainer, base, others)
-            ]
-            texts = [_texts_of(trainer, each, weights, settings) for each in bases]
-        found = run_table(trainer, jobs, references, NUMBERS)
+        texts = [_texts_of(trainer, each, weights, settings) for each in bases]
+        models = run_table(trainer, [job for stage in stages for job in stage], references, NUMBERS)
         data, axes = trainer.data, ("encoder_of", "lambda", "text")
         counts = [data.count(part) for part in PARTS]
         lengths = [float(data.lengths(part).double().mean()) for part in PARTS]
@@ -90,15 +81,14 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
             for name in texts[0]
         }
         coords = {"split": list(PARTS), "encoder_of": list(IN_CONTEXT), "lambda": weights}
-        return found.assign(describe(xarray.Dataset(values, coords), VARIABLES))
+        return models.assign(describe(xarray.Dataset(values, coords), VARIABLES))
 
-    return reproduction.keep(
-        file_name(title),
-        "wiegreffe2019",
-        make,
-        jobs=[job.name for job in jobs],
+    return classifiers_of(reproduction, title).measure(
+        stages,
+        measure,
+        name=file_name(title),
+        stage="wiegreffe2019",
         instances=settings.max_adversaries,
-        **set_key(reproduction, title),
     )
 
 
@@ -131,7 +121,7 @@ def _texts_of(
 ) -> dict[str, np.ndarray]:
     """Measure single texts of the test part beside the first base of an encoder."""
     first, *others = bases
-    batches = trainer.data.test
+    batches = trainer.data.parts["test"]
     outputs = trainer.outputs(first, ("test",))["test"]
 
     def far(other: ClassifierJob) -> np.ndarray:

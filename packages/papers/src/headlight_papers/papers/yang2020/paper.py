@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,10 @@ from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import (
     NUMBERS,
     ClassifierJob,
+    ClassifierTrainer,
+    classifiers_of,
     file_name,
-    set_key,
     sets_of,
-    trained,
 )
 from headlight_papers.papers.trained import (
     LINE,
@@ -42,8 +41,7 @@ from headlight_papers.papers.yang2020.results import (
     TaggerTrainer,
     frame_of,
     load_sweep,
-    trained_models,
-    training_key,
+    taggers_of,
 )
 from headlight_papers.papers.yang2020.tables_and_figures import lambda_name, notes_of, shown_weights
 from headlight_papers.papers.yang2020.tagger import TagBatch
@@ -103,10 +101,8 @@ def compare_rankings(
 def load_rankings(reproduction: Reproduction) -> xarray.Dataset:
     """Adversaries beside their base and beside that of the λ before, and bases of other seeds."""
     seeds, weights = range(reproduction.settings.repeats), lambdas_of(reproduction)
-    stages = sweep_jobs(reproduction, Job)
 
-    def make(_: Path) -> xarray.Dataset:
-        trainer = trained_models(reproduction, stages)
+    def measure(trainer: TaggerTrainer) -> xarray.Dataset:
         rows = [row for seed in seeds for row in _pairs(trainer, seed, weights)]
         coords = {name: ("pair", [row[name] for row in rows]) for name in ("of", "seed", "weight")}
         values = {
@@ -114,8 +110,8 @@ def load_rankings(reproduction: Reproduction) -> xarray.Dataset:
         }
         return describe(xarray.Dataset(values, coords=coords), VARIABLES)
 
-    jobs = [job.name for stage in stages for job in stage]
-    return reproduction.keep("rankings", "rankings", make, jobs=jobs, **training_key(reproduction))
+    stages = sweep_jobs(reproduction, Job)
+    return taggers_of(reproduction).measure(stages, measure, name="rankings", stage="rankings")
 
 
 def _pairs(trainer: TaggerTrainer, seed: int, weights: list[float]) -> Iterator[dict[str, Any]]:
@@ -213,16 +209,16 @@ def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:
     stages = sweep_jobs(reproduction, partial(ClassifierJob, encoder=ENCODER))
     bases, jobs = stages[0], [job for stage in stages for job in stage]
 
-    def make(_: Path) -> xarray.Dataset:
-        trainer = trained(reproduction, title, stages)
+    def measure(trainer: ClassifierTrainer) -> xarray.Dataset:
         rows = [
             row for job in bases for row in reference_rows(trainer, job, bases[: job.seed][-1:])
         ]
-        found = run_table(trainer, jobs, rows, NUMBERS)
-        return found.drop_dims("epoch").sel(part="test", drop=True)
+        models = run_table(trainer, jobs, rows, NUMBERS)
+        return models.drop_dims("epoch").sel(part="test", drop=True)
 
-    name, key = f"classifiers-{file_name(title)}", set_key(reproduction, title)
-    return reproduction.keep(name, "classifiers", make, jobs=[job.name for job in jobs], **key)
+    name = f"classifiers-{file_name(title)}"
+    family = classifiers_of(reproduction, title)
+    return family.measure(stages, measure, name=name, stage="classifiers")
 
 
 @exhibit("exclusivity", "Section 1, which asks it", "labelled")

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas
@@ -19,12 +18,12 @@ from headlight.corpora import open_tagged, read_word_vectors, source_state
 from headlight.errors import CorpusError, setting
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.trained import (
+    ModelFamily,
     Rows,
     lambdas_of,
     reference_rows,
     run_table,
     sweep_jobs,
-    train_models,
 )
 from headlight_papers.papers.yang2020.tagger import (
     HEADS,
@@ -87,19 +86,8 @@ def difference(
     return numbers
 
 
-Plain = Literal["uniform", "identity"]
 Guide = Literal["base", "adversary", "uniform", "identity"]
 """Where the attention comes from that a model is given."""
-
-
-def plain_attention(batch: TagBatch, guide: Plain) -> Attention:
-    """Return the same weights in all heads; padding gets none."""
-    length = batch.words.shape[1]
-    if guide == "identity":
-        weight = torch.eye(length).expand(len(batch.words), -1, -1)
-    else:
-        weight = (batch.real / batch.real.sum(-1, keepdim=True))[:, None].expand(-1, length, -1)
-    return weight[:, None].expand(-1, HEADS, -1, -1)
 
 
 PEAK = 4e-3
@@ -136,8 +124,13 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
         return super().score(numbers, selected)
 
     def plain(self, batch: TagBatch, guide: str) -> Attention:
-        """See `plain_attention`."""
-        return plain_attention(batch, "identity" if guide == "identity" else "uniform")
+        """Return the same weights in all heads; padding gets none."""
+        length = batch.words.shape[1]
+        if guide == "identity":
+            weight = torch.eye(length).expand(len(batch.words), -1, -1)
+        else:
+            weight = (batch.real / batch.real.sum(-1, keepdim=True))[:, None].expand(-1, length, -1)
+        return weight[:, None].expand(-1, HEADS, -1, -1)
 
     def quality(self, batches: Sequence[TagBatch], outputs: Sequence[Outputs]) -> Numbers:
         """See `quality`."""
@@ -175,7 +168,7 @@ def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
     Rows are models, of ``kind`` ``base``, ``adversary``, ``seed`` (the base of another seed beside
     this one) or ``uniform`` (the base with uniform attention, not trained for it).
     """
-    return _kept(reproduction, "sweep", sweep_jobs(reproduction, Job), _references)
+    return _run_table(reproduction, "sweep", sweep_jobs(reproduction, Job), _references)
 
 
 def load_guided(reproduction: Reproduction) -> xarray.Dataset:
@@ -193,7 +186,7 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
         [Job("adversary", seed, one) for seed in seeds for one in weights],
         [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources],
     ]
-    return _kept(reproduction, "guided", stages, lambda *_: [])
+    return _run_table(reproduction, "guided", stages, lambda *_: [])
 
 
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
@@ -213,18 +206,17 @@ def frame_of(result: xarray.Dataset, part: str = "test") -> pandas.DataFrame:
     return numbers.mean("head").to_dataframe().reset_index(drop=True)
 
 
-def _kept(
+def _run_table(
     reproduction: Reproduction,
     name: str,
     stages: list[list[Job]],
     more: Callable[[TaggerTrainer, int], Rows],
 ) -> xarray.Dataset:
     """Return models as a result: the guided ones, or else all, and further rows of each seed."""
-    guided = [job for stage in stages for job in stage if job.kind == "guided"]
-    jobs = guided or [job for stage in stages for job in stage]
+    jobs = [job for stage in stages for job in stage]
+    jobs = [job for job in jobs if job.kind == "guided"] or jobs
 
-    def make(_: Path) -> xarray.Dataset:
-        trainer = trained_models(reproduction, stages)
+    def measure(trainer: TaggerTrainer) -> xarray.Dataset:
         seeds = range(reproduction.settings.repeats)
         references = [row for seed in seeds for row in more(trainer, seed)]
         data = trainer.data
@@ -234,31 +226,21 @@ def _kept(
             tags=len(data.tags),
         )
 
-    names = [job.name for job in jobs]
-    return reproduction.keep(name, name, make, jobs=names, **training_key(reproduction))
+    return taggers_of(reproduction).measure(stages, measure, name=name, stage=name)
 
 
-def training_key(reproduction: Reproduction) -> dict[str, Any]:
-    """Return the dependencies of all taggers, as JSON."""
-    settings, sources = reproduction.settings, reproduction.sources
-    return {
-        "epochs": settings.epochs,
-        "goal": [settings.predictions, settings.distance],
-        "selection": settings.selection,
-        "seed": settings.seed,
-        "max_sentences": settings.max_sentences,
+def taggers_of(reproduction: Reproduction) -> ModelFamily[TaggerTrainer]:
+    """Return the taggers of a reproduction."""
+    sources = reproduction.sources
+    reads = {
+        "max_sentences": reproduction.settings.max_sentences,
         "tagged": source_state(str(sources.tagged)),
         "vectors": source_state(sources.word_vectors) if sources.word_vectors else None,
     }
+    return ModelFamily(reproduction, TaggerTrainer, MODELS, _read_data, reads)
 
 
-def trained_models(reproduction: Reproduction, stages: list[list[Job]]) -> TaggerTrainer:
-    """Return the taggers, stage after stage; see `train_models`."""
-    data, key = read_data(reproduction), training_key(reproduction)
-    return train_models(reproduction, TaggerTrainer, data, MODELS, key, stages)
-
-
-def read_data(reproduction: Reproduction) -> TaggingData:
+def _read_data(reproduction: Reproduction) -> TaggingData:
     """The tagged sentences, split, with word vectors where they are given.
 
     Raises:

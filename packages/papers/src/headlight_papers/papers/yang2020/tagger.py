@@ -160,7 +160,7 @@ def _word_types(
     return WordTypes(
         torch.tensor([rows.get(word, UNKNOWN) for word in types]),
         torch.tensor(suffixes),
-        _pretrained(types, vectors),
+        torch.zeros(len(types), 0) if vectors is None else torch.from_numpy(vectors.rows(types)),
     )
 
 
@@ -172,14 +172,6 @@ def _end(word: str, length: int) -> str:
 def _frequent(counts: Counter[str]) -> dict[str, int]:
     often = sorted(each for each, count in counts.items() if count >= ENOUGH)
     return {each: number for number, each in enumerate(often, start=UNKNOWN + 1)}
-
-
-def _pretrained(types: list[str], vectors: WordVectors | None) -> Float32[Tensor, "type dimension"]:
-    if vectors is None:
-        return torch.zeros(len(types), 0)
-    rows = vectors.lookup(types)
-    matrix = np.where(rows[:, None] >= 0, vectors.matrix[rows], 0)
-    return torch.from_numpy(matrix.astype(np.float32))
 
 
 def _batches(

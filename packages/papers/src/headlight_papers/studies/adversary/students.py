@@ -16,7 +16,7 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.analysis.batch_runner import Texts, units_of
-from headlight.analysis.classifier_plan import Classified, LabelPositions
+from headlight.analysis.classifier_study import Classified, LabelPositions
 from headlight.capture import AttentionSite, CapturedModel, Classes, LayerRecord, attention_replaced
 from headlight.capture.backward import own_precision
 from headlight.capture.interventions import attention_with_graph

@@ -10,14 +10,19 @@ import torch
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
 from headlight.analysis.classifier_predictions import (
     derived_slots,
     macro_f1,
     majority_accuracy,
     span_f1,
 )
-from headlight.analysis.classifier_study import MAJORITY, SCORES
+from headlight.analysis.classifier_study import (
+    MAJORITY,
+    SCORES,
+    Classified,
+    LabelledSource,
+    plan_classifier_study,
+)
 from headlight.analysis.folder import RunFolder, work_place
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
@@ -182,7 +187,7 @@ def run(
 
     What it takes and refuses is said by
     `headlight.analysis.word_study.CorpusStudy.run`; the source is a
-    `headlight.analysis.classifier_plan.LabelledSource`, and the model a classifier of texts or of
+    `headlight.analysis.classifier_study.LabelledSource`, and the model a classifier of texts or of
     tokens.  What is finished of a run on this machine is used again.
 
     Returns:

@@ -1,8 +1,10 @@
 """Study of contributions of input tokens (Brunner et al. 2020, Section 5), and its result."""
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import CorpusStudy
 from headlight.capture import CapturedModel
@@ -264,6 +266,15 @@ def agreement(sums: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
     return named
 
 
+TEXTS_AHEAD = 1000
+"""Texts that are counted at most, to say beforehand how long a study takes."""
+
+TEXTS_TRIED = 20
+"""Texts of which the shortest shows how long one takes."""
+
+DIRECTIONS_TRIED = 16
+"""Directions by which it shows that, at most."""
+
 EXACT = "exact"
 """The folder, within that of the run, in which the estimate is compared with what is exact."""
 
@@ -288,7 +299,7 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     (``exact_…``).  Layers are zero-based: layer l is the output of block l.
 
     Args:
-        source: see `headlight.analysis.text_plan.TextSource`; examples of sentence pairs and of
+        source: see `headlight.analysis.text_study.TextSource`; examples of sentence pairs and of
             treebank sentences as well.
         model: one that can be differentiated by its input embeddings.
         settings: see `AttributionStudySettings`.
@@ -330,12 +341,73 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
                 exact_examples=compared.examples if compared else 0,
             )
 
+        mode = (folder or RunFolder()).mode
+        if progress and mode == "begin" and not (plan.corpus and plan.corpus.once):
+            sys.stderr.write(outlook(plan, spec.settings))
         return run_study(
             plan, observer, to_dataset, folder=folder, command=command, progress=progress
         )
 
 
 run = AttributionStudy.run
+
+
+def outlook(plan: StudyPlan[Encoded], settings: AttributionStudySettings) -> str:
+    """Return a line that says how long a study takes; empty where there is no text.
+
+    Args:
+        plan: of the study.
+        settings: see `AttributionStudySettings`.
+    """
+    most = TEXTS_AHEAD if plan.max_examples is None else min(TEXTS_AHEAD, plan.max_examples)
+    texts = list(islice(plan.examples, most))
+    if not texts:
+        return ""
+    method, seconds = settings.attribution.method, expected_seconds(plan, settings, texts)
+    least = "at least " if len(texts) == TEXTS_AHEAD else ""
+    minutes = sum(seconds(text, method) for text in texts) / 60
+    line = f"{least}about {minutes:,.1f} minutes for {len(texts):,} texts"
+    compared = list(islice(_short(texts, settings), settings.exact))
+    if method != "exact" and compared:
+        minutes = sum(seconds(text, "exact") for text in compared) / 60
+        line += f", then {minutes:,.1f} to compute {len(compared):,} exactly"
+    return f"{line}\n"
+
+
+def expected_seconds(
+    plan: StudyPlan[Encoded], settings: AttributionStudySettings, texts: Sequence[Encoded]
+) -> Callable[[Encoded, str], float]:
+    """Return the seconds that a text takes by a method, by a few directions of a short one.
+
+    Each change of a token runs the text once more, so that time grows with the square of a
+    length, and with the number of directions.
+
+    Args:
+        plan: of the study.
+        settings: see `AttributionStudySettings`.
+        texts: of which the shortest of the first is tried; at least one.
+    """
+    short = min(texts[:TEXTS_TRIED], key=lambda text: len(text.ids))
+    batch = plan.model.collate([short])
+    few = settings.attribution.replace(
+        method="estimate", directions=min(settings.attribution.directions, DIRECTIONS_TRIED)
+    )
+    attribute(plan.model, batch, few.replace(directions=2), kind=plan.kind)  # loads what it needs
+    begun = perf_counter()
+    attribute(plan.model, batch, few, kind=plan.kind)
+    change = (perf_counter() - begun) / (few.directions * len(short.ids) ** 2)
+    dimensions: int = plan.model.base().transformer.get_input_embeddings().weight.shape[1]
+
+    def seconds(text: Encoded, method: str) -> float:
+        directions = dimensions if method == "exact" else settings.attribution.directions
+        return change * min(directions, dimensions) * len(text.ids) ** 2
+
+    return seconds
+
+
+def _short(texts: Iterable[Encoded], settings: AttributionStudySettings) -> Iterator[Encoded]:
+    """Yield the texts that are not too long to be computed exactly."""
+    return (text for text in texts if len(text.ids) <= settings.exact_tokens)
 
 
 def _compare_with_exact(
@@ -355,14 +427,21 @@ def _compare_with_exact(
         guess = attribute(plan.model, batch, estimate, kind=plan.kind)
         return AgreementObserver(batch, guess, spec)
 
-    exact = estimate.replace(method="exact")
-    runner: BatchRunner[Any] = BatchRunner(
-        plan.model, plan.sites, observer, settings.batch_tokens, attribution=exact
-    )
     outer = folder or RunFolder()
     first_examples = islice(plan.examples, plan.max_examples)
+    compared = list(islice(_short(first_examples, settings), settings.exact))
+    seconds = expected_seconds(plan, settings, compared) if progress and compared else None
+    exact = estimate.replace(method="exact")
+    runner: BatchRunner[Any] = BatchRunner(
+        plan.model,
+        plan.sites,
+        observer,
+        batch_tokens=1,  # a text runs by itself anyway, and so progress is shown after each
+        attribution=exact,
+        seconds=seconds and (lambda text: seconds(text, "exact")),
+    )
     return observe(
-        (example for example in first_examples if len(example.ids) <= settings.exact_tokens),
+        compared,
         runner,
         signature={**plan.signature(), "compared": settings.exact},
         folder=outer.place and begin_pass(outer.place, EXACT),

@@ -14,13 +14,13 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.analysis.batch_runner import Texts
-from headlight.analysis.classifier_plan import Classified, LabelPositions
 from headlight.analysis.classifier_predictions import (
     AttentionImportance,
     CapturedPredictor,
     random_source,
     share_of_rows,
 )
+from headlight.analysis.classifier_study import Classified, LabelPositions
 from headlight.capture import AttentionSite, CapturedModel, attribute, load_model
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch

@@ -11,19 +11,21 @@ import xarray
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.batch_runner import text_id
-from headlight.analysis.classifier_plan import (
-    Classified,
-    LabelledSource,
-    LabelPositions,
-    plan_classifier_study,
-)
 from headlight.analysis.classifier_predictions import (
     derived_slots,
     macro_f1,
     majority_accuracy,
     span_f1,
 )
-from headlight.analysis.classifier_study import MAJORITY, SCORES, kept_files
+from headlight.analysis.classifier_study import (
+    MAJORITY,
+    SCORES,
+    Classified,
+    LabelledSource,
+    LabelPositions,
+    kept_files,
+    plan_classifier_study,
+)
 from headlight.analysis.folder import RunFolder, work_place
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
@@ -178,7 +180,7 @@ def run(
 
     What it takes and refuses is said by
     `headlight.analysis.word_study.CorpusStudy.run`; the source is a
-    `headlight.analysis.classifier_plan.LabelledSource`, and the model a classifier of texts or of
+    `headlight.analysis.classifier_study.LabelledSource`, and the model a classifier of texts or of
     words.  What is finished of a run on this machine is used again.
 
     Returns:

@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import array
-from headlight.analysis.classifier_plan import LabelPositions, Outputs
 from headlight.analysis.classifier_predictions import (
     CapturedPredictor,
     Component,
@@ -18,6 +17,7 @@ from headlight.analysis.classifier_predictions import (
     by_scope,
     search_attention,
 )
+from headlight.analysis.classifier_study import LabelPositions, Outputs
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores

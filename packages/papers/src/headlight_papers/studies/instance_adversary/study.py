@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import array
-from headlight.analysis.classifier_plan import Classified, Outputs, by_predicted_class
 from headlight.analysis.classifier_predictions import (
     ByComponent,
     Component,
@@ -21,7 +20,13 @@ from headlight.analysis.classifier_predictions import (
     random_source,
     slots_by_scope,
 )
-from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.classifier_study import (
+    Classified,
+    ClassifierObserver,
+    ClassifierStudy,
+    Outputs,
+    by_predicted_class,
+)
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Replacements, attention_replaced
 from headlight.encode.batch import Batch

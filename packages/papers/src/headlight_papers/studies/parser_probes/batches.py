@@ -193,9 +193,7 @@ def vector_table(index: Index, source: WordVectors | CapturedModel) -> Table:
     """
     if isinstance(source, CapturedModel):
         return _embedded(index, source)
-    rows = source.lookup(index.vocabulary)
-    vectors = np.where(rows[:, None] < 0, np.float32(0), source.matrix[rows])
-    return torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
+    return torch.from_numpy(source.rows(index.vocabulary))
 
 
 def unknown_share(index: Index, vectors: Table) -> float:

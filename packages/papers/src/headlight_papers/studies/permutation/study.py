@@ -11,7 +11,6 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifier_plan import Classified, Outputs
 from headlight.analysis.classifier_predictions import (
     ByComponent,
     CapturedPredictor,
@@ -24,7 +23,12 @@ from headlight.analysis.classifier_predictions import (
     random_source,
     slots_by_scope,
 )
-from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.classifier_study import (
+    Classified,
+    ClassifierObserver,
+    ClassifierStudy,
+    Outputs,
+)
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import product
 from time import perf_counter
 from typing import Any
@@ -23,6 +24,9 @@ from headlight_papers.studies.token_identity import (
 from headlight_papers.studies.token_identity.cases import Case, Tokens
 from headlight_papers.studies.token_identity.training import Fitted, fit, predicted
 from headlight_papers.training import JsonCache
+
+TRIED = 2
+"""Epochs by which the time of all training is estimated."""
 
 
 @dataclass(frozen=True)
@@ -86,38 +90,42 @@ def evaluate_maps(
                 training = _with_best_rate(tokens, kind, loss, settings, cache)
             cases = list(_cases(kind, loss, tokens, settings, training, device))
             jobs.append(_Job(tokens, settings, training, cache, cases))
-        seconds = _seconds(jobs) if progress else [0.0] * len(jobs)
-        if (minutes := sum(seconds) / _threads(device) / 60) >= 1:
-            sys.stderr.write(f"about {minutes:.0f} minutes, by the first map of each kind\n")
+        seconds = [job.seconds / _threads(device) if progress else 0.0 for job in jobs]
+        ahead = sum(
+            each * (len(job.cases) - len(job.cached))
+            for each, job in zip(seconds, jobs, strict=True)
+        )
+        if ahead:
+            sys.stderr.write(f"at most about {_duration(ahead)}, by {TRIED} epochs of each kind\n")
         pool = stack.enter_context(_workers(device))
-        display = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
+        display = (
+            show_progress(total, sys.stderr, unit="maps", seconds=ahead)
+            if progress
+            else nullcontext()
+        )
         bar = stack.enter_context(display)
-        if bar is not None:
-            bar.skip(sum(len(results) for job in jobs for results in job.first.values()), 0)
-        # The slowest first, so that the time that is left by those before does not grow.
-        order = sorted(range(len(jobs)), key=lambda at: -seconds[at] / len(jobs[at].cases))
-        outcomes = {at: _outcomes(jobs[at], pool, bar) for at in order}
+        if bar is not None and any(job.cached for job in jobs):
+            bar.skip(sum(len(case.layers) for job in jobs for case in job.cached), 0)
+        # The slowest first: what they show of the pace counts most for what is left.
+        order = sorted(range(len(jobs)), key=lambda at: -seconds[at])
+        outcomes = {at: _outcomes(jobs[at], pool, bar, seconds[at]) for at in order}
     return [each for at in range(len(jobs)) for each in outcomes[at]]
 
 
-def _outcomes(job: "_Job", pool: Executor, bar: Progress | None) -> list[Outcome]:
-    """Make those of all cases; what was made to see how long it takes is no progress."""
-    before, outcomes = set(job.first), list[Outcome]()
+def _outcomes(job: "_Job", pool: Executor, bar: Progress | None, seconds: float) -> list[Outcome]:
+    """Return those of all cases, each of which is expected to take so many seconds."""
+    outcomes = list[Outcome]()
     for case, results in zip(job.cases, pool.map(job.outcomes, job.cases), strict=True):
         outcomes += results
-        if bar is not None and case not in before:
-            bar.advance(len(results), 0)
+        if bar is not None and case not in job.cached:
+            bar.advance(len(results), 0, seconds)
     return outcomes
 
 
-def _seconds(jobs: Sequence["_Job"]) -> list[float]:
-    """Estimate the seconds of all maps of each kind and distance on one thread."""
-    seconds = []
-    for job in jobs:
-        begun = perf_counter()
-        job.first[job.cases[0]] = job.outcomes(job.cases[0])
-        seconds.append((perf_counter() - begun) * len(job.cases))
-    return seconds
+def _duration(seconds: float) -> str:
+    """Return a duration in words."""
+    minutes = seconds / 60
+    return f"{minutes:,.0f} minutes" if minutes >= 1.5 else f"{max(seconds, 1):.0f} seconds"
 
 
 def outlook(maps: int, settings: TokenIdentitySettings) -> str:
@@ -208,23 +216,40 @@ class _Job:
     training: MapTrainingSettings
     cache: JsonCache
     cases: Sequence[Case]
-    first: dict[Case, list[Outcome]] = field(default_factory=dict)
-    """What was made to see how long it takes."""
+
+    @cached_property
+    def cached(self) -> frozenset[Case]:
+        """Return the cases that were computed before."""
+        return frozenset(case for case in self.cases if self.cache.has(self._key(case)))
+
+    @cached_property
+    def seconds(self) -> float:
+        """Return the most seconds that a case takes on one thread, by a few epochs of one of them.
+
+        Training may end earlier than after all its epochs.
+        """
+        if len(self.cached) == len(self.cases):
+            return 0.0
+        epochs = self.training.epochs if _is_trained(self.cases[0].map, self.settings) else 1
+        tried = min(TRIED, epochs)
+        begun = perf_counter()
+        replace(self, training=self.training.replace(epochs=tried))._made(self.cases[0])
+        return (perf_counter() - begun) * epochs / tried
 
     def outcomes(self, case: Case) -> list[Outcome]:
-        """Return the outcomes of every layer of the case, computed now or before."""
-        if case in self.first:
-            return self.first.pop(case)
-        key = {
-            "case": asdict(case),
-            "tested": self.tokens.layers if self.settings.across else None,
-            **_dependencies(self.settings, self.training),
-        }
-        rows = self.cache.get_or_compute(key, lambda: self._made(case))
+        """Return the outcomes of every layer of the case."""
+        rows = self.cache.get_or_compute(self._key(case), lambda: self._made(case))
         return [
             Outcome(replace(case, layers=(layer,)), **numbers)
             for layer, numbers in zip(case.layers, rows, strict=True)
         ]
+
+    def _key(self, case: Case) -> dict[str, Any]:
+        return {
+            "case": asdict(case),
+            "tested": self.tokens.layers if self.settings.across else None,
+            **_dependencies(self.settings, self.training),
+        }
 
     def _made(self, case: Case) -> list[dict[str, Any]]:
         """Fit the maps of a case and see how often they find a token."""

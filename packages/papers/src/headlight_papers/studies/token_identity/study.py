@@ -16,7 +16,7 @@ import xarray
 from headlight.analysis.folder import RunFolder, prepare_work_folders
 from headlight.analysis.plan import share_read
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.files import Location
 from headlight.reduce.intervals import student
@@ -150,7 +150,7 @@ def run(
     their positions; where a model adds none to its embeddings they count as one.
 
     Args:
-        source: see `headlight.analysis.text_plan.TextSource`; each example is a sequence.
+        source: see `headlight.analysis.text_study.TextSource`; each example is a sequence.
         model: the model.
         settings: see `TokenIdentitySettings`.
         folder: where to keep hidden tokens, rates and the result; what is finished is used

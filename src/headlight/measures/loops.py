@@ -1,12 +1,14 @@
-"""Merged norms in compiled loops, for float32 on the CPU.
+"""Loops over single numbers, compiled by numba for the processor; those of merged norms.
 
 The squares of a row of merged norms are made while the weights of all heads are in the cache; torch
 would write the row of every pair of heads to memory and read it again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
+from inspect import unwrap
+from types import FunctionType, ModuleType
 from typing import Any, no_type_check
 
 import numpy as np
@@ -14,8 +16,62 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.reduce.compiling import compile_loop
+from headlight.errors import UsageError
 from headlight.tensors import Overlap, Weight
+
+
+def import_numba() -> ModuleType:
+    """Return numba, which takes half a second to import.
+
+    Raises:
+        UsageError: it is missing or damaged.
+    """
+    try:
+        import numba
+    except Exception as problem:
+        reason = " ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:")
+        raise UsageError(
+            f"numba, which compiles loops, cannot be loaded ({reason}); reinstall it with pip."
+        ) from problem
+    module: ModuleType = numba
+    return module
+
+
+def compile_loop(
+    loop: Callable[..., Any], helpers: Sequence[Callable[..., Any]] = ()
+) -> Callable[..., Any]:
+    """Compile a loop, and functions that it calls, each of which may call those before it.
+
+    It is compiled when first called, which takes seconds, and kept on the disk where that can be
+    written, so that they are spent once for each version of the loop, of numba and of the
+    processor.  Numbers that the loops name are part of what is kept; those of other modules must
+    never change.  Decorate all with ``no_type_check``: what wraps a function to check its types
+    cannot be compiled.
+
+    Args:
+        loop: of arrays and numbers alone.
+        helpers: that it calls.
+
+    Raises:
+        UsageError: numba is missing or damaged.
+    """
+    numba = import_numba()
+    scope = dict(loop.__globals__)
+    for each in map(unwrap, (*helpers, loop)):  # out of what checks their types, if anything
+        function = FunctionType(each.__code__, scope, each.__name__)
+        function.__qualname__ = each.__qualname__
+        scope[each.__name__] = _kept(numba, function)
+    compiled: Callable[..., Any] = scope[loop.__name__]
+    return compiled
+
+
+def _kept(numba: ModuleType, function: Callable[..., Any]) -> Any:
+    options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+    try:
+        return numba.njit(function, cache=True, **options)
+    except RuntimeError:  # of numba, where no folder can be written
+        return numba.njit(function, **options)
+
 
 FEW = 1 << 16
 """Cells for which another thread is not worth it."""
@@ -61,10 +117,7 @@ def inner_products(rows: Float[Tensor, "batch head key head_dim"], overlap: Over
 
 
 def merged(
-    weight: Weight,
-    packed: Packed,
-    length: Float[Tensor, "batch head key"],
-    threshold: float,
+    weight: Weight, packed: Packed, length: Float[Tensor, "batch head key"], threshold: float
 ) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
     """Return ‖Σ_h α f_h‖ in the units of its arguments, and where heads cancel one another.
 

@@ -1,6 +1,5 @@
-"""Facts of a model known from its name and folder, before anything slow is imported.
+"""Checks of a model by its name and folder, before anything slow is imported.
 
-Checks of a model by its name and folder, before anything slow is imported.
 `headlight.capture.load_model` refuses by the same rules; commands ask here first.
 """
 
