@@ -179,9 +179,12 @@ def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
         headlight.load().read(image=image)
     with pytest.raises(UsageError, match="reads pictures: give image="):
         vit.read("The cat sat.")
-    for options in ({"text": "a"}, {"pair": "a"}, {"attribution": True}):
-        with pytest.raises(UsageError, match="a picture is read alone"):
+    for options in ({"pair": "a"}, {"attribution": True}):
+        with pytest.raises(UsageError, match="a picture is read alone or beside one text"):
             vit.read(image=image, **options)
+    for other in (vit, headlight.load()):
+        with pytest.raises(UsageError, match=r"no image_token_id|has no tokenizer"):
+            other.read("What is this?", image=image)
     with pytest.raises(UsageError, match="leave one out"):
         vit.read(image=image, audio="a.wav")
     bare = headlight.load(encoder("vit"))
@@ -193,7 +196,7 @@ def test_patches_in_one_row_are_refused(tmp_path: Path) -> None:
     sizes = {"depth": 1, "embed_dim": 32, "hidden_size": 48, "num_heads": 4, "patch_size": 8}
     torch.manual_seed(0)
     tower = Qwen2VisionTransformerPretrainedModel(Qwen2VLVisionConfig(**sizes, mlp_ratio=2)).eval()
-    with pytest.raises(UsageError, match=r"all its pictures as one row \(grid_thw\)"):
+    with pytest.raises(UsageError, match=r"as one row.*\(grid_thw\).*give a text beside"):
         headlight.load(tower).read(image=picture(tmp_path / "a.png"))
 
 
@@ -275,7 +278,7 @@ def test_the_command_reads_a_picture(
     address = json.loads(header[1])["picture"]
     assert Image.open(BytesIO(b64decode(address.partition(",")[2]))).size == (SIDE, SIDE)
     for more, sentence in (
-        (["The cat."], "a picture is read alone"),
+        (["The cat."], "has no tokenizer, and a prompt is read"),
         (["--audio", "a.wav"], "a picture is read alone"),
         (["--measure", "attribution"], "a picture is read alone"),
         (["--compare-text", "b", "--html", str(page)], "a picture is read alone"),

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from headlight.findings import Attended, Passage, highlights, piece_text
+from headlight.views.grid import head_grid
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import (
     findings,
@@ -20,6 +21,7 @@ from headlight.views.result_page import (
     tables,
 )
 from headlight.views.run_comparison import drawn_passage, strongest
+from headlight.views.template import claim
 from headlight.vocabulary import measure
 from views.drawn import dots, line_named, points, texts
 from views.pages import Page
@@ -340,12 +342,35 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
+def test_what_stands_on_top_is_not_said_again():
+    result = survey_sample(6, 8)
+    page, every = report(result), highlights(result)
+    for each in every:
+        assert page.count(str(claim(each.text))) == 1
+    top, rest = page.index('aria-label="What was found"'), page.index('id="highlights"')
+    shown = re.findall(r'href="#head=(L\d+H\d+)&', page[top:rest])
+    assert shown == [f"L{each.layer}H{each.head}" for each in every[:3] if each.head is not None]
+    assert "<summary>with intervals</summary>" in page[top:rest]
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(12, 12), (17, 3), (3, 17)])
+def test_squares_of_many_layers_or_heads_hold_no_numbers(layers, heads):
+    grid = head_grid(survey_sample(layers, heads))
+    assert grid is not None
+    many = max(layers, heads) > 16
+    assert bool(grid.views[grid.first]["cells"]) != many
+    assert ("dense" in grid.drawing) == many
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_first_screen_has_what_was_found_beside_all_heads_by_weight_and_norm():
     page = report(survey_sample(6, 8))
     start, end = page.index('aria-label="What was found"'), page.index('aria-label="Contents"')
     items = re.findall(r"<li>(.*?)</li>", page[start:end], re.DOTALL)
     assert len(items) == len(findings(survey_sample(6, 8))) >= 3
-    shown = [re.sub(r"<[^>]*>", "", each).strip() for each in items]
+    sentences = [each.partition('<a class="needs-script')[0] for each in items]
+    shown = [re.sub(r"<[^>]*>", "", each).strip() for each in sentences]
     for short, whole in zip(shown, findings(survey_sample(6, 8)), strict=True):
         assert len(short) <= 250
         assert unescape(short)[:40] in whole.replace("  ", " ")

@@ -38,7 +38,7 @@ from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.trial_inputs import FAILURES, trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
-from headlight.encode.pictures import EncodedPicture
+from headlight.encode.pictures import EncodedPicture, EncodedPrompt
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind
@@ -299,6 +299,8 @@ class CapturedModel(LoadedModel):
         """The examples as one batch, where the model is, with its padding; sound is read now."""
         padding = getattr(self.tokenizer, "pad_token_id", None)
         batch = collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        if isinstance(examples[0], EncodedPrompt):
+            return replace(batch, arguments=examples[0].arguments)
         if visible := [each for each in examples if isinstance(each, EncodedPicture)]:
             return replace(batch, features=self.viewer.features(visible))
         spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
@@ -332,8 +334,9 @@ class CapturedModel(LoadedModel):
         """
         if self._accepts("grid_thw") or self._accepts("image_grid_thw"):
             raise UsageError(
-                f"{self.name} takes the patches of all its pictures as one row (grid_thw), which "
-                "is not read here; give an encoder such as google/vit-base-patch16-224."
+                f"{self.name} takes the patches of all its pictures as one row, in blocks that "
+                "attend to themselves (grid_thw), and is not read alone; give a text beside the "
+                "picture, or an encoder such as google/vit-base-patch16-224."
             )
         if not self.sees:
             raise UsageError(
@@ -349,6 +352,11 @@ class CapturedModel(LoadedModel):
         """
         tower = self if self.sees else self.transformer.get_encoder(modality="image")
         return self._part(tower) if isinstance(tower, PreTrainedModel) else self
+
+    def language(self: _Model) -> _Model:
+        """Return the language model behind an encoder of pictures; else the model itself."""
+        part = self.transformer.get_decoder()
+        return self._part(part) if isinstance(part, PreTrainedModel) else self
 
     @contextmanager
     def running(self, texts: tuple[str, ...] = ()) -> Iterator[None]:

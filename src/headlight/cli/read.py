@@ -52,6 +52,7 @@ READ_EXAMPLES = examples(
     ("headlight read --audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
     'echo "The cat sat." | headlight read -',
     ("headlight read --image a.png --model google/vit-base-patch16-224", "patches × patches"),
+    ('headlight read "What is this?" --image a.png --model llava-hf/llava-1.5-7b-hf', "both"),
     ("headlight read --chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
 )
 
@@ -106,7 +107,7 @@ def read(
     ] = None,
     image: Annotated[
         Path | None,
-        typer.Option(help="Picture to read in place of a text, with an encoder of pictures."),
+        typer.Option(help="Picture to read, alone or beside a text as its prompt."),
     ] = None,
     measure: Annotated[
         str, typer.Option(help=f"Measure in the terminal: {', '.join(reading_measures())}.")
@@ -295,10 +296,10 @@ def _demand_words(
     """
     if text is None and audio is None and image is None:
         raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
-    if image is not None and (others or text is not None or audio is not None):
+    if image is not None and (others or audio is not None):
         raise UsageError(
-            "a picture is read alone, without a text, sound, contributions and comparisons; leave "
-            "the others out."
+            "a picture is read alone or beside one text, without sound, chats, contributions and "
+            "comparisons; leave the others out."
         )
     if audio is not None and others:
         raise UsageError(

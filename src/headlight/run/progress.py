@@ -36,7 +36,7 @@ class Progress(Protocol):
         """An earlier run has done this many already."""
 
     def advance(self, examples: int, tokens: int, seconds: float = 0.0) -> None:
-        """This many more are done, which were expected to take so many seconds."""
+        """Count what is done, and the seconds that it was expected to take."""
 
     def note(self, sentence: str) -> None:
         """Something worth knowing that is no error."""

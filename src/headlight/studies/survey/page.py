@@ -18,7 +18,7 @@ from headlight.findings import (
     passage_of,
     surveyed,
 )
-from headlight.findings.head_answers import survey
+from headlight.findings.head_answers import HEAD_ANSWERS, survey
 from headlight.findings.head_ranking import FEWEST_TEXTS
 from headlight.findings.statistics import applies, numbers_of, row_label, statistics_of
 from headlight.result.estimate import Estimate
@@ -107,23 +107,31 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
 
 
 def _highlights(result: xr.Dataset, every: Sequence[Highlight], pages: PassagePages) -> Section:
-    pairs = [(each, _passage(result, each, pages)) for each in every]
-    passages = (
-        " Where a head does something of its own, a row of the text of the corpus shows it in "
-        "which it does that most: the framed token attends, and the stronger the colour of a "
-        "token, the more weight it gets, on one scale for all heads."
-        if any(passage for _, passage in pairs)
-        else ""
-    )
+    examples = [_example(result, each, pages) for each in every]
+    # The first stand on top of the page, unless it is one of several kinds of attention.
+    on_top = 0 if MULTI_KIND in result.attrs else HEAD_ANSWERS
+    below = [
+        (each.text, each.kind, example)
+        for each, example in zip(every[on_top:], examples[on_top:], strict=True)
+        if each.kind != "inconclusive"
+    ]
     return Section(
         "highlights",
-        "What stands out",
-        f"{NUMBERING}{passages}",
-        html=fragment(
-            "highlights.html", highlights=pairs, result=result, name_of=name_of, anchor=anchor
-        )
-        if pairs
-        else Markup(),
+        "What else stands out" if on_top else "What stands out",
+        f"{NUMBERING} In a row of the corpus the framed token attends; the stronger the colour of "
+        "a token, the more weight it gets, on one scale for all heads.",
+        html=fragment("highlights.html", highlights=below) if below else Markup(),
+        examples=examples[:on_top],
+    )
+
+
+def _example(result: xr.Dataset, highlight: Highlight, pages: PassagePages) -> Markup:
+    """Return the head of a highlight as a link, its intervals, and a row of the corpus."""
+    passage = _passage(result, highlight, pages)
+    layer, head = highlight.layer, highlight.head
+    name = "" if layer is None or head is None else name_of(result, layer, head)
+    return fragment(
+        "highlight.html", highlight=highlight, passage=passage, name=name, anchor=anchor(name)
     )
 
 
@@ -160,9 +168,8 @@ def _grid(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
     return Section(
         "grid",
         "All heads at a glance",
-        "Each square is a head: rows are layers, columns are heads. Stronger colour means more; "
-        "the colours of one question keep their range from measure to measure, so that they can "
-        "be compared. Choose a head with the pointer or the arrow keys to see all its numbers.",
+        "Each square is a head. Choose one with the pointer or the arrow keys. The colours of a "
+        "question keep their range from measure to measure, so that they can be compared.",
         html=html,
     )
 
@@ -270,7 +277,7 @@ def _tables(result: xr.Dataset) -> Section:
     return Section(
         "tables",
         "Tables",
-        f"{NUMBERING} Shares are percentages, entropies are in nats. Behind ± is half the interval "
+        "Shares are percentages, entropies are in nats. Behind ± is half the interval "
         "of 95%: two heads of which these overlap are not told apart by these texts. A click on a "
         "column's name sorts by it.",
         tables=[table for table in tables if table is not None and len(table.frame)],
