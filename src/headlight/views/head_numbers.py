@@ -235,8 +235,14 @@ class HeadDetails:
         above = (scores > scores[at]).sum((0, 1))
         # What no head does at all, all do most.
         scored = np.flatnonzero(np.isfinite(scores[at]) & (scores[at] != 0))
-        for does in sorted(scored.tolist(), key=lambda does: int(above[does]))[:STRONGEST]:
+        rows_shown: set[bytes] = set()
+        for does in sorted(scored.tolist(), key=lambda does: int(above[does])):
             here = {of: values[at][does] for of, values in self._passage.items()}
+            # In a text that begins with [CLS], two behaviours may have one row.
+            row = here["query"].tobytes() + here["weight"].tobytes()
+            if row in rows_shown or len(rows_shown) == STRONGEST:
+                continue
+            rows_shown.add(row)
             has_place = np.isfinite(here["place"])
             rows = zip(*(here[of][has_place] for of in ("place", "token", "weight")), strict=True)
             yield {
