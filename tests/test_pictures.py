@@ -300,6 +300,7 @@ def test_a_page_holds_no_foreign_address(vit: Model, tmp_path: Path) -> None:
         assert foreign[:20] not in page
 
 
+@pytest.mark.slow
 def test_a_survey_of_pictures(vit: Model, folder: Path, tmp_path: Path) -> None:
     result = headlight.survey(folder, model=vit, out=tmp_path / "run")
     assert result.attrs["pictures"] == 4

@@ -39,7 +39,7 @@ def served(*options):
         finally:
             # Ctrl-C is how it ends, and no failure.
             running.send_signal(signal.SIGINT)
-            _, said = running.communicate(timeout=30)
+            _, said = running.communicate(timeout=300)
         assert (running.returncode, said) == (0, "")
 
 

@@ -138,7 +138,9 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
         requests.append(
             (_other_of(workspace) if params.get("compare_model") else workspace.model, text)
         )
-    kinds = [_kind_of(model, pair) for model, _ in requests]
+    kinds: list[Kinds | None] = [
+        ALL if model.has_decoder_inputs and pair is not None else None for model, _ in requests
+    ]
     for (model, text), kind in zip(requests, kinds, strict=True):
         require_short(model, workspace.longest, text, pair, kind)
     first, *others = (
@@ -167,20 +169,12 @@ def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress)
 
 
 def _other_of(workspace: Workspace) -> CapturedModel:
-    """The model to compare with; the browser cannot say which.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The model to compare with; the browser cannot say which."""
     if workspace.other is None:
         raise UsageError(
             "this app has one model; start it with --compare-model to compare it with another."
         )
     return workspace.other
-
-
-def _kind_of(model: CapturedModel, pair: str | None) -> Kinds | None:
-    return ALL if model.has_decoder_inputs and pair is not None else None
 
 
 def require_short(
@@ -231,11 +225,7 @@ def text_of(params: Params, name: str) -> str:
 def _about_reading(
     function: what_if.Function, workspace: Workspace, params: Params, on_progress: OnProgress
 ) -> dict[str, Any]:
-    """A function about a ``reading`` that is held.
-
-    Raises:
-        UnknownNameError: the reading is gone.
-    """
+    """A function about a ``reading`` that is held."""
     dataset = workspace.readings[str(params.get("reading"))].dataset
     for step in function(workspace.model, dataset, params):
         if "result" in step:
@@ -247,11 +237,7 @@ def _about_reading(
 def _answer(
     question: Question, workspace: Workspace, params: Params, on_progress: OnProgress
 ) -> dict[str, Any]:
-    """Return the answer to a question of ``text`` and ``pair``, with the ``settings`` sent.
-
-    Raises:
-        UsageError: the text is too long, or a setting is wrong.
-    """
+    """Return the answer to a question of ``text`` and ``pair``, with the ``settings`` sent."""
     answer = _ask(question, workspace, params, on_progress)
     # JSON has no word for a number that is missing.
     data: dict[str, Any] = json.loads(json.dumps(answer.as_json()), parse_constant=lambda _: None)
@@ -259,11 +245,7 @@ def _answer(
 
 
 def _ask(question: Question, workspace: Workspace, params: Params, on_progress: OnProgress) -> Any:
-    """Return the answer to a question.
-
-    Raises:
-        UsageError: the text is too long, or a setting is wrong.
-    """
+    """Return the answer to a question."""
     text = subject_of(params, "text")
     pair = text_of(params, "pair") if params.get("pair") else None
     chosen = params.get("settings") or {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -175,7 +175,7 @@ class Guard:
                 receive = _already(body, receive)
             else:
                 refusal = body
-        answer: Any = self.app if refusal is None else _refused(*refusal)
+        answer: Any = self.app if refusal is None else PlainTextResponse(refusal[1], refusal[0])
         await answer(scope, receive, send_safely)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
@@ -261,7 +261,3 @@ def _refused_body(headers: Headers, scheme: str) -> Refusal | None:
     if int(length) > LONGEST_BODY:
         return _TOO_LONG
     return None
-
-
-def _refused(status: int, sentence: str) -> Response:
-    return PlainTextResponse(sentence, status)

@@ -184,6 +184,7 @@ class HeadDetails:
     def of(self, layer: int, head: int) -> dict[str, Any]:
         """Return the details of a head, by the number of the layer as the model counts it."""
         at = self._layers.index(layer), head
+        sides = [str(side) for side in self._result["side"].values] if self._top else []
         by = list(zip(self._measures, self._order, strict=True))
         return {
             "distances": {
@@ -193,14 +194,11 @@ class HeadDetails:
             },
             "tokens": {
                 side: {name: self._top_tokens(at, place, row) for name, place in by}
-                for row, side in enumerate(self._sides())
+                for row, side in enumerate(sides)
             },
             "deciles": {name: list(self._deciles(at, place)) for name, place in by},
             "passages": list(self._passages(at)),
         }
-
-    def _sides(self) -> list[str]:
-        return list(map(str, self._result["side"].values)) if self._top else []
 
     def _top_tokens(self, at: tuple[int, int], measure: int, side: int) -> list[list[Any]]:
         """Tokens with their share and lift."""
