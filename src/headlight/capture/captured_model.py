@@ -378,6 +378,11 @@ class CapturedModel:
         return takes_pixels and not (self._accepts("input_ids") or self._is_encoder_decoder())
 
     @property
+    def sees_beside_text(self) -> bool:
+        """Whether it reads pictures beside a text, in the place of image tokens."""
+        return getattr(self.transformer.config, "image_token_id", None) is not None
+
+    @property
     def inputs_beside_text(self) -> list[str]:
         """Return the inputs of a forward pass that no text gives, such as ``pixel_values``."""
         arguments = inspect.signature(self.transformer.forward).parameters

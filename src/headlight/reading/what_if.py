@@ -346,7 +346,7 @@ def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, s
 
     Raises:
         UnknownNameError: there is no such kind.
-        UsageError: the text was generated.
+        UsageError: the text was generated, or there is a picture, alone or beside it.
     """
     kind: Any = params.get("kind")
     require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
@@ -354,6 +354,10 @@ def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, s
         raise UsageError(
             "this text was generated, and its answer is no part of the prompt that would be read; "
             "read the prompt and the answer as one text."
+        )
+    if "image" in reading.attrs:
+        raise UsageError(
+            "this is asked of a text alone, and a picture was read; read the text without it."
         )
     return text_of(reading.attrs), reading.attrs.get("pair") or None, kind
 
