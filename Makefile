@@ -21,6 +21,8 @@ TORCH_INDEX ?=
 # Nothing here may reach for the model hub.
 export HF_HUB_OFFLINE = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Tests start hundreds of programs, each of which would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Silences a notice that mkdocs-material prints about a future release of mkdocs.
 export NO_MKDOCS_2_WARNING = 1
 
@@ -56,9 +58,10 @@ slowest: $(VENV)/.installed ## print which tests took the longest: make slowest 
 	$(bin)/python scripts/durations.py build/durations $(if $(BEFORE),--before "$(BEFORE)")
 
 # An environment of links to all that the other one has, but for headlight-papers. What can differ
-# there is what the table of studies and commands reaches: not the packages that stand below it, which
-# know no other distribution (`make check-layers`), and whose tests `make test` has.
-below := capture corpora encode links measures reduce run word_alignment
+# there is what the table of studies and commands reaches, which the tests at the top, of findings and
+# of views look at: no package knows another distribution by itself (`make check-layers`), and the tests
+# of each are in `make test`.
+below := analysis capture corpora encode links measures reduce run serve studies word_alignment
 test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where headlight-papers is not installed
 	$(bin)/python -m venv --clear --without-pip $(core)
 	@cd $(core)/lib/python*/site-packages && for each in "$(abspath $(VENV))"/lib/python*/site-packages/*; do \
@@ -118,7 +121,8 @@ fuzz: $(VENV)/.installed-dev ## look for new examples, feed damaged inputs to al
 	OMP_NUM_THREADS=1 $(bin)/$(pytest) $(checker) --hypothesis-profile search tests/measures tests/capture tests/reduce
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 	  $(bin)/$(pytest) tests/test_reader_fuzz.py
-	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 $(bin)/$(pytest) tests/studies/test_deaths.py
+	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 HEADLIGHT_TEST_SEED=$(or $(SEED),$$(date +%s)) $(bin)/$(pytest) \
+	  tests/studies/test_deaths.py tests/studies/test_processes.py tests/run packages/papers/tests/papers/test_death.py
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)

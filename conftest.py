@@ -1,5 +1,6 @@
 """What tests share."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("repeatable")
+
+# Nobody cuts the power of a machine that tests, and each of thousands of files would wait for its
+# disk.  What is to happen before and after is tested all the same, by what stands in this place.
+os.fsync = lambda descriptor: None
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell lets nobody interrupt what it began in the background, nor what is begun from there;
@@ -62,6 +67,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             and f"{place}/".startswith(tuple(f"{each}/" for each in CHECKED))
         ):
             item.add_marker("checked")
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage seldom, and not among what is imported by now, which stays."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture

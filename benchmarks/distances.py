@@ -12,7 +12,7 @@ from benchmarks.timing import ratio, rounds
 from headlight.analysis.batch_runner import Positions
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
-from headlight.measures.divergence import SMOOTHING, distributions, divergence
+from headlight.measures.entropy_and_divergence import SMOOTHING, distributions, divergence
 from headlight.processes import keep_freed_memory
 from headlight.studies.distances.study import DistancesObserver
 

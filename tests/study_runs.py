@@ -14,7 +14,7 @@ from headlight.result import load
 from shared import Shared
 from speech_material import recordings, tiny_whisper
 from translators import FAMILIES
-from views.pages import with_pictures
+from views.pages import Page, undrawn_page, with_pictures
 
 LAYERS = (1, 3)
 HEADS = {(1, 0), (1, 1), (3, 0)}
@@ -35,6 +35,7 @@ class StudyRuns:
     def __init__(self, folder: Path) -> None:
         self._shared = Shared(folder)
         self._results: dict[str, xarray.Dataset] = {}
+        self._pages: dict[str, Page] = {}
 
     def folder(self, name: str) -> Path:
         """What a run leaves: the result, the page, the tables."""
@@ -45,6 +46,12 @@ class StudyRuns:
         if name not in self._results:
             self._results[name] = load(self.folder(name) / "result.nc", stage=name)
         return self._results[name].copy(deep=True)
+
+    def page(self, name: str) -> Page:
+        """Return the page of the result of a run, without pictures; nobody changes it."""
+        if name not in self._pages:
+            self._pages[name] = undrawn_page(self.result(name))
+        return self._pages[name]
 
     def results(self) -> dict[str, xarray.Dataset]:
         """Those of all studies by name, and alignments by an encoder and of speech."""

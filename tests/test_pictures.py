@@ -179,9 +179,12 @@ def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
         headlight.load().read(image=image)
     with pytest.raises(UsageError, match="reads pictures: give image="):
         vit.read("The cat sat.")
-    for options in ({"text": "a"}, {"pair": "a"}, {"attribution": True}):
-        with pytest.raises(UsageError, match="a picture is read alone"):
+    for options in ({"pair": "a"}, {"attribution": True}):
+        with pytest.raises(UsageError, match="a picture is read alone or beside one text"):
             vit.read(image=image, **options)
+    for other in (vit, headlight.load()):
+        with pytest.raises(UsageError, match=r"no image_token_id|has no tokenizer"):
+            other.read("What is this?", image=image)
     with pytest.raises(UsageError, match="leave one out"):
         vit.read(image=image, audio="a.wav")
     bare = headlight.load(encoder("vit"))
@@ -193,17 +196,8 @@ def test_patches_in_one_row_are_refused(tmp_path: Path) -> None:
     sizes = {"depth": 1, "embed_dim": 32, "hidden_size": 48, "num_heads": 4, "patch_size": 8}
     torch.manual_seed(0)
     tower = Qwen2VisionTransformerPretrainedModel(Qwen2VLVisionConfig(**sizes, mlp_ratio=2)).eval()
-    with pytest.raises(UsageError, match=r"all its pictures as one row \(grid_thw\)"):
+    with pytest.raises(UsageError, match=r"as one row.*\(grid_thw\).*give a text beside"):
         headlight.load(tower).read(image=picture(tmp_path / "a.png"))
-
-
-def test_no_app_is_opened_for_a_model_of_pictures(
-    vit: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    monkeypatch.setattr("headlight.serve._Server.run", lambda *_, **__: pytest.fail("it runs"))
-    code, _, complaint = Command(monkeypatch, capsys)("serve", "--model", vit.name)
-    assert code == 2
-    assert "reads pictures: give image=" in " ".join(complaint.split())
 
 
 def test_merged_patches_have_no_names(tmp_path: Path) -> None:
@@ -275,7 +269,7 @@ def test_the_command_reads_a_picture(
     address = json.loads(header[1])["picture"]
     assert Image.open(BytesIO(b64decode(address.partition(",")[2]))).size == (SIDE, SIDE)
     for more, sentence in (
-        (["The cat."], "a picture is read alone"),
+        (["The cat."], "has no tokenizer, and a prompt is read"),
         (["--audio", "a.wav"], "a picture is read alone"),
         (["--measure", "attribution"], "a picture is read alone"),
         (["--compare-text", "b", "--html", str(page)], "a picture is read alone"),
@@ -297,6 +291,7 @@ def test_a_page_holds_no_foreign_address(vit: Model, tmp_path: Path) -> None:
         assert foreign[:20] not in page
 
 
+@pytest.mark.slow
 def test_a_survey_of_pictures(vit: Model, folder: Path, tmp_path: Path) -> None:
     result = headlight.survey(folder, model=vit, out=tmp_path / "run")
     assert result.attrs["pictures"] == 4

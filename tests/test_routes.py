@@ -191,6 +191,34 @@ def test_routes_are_saved_whole(made, tmp_path):
         made.save(tmp_path / "routes.svg", layer=7)
 
 
+def test_two_texts_that_differ_in_a_word(tmp_path):
+    model = headlight.load(saved("llama", tmp_path / "llama"))
+    other_text = TEXT.replace("river", "mill")
+    both = model.routes(TEXT, compare_text=other_text)
+    names = ("part_layer", "part_head", "part_query", "part_key")
+    alone = [model.routes(each).dataset for each in (TEXT, other_text)]
+    for name, dataset in zip(("share", "compare_share"), alone, strict=True):
+        places = zip(*(dataset[each].values.tolist() for each in names), strict=True)
+        expected = dict(zip(places, dataset["share"].values.tolist(), strict=True))
+        places = zip(*(both.dataset[each].values.tolist() for each in names), strict=True)
+        shares = dict(zip(places, both.dataset[name].values.tolist(), strict=True))
+        assert {place: share for place, share in shares.items() if share} == pytest.approx(expected)
+    for name in ("residual", "rest"):
+        np.testing.assert_array_equal(both.dataset[name], alone[0][name])
+    rows = json.loads(both.save(tmp_path / "a.json").read_text(encoding="utf-8"))["changes"]
+    sizes = [abs(row["difference"]) for row in rows]
+    assert sizes == sorted(sizes, reverse=True)
+    assert rows[0]["share"] - rows[0]["other"] == pytest.approx(rows[0]["difference"])
+    assert any("river / mill" in row["takes from"] for row in rows)
+    page = both.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert f"{100 * sizes[0]:.1f} points" in page
+    assert "No kept part" in model.routes(TEXT, compare_text=TEXT).save(
+        tmp_path / "b.html"
+    ).read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="as many tokens"):
+        model.routes(TEXT, compare_text=TEXT + " .")
+
+
 def test_what_cannot_be_followed_is_refused(tmp_path):
     bart = subject("bart")
     with pytest.raises(UsageError, match="stands beside another"):

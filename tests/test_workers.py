@@ -286,28 +286,26 @@ ROUNDING = """
 import torch
 from headlight.analysis.passes import rounding_of
 print(rounding_of(torch.device("cpu")))
+x = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))
+print((x @ x.T).numpy().tobytes().hex())
 """
 
 
-def rounding(**environment: str) -> str:
+def rounding(**environment: str) -> tuple[str, str]:
+    """Return how a process says that it rounds, and the bits of a product that it makes."""
     path = os.pathsep.join(path for path in sys.path if path)
-    asked = {**os.environ, "PYTHONPATH": path, **environment}
-    return subprocess.check_output([sys.executable, "-c", ROUNDING], text=True, env=asked)
+    every = {**os.environ, "PYTHONPATH": path, **environment}
+    said = subprocess.check_output([sys.executable, "-c", ROUNDING], text=True, env=every)
+    name, bits = said.splitlines()
+    return name, bits
 
 
 @pytest.mark.slow
 def test_rounding_is_told_by_kernels_and_not_by_threads() -> None:
     """MKL chooses its kernels by itself, whatever instructions torch says that it uses."""
-    own = rounding(OMP_NUM_THREADS="1")
-    assert rounding(OMP_NUM_THREADS="4", OPENBLAS_NUM_THREADS="4") == own
-    product = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))
-    code = (
-        "import torch; x = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))\n"
-        "print((x @ x.T).numpy().tobytes().hex())"
-    )
-    other = {**os.environ, "MKL_CBWR": "COMPATIBLE"}
-    bits = subprocess.check_output([sys.executable, "-c", code], text=True, env=other).strip()
-    differs = bits != (product @ product.T).numpy().tobytes().hex()
-    if not differs:
+    own, product = rounding(OMP_NUM_THREADS="1")
+    assert rounding(OMP_NUM_THREADS="4", OPENBLAS_NUM_THREADS="4")[0] == own
+    other, bits = rounding(OMP_NUM_THREADS="1", MKL_CBWR="COMPATIBLE")
+    if bits == product:
         pytest.skip("MKL has one way to multiply on this processor, or is not there")
-    assert rounding(MKL_CBWR="COMPATIBLE") != own
+    assert other != own

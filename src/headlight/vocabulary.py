@@ -68,6 +68,9 @@ SEGMENTS = (TEMPLATE, *ROLES)
 PATCH, BORDER, REGISTER = "patch", "border", "register"
 """Named segments of a picture: patches inside and at its border, and registers."""
 
+IMAGE = "image"
+"""The named segment of a picture beside a prompt."""
+
 PROMPT, ANSWER = "prompt", "answer"
 """Named segments of a text that a model goes on with."""
 

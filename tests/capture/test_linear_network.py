@@ -12,9 +12,8 @@ from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel
 from headlight.capture.attention import _listeners, _patched
 from headlight.capture.attribution_run import prepared
-from headlight.capture.decomposition import linear_pass, share, slopes_of
-from headlight.capture.network import token_parts
-from headlight.capture.network_functions import line
+from headlight.capture.network import linear_pass, token_parts
+from headlight.capture.network_functions import line, share, slopes_of
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.settings.flow import Slope

@@ -28,7 +28,7 @@ from headlight.views.result_page import (
 )
 from headlight.vocabulary import base_name
 from study_runs import StudyRuns
-from views.pages import BLANK, undrawn_page
+from views.pages import BLANK
 
 NUMBER = re.compile(r"\d")
 
@@ -58,7 +58,7 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
     assert all(each.endswith(".") for each in said)
     assert NUMBER.search(said[0])
     assert "nan" not in written(result).lower().split()
-    page = undrawn_page(result)
+    page = study_runs.page(name)
     elements = page.elements
     texts = list(map(whole_sentence, elements))
     read = texts.index(what_was_read(result).sentence)
@@ -82,7 +82,7 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
 @pytest.mark.parametrize("name", studies())
 def test_a_page_says_each_finding_once(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)
-    texts = list(map(whole_sentence, undrawn_page(result).elements))
+    texts = list(map(whole_sentence, study_runs.page(name).elements))
     most = 2 if name == "survey" else 1  # where the first stand above, and among all
     assert all(1 <= texts.count(each) <= most for each in findings(result))
 
@@ -219,7 +219,7 @@ def test_a_lead_has_two_sentences_and_the_rest_is_folded() -> None:
 
 def test_nothing_that_a_section_explains_is_lost(study_runs: StudyRuns) -> None:
     result = study_runs.result("faithfulness")
-    text = " ".join(e.text for e in undrawn_page(result).all("p"))
+    text = " ".join(e.text for e in study_runs.page("faithfulness").all("p"))
     for section in sections(result):
         assert all(each in text for each in sentences_of(section.explanation))
 

@@ -12,7 +12,6 @@ from headlight.findings.head_ranking import FEW_EXAMPLES, is_near_majority
 from headlight.findings.what_was_read import counted, examples, what_was_read
 from headlight.views.result_page import study_terminal, tables
 from study_runs import StudyRuns
-from views.pages import undrawn_page
 
 
 def read(stage, settings=None, variables=None, **attributes):
@@ -158,7 +157,7 @@ def test_only_many_unknown_tokens_are_worth_a_word():
 def test_every_page_and_terminal_begins_with_it(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)
     said = what_was_read(result)
-    texts = [e.text for e in undrawn_page(result).all("p")]
+    texts = [e.text for e in study_runs.page(name).all("p")]
     assert said.sentence
     assert texts[2] == said.sentence  # behind the kind of page, and what read what
     assert tuple(texts[3 : 3 + len(said.cautions)]) == said.cautions

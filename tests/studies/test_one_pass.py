@@ -153,12 +153,13 @@ def test_loops_that_cannot_be_kept_are_compiled(monkeypatch):
     assert compile_loop(_twice, (_same,))(3) == 6
 
 
+@pytest.mark.slow
 def test_loops_are_compiled_once_for_a_machine(tmp_path):
     """A second process takes each loop from the folder."""
     code = (
         "import numpy as np, torch\n"
         "from importlib import import_module\n"
-        "divergence_loop = import_module('headlight.measures.divergence')\n"
+        "divergence_loop = import_module('headlight.measures.entropy_and_divergence')\n"
         "loop = divergence_loop.compiled()\n"
         "one = np.ones((2, 4), np.float32)\n"
         "loop(one, one[0], np.zeros((2, 2)), 1, 0)\n"

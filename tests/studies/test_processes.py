@@ -1,5 +1,6 @@
 """`headlight survey` as a process: killed, interrupted, watched for its memory."""
 
+import os
 import re
 import signal
 import subprocess
@@ -16,7 +17,9 @@ from studies.models import saved, texts
 from studies.processes import run, start
 
 SHARD = 256
-KILLS = 3
+SHARDS = 5
+KILLS = int(os.environ.get("HEADLIGHT_KILLS", "1"))
+"""Beside one interruption; `make fuzz` tries many more."""
 
 
 def corpus_file(path: Path, number: int, longest: int = 30) -> Path:
@@ -52,7 +55,7 @@ def assert_identical(one: xarray.Dataset, other: xarray.Dataset) -> None:
 @pytest.mark.slow
 def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bits(tmp_path):
     model = saved("bert", tmp_path / "model")
-    corpus = corpus_file(tmp_path / "corpus.txt", 8 * SHARD - 100)
+    corpus = corpus_file(tmp_path / "corpus.txt", SHARDS * SHARD - 100)
     options = ("--format", "lines", "--model", model, "--max-length", 24, "--batch-tokens", 1024)
     out, whole = tmp_path / "out", tmp_path / "whole"
     checkpoint = out / "checkpoint.safetensors"
@@ -61,7 +64,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     process = start("survey", corpus, *options, "--out", out, popen=Forked)
     wait_for_progress(process, checkpoint)
     process.send_signal(signal.SIGINT)
-    _, complained = process.communicate(timeout=60)
+    _, complained = process.communicate(timeout=300)
     assert process.returncode == 130
     assert complained.startswith("error: interrupted; ")
     assert "--resume" in complained
@@ -85,7 +88,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     assert code == 0
     assert "were cut at the limit of tokens" in " ".join(said.split())
     resumed, at_once = (load(folder / "result.nc", stage="survey") for folder in (out, whole))
-    assert resumed.attrs["examples"] == 8 * SHARD - 100
+    assert resumed.attrs["examples"] == SHARDS * SHARD - 100
     assert_identical(resumed, at_once)
     assert not list(out.rglob("*.partial"))
 
@@ -107,7 +110,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
     model = saved("bert", tmp_path / "model")
     line = " ".join(texts(400, longest=30, seed=8))  # longer than the limit by far: much text
     peaks = []
-    for copies in (80, 640):
+    for copies in (80, 400):
         corpus, out = tmp_path / f"{copies}.txt", tmp_path / str(copies)
         corpus.write_text(f"{line}\n" * copies)
         code, said, complained = run(
@@ -116,5 +119,5 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
         )  # fmt: skip
         assert code == 0, complained
         peaks.append(int(re.search(r"VmHWM:\s+(\d+) kB", said)[1]))
-    assert corpus.stat().st_size > 10e6
+    assert corpus.stat().st_size > 6e6
     assert peaks[1] < 1.03 * peaks[0], peaks

@@ -6,14 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from transformers import LlamaConfig, LlamaForCausalLM
 
 import headlight
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 from headlight.views.reading.routes_page import routes_page
 from headlight.views.result_page import result_page
 from headlight.views.sections import SectionPage, section_page
-from views.browsers import needs_browser
+from studies.models import subject, texts, tokenizer
+from views.browsers import needs_browser, settle
 from views.sample_results import survey_sample
 from views.sample_routes import sample_routes
 
@@ -55,25 +59,51 @@ def study_of_all_parts() -> str:
     return section_page(page)
 
 
-def gallery(folder: Path) -> str:
+def comparison() -> str:
+    """Return the page of two surveys, of which one has read half of the other's texts."""
+    settings = SurveySettings(measures=("weight", "norm"), token_types=0)
+    read = texts(24, longest=14, seed=1)
+    one, other = (
+        survey(part, subject("bert"), settings, progress=False) for part in (read, read[:12])
+    )
+    return result_page(headlight.compare(one, other))
+
+
+def sources() -> str:
+    """Return the page of one answer and three passages."""
+    words = tokenizer("llama")
+    config = LlamaConfig(vocab_size=len(words), hidden_size=16, intermediate_size=16,
+                         num_hidden_layers=2, num_attention_heads=2)  # fmt: skip
+    model = headlight.load(LlamaForCausalLM(config).eval(), words)
+    passages = ["the sea is old.", "the lake is full.", "the river is near the mill."]
+    answered = model.sources("is the lake full?", passages, answer="the lake is full.",
+                             chosen=["L1H0", "L0H1"], orders=1, masks=0, predict=False)  # fmt: skip
+    return result_page(answered.dataset)
+
+
+def gallery(folder: Path, page: str) -> Path:
+    """Return a page of the gallery of one survey, by its pattern."""
     headlight.gallery([survey_sample(2, 3)], folder / "gallery")
-    return (folder / "gallery" / "index.html").read_text(encoding="utf-8")
+    return next((folder / "gallery").glob(page))
 
 
 PAGES = {
-    "report": lambda _: result_page(survey_sample(3, 4)),
-    "study": lambda _: study_of_all_parts(),
-    "routes": lambda _: routes_page(sample_routes()),
-    "gallery": gallery,
+    "report": lambda: result_page(survey_sample(3, 4)),
+    "report of many layers": lambda: result_page(survey_sample(18, 3)),
+    "comparison": comparison,
+    "sources": sources,
+    "study": study_of_all_parts,
+    "routes": lambda: routes_page(sample_routes()),
 }
+"""Pages that are one file each; those of a gallery read what lies beside them."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", PAGES)
+@pytest.mark.parametrize("kind", [*PAGES, "index.html", "*/index.html"])
 def test_all_can_use_a_page(browser, tmp_path, kind):
-    (tmp_path / "page.html").write_text(PAGES[kind](tmp_path), encoding="utf-8")
-    folder = tmp_path / "gallery" if kind == "gallery" else tmp_path
-    path = folder / ("index.html" if kind == "gallery" else "page.html")
+    path = tmp_path / "page.html" if kind in PAGES else gallery(tmp_path, kind)
+    if kind in PAGES:
+        path.write_text(PAGES[kind](), encoding="utf-8")
     for width in (1440, 390):
         for scheme in ("light", "dark"):
             context = browser.new_context(
@@ -81,7 +111,7 @@ def test_all_can_use_a_page(browser, tmp_path, kind):
             )
             page = context.new_page()
             page.goto(path.as_uri())
-            page.wait_for_timeout(400)  # pages draw themselves when they have been loaded
+            settle(page, 400)  # pages draw themselves when they have been loaded
             problems = Axe().run(page).response["violations"]
             assert [(each["id"], each["nodes"][0]["target"]) for each in problems] == []
             assert page.evaluate(BELOW_THE_BUTTON) == []

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from headlight.findings import Attended, Passage, highlights, piece_text
+from headlight.views.grid import head_grid
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import (
     findings,
@@ -20,18 +21,23 @@ from headlight.views.result_page import (
     tables,
 )
 from headlight.views.run_comparison import drawn_passage, strongest
+from headlight.views.template import claim
 from headlight.vocabulary import measure
 from views.drawn import dots, line_named, points, texts
 from views.pages import Page
 from views.sample_results import survey_sample
 
-SIZES = [(1, 1), (6, 8), pytest.param(12, 12, marks=pytest.mark.drawn)]
+SIZES = [
+    (1, 1, True),
+    (1, 1, False),
+    (6, 8, False),
+    pytest.param(12, 12, True, marks=pytest.mark.drawn),
+]
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("layers", "heads"), SIZES)
-@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize(("layers", "heads", "special"), SIZES)
 def test_one_file_that_loads_nothing(layers, heads, special):
     text = report(survey_sample(layers, heads, special=special, pruned=True))
     page = Page(text)
@@ -96,6 +102,7 @@ def test_differences_are_norm_minus_weight():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_what_effective_attention_lacks_is_said_and_shown():
     result = survey_sample(2, 3)
     share = result["share"].sel(query_category="all").sum("key_category")
@@ -112,6 +119,7 @@ def test_what_effective_attention_lacks_is_said_and_shown():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_short_texts_have_effective_attention_that_is_the_weight_and_the_report_says_so():
     result = survey_sample(2, 3)
     said = "equal to the weight here, as in texts with no more tokens than a head has dimensions"
@@ -176,6 +184,7 @@ def test_the_heads_that_stand_out_are_named():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_missing_heads_are_marked_and_not_drawn():
     result = survey_sample(2, 4, pruned=True)
     page = Page(report(result))
@@ -228,6 +237,7 @@ def test_maps_hold_the_means_of_the_shares():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_tables_hold_every_head_with_numbers_to_sort_by():
     result = survey_sample(3, 4)
     page = Page(report(result))
@@ -259,6 +269,7 @@ def test_what_is_known_of_heads_and_layers_beside_shares_has_tables():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_a_finding_leads_to_the_picture_that_shows_it():
     page = Page(report(survey_sample(4, 4)))
     links = [parse_qs(str(e.attributes["href"])[1:]) for e in page.all("a")]
@@ -272,6 +283,7 @@ def test_a_finding_leads_to_the_picture_that_shows_it():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("most", ["cls", "sep", "punctuation"])
 def test_the_grid_begins_with_what_the_first_finding_is_about(most):
     result = survey_sample(3, 4)
@@ -295,6 +307,7 @@ def test_words_from_the_outside_have_their_own_direction():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_foot_holds_command_versions_and_digest():
     result = survey_sample()
     text = report(result)
@@ -328,12 +341,36 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
+def test_what_stands_on_top_is_not_said_again():
+    result = survey_sample(6, 8)
+    page, every = report(result), highlights(result)
+    for each in every:
+        assert page.count(str(claim(each.text))) == 1
+    top, rest = page.index('aria-label="What was found"'), page.index('id="highlights"')
+    shown = re.findall(r'href="#head=(L\d+H\d+)&', page[top:rest])
+    assert shown == [f"L{each.layer}H{each.head}" for each in every[:3] if each.head is not None]
+    assert "<summary>with intervals</summary>" in page[top:rest]
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(12, 12), (17, 3), (3, 17)])
+def test_squares_of_many_layers_or_heads_hold_no_numbers(layers, heads):
+    grid = head_grid(survey_sample(layers, heads))
+    assert grid is not None
+    many = max(layers, heads) > 16
+    assert bool(grid.views[grid.first]["cells"]) != many
+    assert ("dense" in grid.drawing) == many
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_first_screen_has_what_was_found_beside_all_heads_by_weight_and_norm():
     page = report(survey_sample(6, 8))
     start, end = page.index('aria-label="What was found"'), page.index('aria-label="Contents"')
     items = re.findall(r"<li>(.*?)</li>", page[start:end], re.DOTALL)
     assert len(items) == len(findings(survey_sample(6, 8))) >= 3
-    shown = [re.sub(r"<[^>]*>", "", each).strip() for each in items]
+    sentences = [each.partition('<a class="needs-script')[0] for each in items]
+    shown = [re.sub(r"<[^>]*>", "", each).strip() for each in sentences]
     for short, whole in zip(shown, findings(survey_sample(6, 8)), strict=True):
         assert len(short) <= 250
         assert unescape(short)[:40] in whole.replace("  ", " ")

@@ -185,10 +185,14 @@ class BatchRunner(Generic[E]):
             capture = self.model.capture(self.sites, stream=stream, residual=self.residual)
             self._recorder = self._open.enter_context(capture)
         self._recorder.query_block = self._query_block
-        visit = observer.visit
-        self._recorder.visit = (
-            visit if attribution is None else with_contributions(visit, attribution)
-        )
+
+        def visit(record: LayerRecord) -> None:
+            if attribution is not None:
+                own = attribution.contribution[record.site.layer]
+                record = replace(record, attribution=own)
+            observer.visit(record)
+
+        self._recorder.visit = visit
         if self.objective is None:
             self.model.run(batch)
             return
@@ -211,17 +215,13 @@ class BatchRunner(Generic[E]):
         """Contributions in the batch; they are computed while no capture is open."""
         self._open.close()
         self._recorder = None
-        attribution = attribute(self.model, batch, settings, kind=kind_of(self.sites))
+        attribution = attribute(self.model, batch, settings, kind=_kind_of(self.sites))
         give_freed_memory_back()
         return attribution
 
 
-def kind_of(sites: Sequence[AttentionSite]) -> Kind:
-    """The kind of attention that the sites have.
-
-    Raises:
-        UsageError: there are several, or no site.
-    """
+def _kind_of(sites: Sequence[AttentionSite]) -> Kind:
+    """Return the kind of attention that the sites have; refuse several."""
     kinds = {site.kind for site in sites}
     if len(kinds) != 1:
         raise UsageError(
@@ -229,17 +229,6 @@ def kind_of(sites: Sequence[AttentionSite]) -> Kind:
             f"one kind, not of {len(kinds)}."
         )
     return kinds.pop()
-
-
-def with_contributions(
-    visit: Callable[[LayerRecord], object], attribution: Attribution
-) -> Callable[[LayerRecord], None]:
-    """A visit by records that hold the contributions to the output of their block."""
-
-    def visit_with(record: LayerRecord) -> None:
-        visit(replace(record, attribution=attribution.contribution[record.site.layer]))
-
-    return visit_with
 
 
 LENGTH_BIN = 8
@@ -363,15 +352,10 @@ def text_id(example: Encoded) -> int:
     Neither on the name of a file, nor on what the text says, nor on its place in a batch: the same
     texts give the same samples, orders and resamples wherever they come from.
     """
-    return _number([*(example.origin or (0, 0))])
+    digest = hashlib.sha256(json.dumps([*(example.origin or (0, 0))]).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
 
 
 def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
     """Return the number in the corpus of the unit that each text is of: a document, or the text."""
     return np.array([each.unit for each in examples], dtype=np.int64)
-
-
-def _number(content: list[object]) -> int:
-    """Return a number that depends on the content alone, on any machine."""
-    digest = hashlib.sha256(json.dumps(content).encode()).digest()
-    return int.from_bytes(digest[:8], "little") >> 1

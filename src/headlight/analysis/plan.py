@@ -197,7 +197,8 @@ def plan_passes(
         attribution: how contributions are computed, if they are among them.
         together: everything in one pass, in which all measures look at what the loss lets be seen.
     """
-    wanted = required_attribution(measures, attribution)
+    needed = measures_that_need("attribution", measures)
+    wanted = (attribution or AttributionSettings()) if needed else None
     backward = measures_that_need("gradient", measures)
     residual = bool(measures_that_need("residual", measures))
     if together or not backward:
@@ -205,14 +206,6 @@ def plan_passes(
     forward = tuple(name for name in measures if name not in backward)
     first = (Pass(forward, None, wanted, residual=residual),) if forward else ()
     return (*first, Pass(backward, objective, None, "gradient"))
-
-
-def required_attribution(
-    measures: Sequence[str], settings: AttributionSettings | None
-) -> AttributionSettings | None:
-    """Return the settings of contributions if they are among the measures; else None."""
-    needed = measures_that_need("attribution", measures)
-    return (settings or AttributionSettings()) if needed else None
 
 
 def required_objective(

@@ -297,11 +297,7 @@ def category_names(plan: StudyPlan[E]) -> dict[str, str]:
 def _finished(
     folder: Location, origin: Origin, digest: Callable[[], str] | None
 ) -> xarray.Dataset | None:
-    """The result in the folder, if this study has been completed there.
-
-    Raises:
-        RunError: the result is of another study, or the corpus has changed since.
-    """
+    """The result in the folder, if this study has been completed there."""
     path = folder / RESULT
     if not path.exists():
         return None

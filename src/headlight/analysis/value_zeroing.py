@@ -79,12 +79,7 @@ class _BlockRun:
 
 
 class _Runs:
-    """Sees the blocks of a pass, and which attention runs in which.
-
-    Args:
-        blocks: of the model.
-        sites: of one kind, in the order in which they run.
-    """
+    """Sees the blocks of a pass, and which attention runs in which."""
 
     def __init__(self, blocks: Collection[nn.Module], sites: Sequence[AttentionSite]) -> None:
         self.around: dict[AttentionSite, _BlockRun] = {}

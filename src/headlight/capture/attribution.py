@@ -18,8 +18,6 @@ from headlight.errors import CaptureError, UsageError
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind
 
-__all__ = ["Attribution", "attribute"]
-
 Contribution = Float[Tensor, "layer query key"]
 
 

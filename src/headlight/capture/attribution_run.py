@@ -8,7 +8,7 @@ once for all of them.
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -110,20 +110,15 @@ def prepared(
         UnsupportedModelError: the place of the input embeddings cannot be found.
         CaptureError: the model is being captured.
     """
-    first = _first_attention(model, kind)
+    first = model.sites_of("encoder" if kind == "cross" else kind)[0].module
     network = model.base().transformer
     check_differentiable(network, model.name)
     with torch.inference_mode(mode=False), torch.no_grad(), differentiable(network):
         run = _run(model, network, text, kind, first)
-        with _changing(run, embeddings):
+        with hooked([_at_sum(run) if embeddings == "sum" else _at_output(run)]):
             run.hidden()
             _check_embedded(run)
             yield run
-
-
-def _first_attention(model: CapturedModel, kind: Kind) -> nn.Module:
-    wanted = "encoder" if kind == "cross" else kind
-    return model.sites_of(wanted)[0].module
 
 
 def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.Module) -> Run:
@@ -153,12 +148,6 @@ def _without_target(batch: Batch) -> Batch:
         each.name: None for each in fields(batch) if each.name.startswith("target")
     }
     return replace(batch, **targets)
-
-
-@contextmanager
-def _changing(run: Run, embeddings: Embeddings) -> Iterator[None]:
-    with hooked([_at_sum(run) if embeddings == "sum" else _at_output(run)]):
-        yield
 
 
 def _at_sum(run: Run) -> Registration:
@@ -256,10 +245,7 @@ def differentiable(model: Any) -> Iterator[None]:
     Raises:
         CaptureError: the model is being captured.
     """
-    with ExitStack() as conditions:
-        conditions.enter_context(interface_hook(model, Eager()))
-        conditions.enter_context(eager_experts(model))
-        conditions.enter_context(_without_logits(model))
+    with interface_hook(model, Eager()), eager_experts(model), _without_logits(model):
         yield
 
 
@@ -286,15 +272,12 @@ def _config(module: nn.Module) -> Any:
 def _without_logits(model: Any) -> Iterator[None]:
     """Some models have the projection on the vocabulary in their base as well (T5, say)."""
     head = model.get_output_embeddings()
-    if head is None:
-        yield
-        return
-    with hooked([(head.register_forward_pre_hook, _no_positions)]):
-        yield
 
+    def leave_out(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (arguments[0][:, :0], *arguments[1:])
 
-def _no_positions(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return (arguments[0][:, :0], *arguments[1:])
+    with hooked([] if head is None else [(head.register_forward_pre_hook, leave_out)]):
+        yield
 
 
 SquaredMoves = Float[Tensor, "layer change query"]

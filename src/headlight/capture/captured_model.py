@@ -24,6 +24,7 @@ from headlight.capture.backward import (
 from headlight.capture.listener import Viewer
 from headlight.capture.model_inputs import LoadedModel, check_batching, trial_example
 from headlight.capture.objectives import Objective, Prepared, only_predicted
+from headlight.capture.output_projections import trace
 from headlight.capture.record import AttentionSite, require_all_heads
 from headlight.capture.residual_stream import (
     NoResidualSite,
@@ -34,11 +35,10 @@ from headlight.capture.residual_stream import (
 )
 from headlight.capture.residual_tracing import ResidualCheck, trace_residuals
 from headlight.capture.session import Recorder, recorder_of, recording
-from headlight.capture.sites import trace
-from headlight.capture.trial_inputs import trial_inputs
+from headlight.capture.trial_inputs import FAILURES, trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
-from headlight.encode.pictures import EncodedPicture
+from headlight.encode.pictures import EncodedPicture, EncodedPrompt
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind
@@ -51,7 +51,6 @@ VERIFIED = 128
 512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""
 OF_TEXT = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "use_cache"}
 """Arguments of a forward pass that a text gives."""
-_TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
 @dataclass(eq=False, repr=False)
@@ -79,7 +78,7 @@ class CapturedModel(LoadedModel):
                 return sites
             except HeadlightError:
                 raise
-            except _TRIAL_FAILURES as problem:
+            except FAILURES as problem:
                 first = first or problem
         raise UnsupportedModelError(
             f"{self} does not run on a trial input ({first}); give `trace` an input of your own."
@@ -165,7 +164,7 @@ class CapturedModel(LoadedModel):
             return None if trial is None else check_batching(self, trial)
         except HeadlightError:
             raise
-        except _TRIAL_FAILURES:  # it needs a picture, say, beside the text
+        except FAILURES:  # it needs a picture, say, beside the text
             return None
 
     def verify_residuals(self, batch: Batch, sites: Iterable[AttentionSite] | None = None) -> None:
@@ -246,7 +245,7 @@ class CapturedModel(LoadedModel):
         try:
             with self.running(("a trial input",)):
                 return find_stream(network, self._trial or next(trial_inputs(network)))
-        except (HeadlightError, *_TRIAL_FAILURES):
+        except (HeadlightError, *FAILURES):
             return {}
 
     @contextmanager
@@ -300,6 +299,8 @@ class CapturedModel(LoadedModel):
         """The examples as one batch, where the model is, with its padding; sound is read now."""
         padding = getattr(self.tokenizer, "pad_token_id", None)
         batch = collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        if isinstance(examples[0], EncodedPrompt):
+            return replace(batch, arguments=examples[0].arguments)
         if visible := [each for each in examples if isinstance(each, EncodedPicture)]:
             return replace(batch, features=self.viewer.features(visible))
         spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
@@ -307,6 +308,11 @@ class CapturedModel(LoadedModel):
             return batch
         features, audible_frames = self.listener.features(spoken)
         return replace(batch, features=features, heard=audible_frames)
+
+    @property
+    def sees_beside_text(self) -> bool:
+        """Whether it reads pictures beside a text, in the place of image tokens."""
+        return getattr(self.transformer.config, "image_token_id", None) is not None
 
     @property
     def inputs_beside_text(self) -> list[str]:
@@ -333,8 +339,9 @@ class CapturedModel(LoadedModel):
         """
         if self._accepts("grid_thw") or self._accepts("image_grid_thw"):
             raise UsageError(
-                f"{self.name} takes the patches of all its pictures as one row (grid_thw), which "
-                "is not read here; give an encoder such as google/vit-base-patch16-224."
+                f"{self.name} takes the patches of all its pictures as one row, in blocks that "
+                "attend to themselves (grid_thw), and is not read alone; give a text beside the "
+                "picture, or an encoder such as google/vit-base-patch16-224."
             )
         if not self.sees:
             raise UsageError(
@@ -350,6 +357,11 @@ class CapturedModel(LoadedModel):
         """
         tower = self if self.sees else self.transformer.get_encoder(modality="image")
         return self._part(tower) if isinstance(tower, PreTrainedModel) else self
+
+    def language(self: _Model) -> _Model:
+        """Return the language model behind an encoder of pictures; else the model itself."""
+        part = self.transformer.get_decoder()
+        return self._part(part) if isinstance(part, PreTrainedModel) else self
 
     @contextmanager
     def running(self, texts: tuple[str, ...] = ()) -> Iterator[None]:

@@ -36,8 +36,6 @@ from headlight.capture.record import AttentionSite
 from headlight.errors import UnsupportedModelError
 from headlight.settings.flow import Slope
 
-__all__ = ["Decomposition", "Side", "decompose", "linear_pass", "share", "slopes_of"]
-
 ComponentKind = Literal["embeddings", "attention", "feed_forward", "other", "bias"]
 """``other`` are linear maps of blocks without captured attention: of recurrent layers, say."""
 

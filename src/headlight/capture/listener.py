@@ -1,17 +1,33 @@
 """From sound, or pictures, to what a model is given."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import inspect
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
-from transformers import AutoFeatureExtractor, AutoImageProcessor, PreTrainedModel
+from transformers import (
+    AutoFeatureExtractor,
+    AutoImageProcessor,
+    AutoProcessor,
+    PreTrainedModel,
+)
 
 from headlight.catalogue.model_folders import place_of
 from headlight.corpora.pictures import as_picture
-from headlight.encode.pictures import EncodedPicture, Layout, Place
+from headlight.encode.examples import annotate
+from headlight.encode.pictures import (
+    EncodedPicture,
+    EncodedPrompt,
+    Layout,
+    Place,
+    encode_prompt,
+    picture_name,
+)
 from headlight.encode.speech import EncodedSpeech, Hearing, read_sound
 from headlight.errors import UnsupportedModelError, UsageError
 
@@ -75,10 +91,29 @@ class Listener:
 
 
 class _Reached(Exception):  # noqa: N818 - ends a pass that has come far enough
-    """The first attention, with what it is given."""
+    """A module, with what it is given."""
 
-    def __init__(self, inputs: Tensor) -> None:
-        self.inputs = inputs
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self.arguments = arguments
+
+
+def _arguments_of(
+    module: nn.Module, network: nn.Module, inputs: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return what a module within a network is given first; None where it does not run."""
+    names = list(inspect.signature(module.forward).parameters)
+
+    def stop(_: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        raise _Reached(dict(zip(names, arguments, strict=False)) | options)
+
+    hook = module.register_forward_pre_hook(stop, with_kwargs=True)
+    try:
+        network(**inputs)
+    except _Reached as reached:
+        return reached.arguments
+    finally:
+        hook.remove()
+    return None
 
 
 @dataclass(frozen=True)
@@ -146,22 +181,7 @@ class Viewer:
 
     def shown(self, example: EncodedPicture) -> "Image":
         """Return what the model sees: the picture as its processor has resized and cropped it."""
-        from PIL import Image
-
-        pixels = self.features([example])[0].float().cpu()
-        about = self.processor
-        if getattr(about, "do_normalize", True):
-            mean, deviation = (
-                torch.tensor(numbers).reshape(-1, 1, 1)
-                for numbers in (about.image_mean, about.image_std)
-            )
-            pixels = pixels * deviation + mean
-        if getattr(about, "do_rescale", True):
-            pixels = pixels / getattr(about, "rescale_factor", 1 / 255)
-        high, wide = self._patch
-        pixels = pixels[:, : example.layout.rows * high, : example.layout.columns * wide]
-        shades = pixels.round().clamp(0, 255).to(torch.uint8)
-        return Image.fromarray(shades.expand(3, -1, -1).permute(1, 2, 0).numpy())
+        return _shown(self.features([example])[0], self.processor, self._patch, example.layout)
 
     def layout(self, image: "Image") -> Layout:
         """Return what stands at each position of the model, for a picture of this size.
@@ -179,11 +199,10 @@ class Viewer:
     @property
     def _patch(self) -> tuple[int, int]:
         """Return height and width of a patch in pixels."""
-        patch: Any = getattr(self.network.config, "patch_size", None)
-        high, wide = patch if isinstance(patch, list | tuple) else (patch or 0, patch or 0)
-        if not high or not wide:
+        patch = _patch_of(self.network.config)
+        if patch is None:
             raise self._unnamed("its configuration has no patch_size")
-        return int(high), int(wide)
+        return patch
 
     def _find(self, pixels: Tensor) -> Layout:
         """Find which position is of which patch, by pictures that differ in some patches.
@@ -247,18 +266,12 @@ class Viewer:
 
     def _first_inputs(self, pixels: Tensor) -> Tensor:
         """Return what the first attention is given."""
-
-        def stop(_: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-            raise _Reached(arguments[0] if arguments else options["hidden_states"])
-
-        hook = self.first.register_forward_pre_hook(stop, with_kwargs=True)
-        try:
-            self.network(pixels)
-        except _Reached as reached:
-            return reached.inputs
-        finally:
-            hook.remove()
-        raise self._unnamed("its first attention does not run")
+        name = str(self.network.main_input_name)
+        arguments = _arguments_of(self.first, self.network, {name: pixels})
+        if arguments is None:
+            raise self._unnamed("its first attention does not run")
+        inputs: Tensor = next(iter(arguments.values()))
+        return inputs
 
     def _unnamed(self, reason: str) -> UnsupportedModelError:
         return UnsupportedModelError(
@@ -279,3 +292,156 @@ def _called(name: str, total: Tensor, parameter: Tensor) -> str:
     stem = next(called for part, called in _SPECIAL.items() if part in name)
     rows = gradient.reshape(-1, gradient.shape[-1]).abs().sum(-1).nonzero().flatten().tolist()
     return f"{stem}{rows[0] + 1}" if stem == "reg" else stem
+
+
+def _patch_of(config: Any) -> tuple[int, int] | None:
+    """Return height and width of a patch in pixels; None where a configuration has none."""
+    patch: Any = getattr(config, "patch_size", None)
+    high, wide = patch if isinstance(patch, list | tuple) else (patch or 0, patch or 0)
+    return (int(high), int(wide)) if high and wide else None
+
+
+def _shown(pixels: Tensor, processor: Any, patch: tuple[int, int], layout: Layout) -> "Image":
+    """Return the picture that pixels were made of, as far as patches reach."""
+    from PIL import Image
+
+    pixels = pixels.float().cpu()
+    if getattr(processor, "do_normalize", True):
+        mean, deviation = (
+            torch.tensor(numbers).reshape(-1, 1, 1)
+            for numbers in (processor.image_mean, processor.image_std)
+        )
+        pixels = pixels * deviation + mean
+    if getattr(processor, "do_rescale", True):
+        pixels = pixels / getattr(processor, "rescale_factor", 1 / 255)
+    pixels = pixels[:, : layout.rows * patch[0], : layout.columns * patch[1]]
+    shades = pixels.round().clamp(0, 255).to(torch.uint8)
+    return Image.fromarray(shades.expand(3, -1, -1).permute(1, 2, 0).numpy())
+
+
+@dataclass(frozen=True)
+class PromptViewer:
+    """Encodes prompts beside a picture, as far as the language model behind the encoder.
+
+    Ids, and how many image tokens stand for a picture, are those of the processor. Rows and columns
+    are ``image_grid_thw`` where it makes one, else pixels by ``patch_size``.
+
+    Attributes:
+        network: The model.
+        tokenizer: Its tokenizer.
+        processor: Of transformers, which belongs to it.
+        image_id: Id of the token that stands for a patch.
+        name: What the user called the model.
+    """
+
+    network: PreTrainedModel
+    tokenizer: Any
+    processor: Any
+    image_id: int
+    name: str
+
+    @classmethod
+    def of(cls, network: PreTrainedModel, tokenizer: Any, name: str) -> "PromptViewer":
+        """Return the input for prompts beside pictures of a model.
+
+        Raises:
+            UsageError: It reads no text beside a picture, or its processor cannot be loaded.
+        """
+        image_id = getattr(network.config, "image_token_id", None)
+        if image_id is None or not isinstance(network.get_decoder(), PreTrainedModel):
+            raise UsageError(
+                f"{name} reads no text beside a picture (its configuration has no image_token_id); "
+                "leave the text out, or name a model such as llava-hf/llava-1.5-7b-hf."
+            )
+        try:
+            processor: Any = AutoProcessor.from_pretrained(place_of(network.name_or_path or name))
+            _ = processor.image_processor
+        except (OSError, ValueError, ImportError, AttributeError) as problem:
+            why = str(problem).strip().partition(". ")[0]
+            raise UsageError(
+                f"the processor of {name}, which writes pictures into prompts, cannot be loaded "
+                f"({why}); put its files into the folder of the model, and install what it needs."
+            ) from problem
+        return cls(network, tokenizer, processor, image_id, name)
+
+    def encode(self, prompt: str, image: Any, longest: int | None = None) -> EncodedPrompt:
+        """Return a prompt beside a picture as an example.
+
+        Args:
+            prompt: A text. The picture stands where it holds the image token, else before it.
+            image: A file, or a picture of Pillow.
+            longest: Tokens at most.
+
+        Raises:
+            CorpusError: The file is no picture that is read here.
+            UsageError: The processor does not write this prompt, or it is too long.
+            UnsupportedModelError: Its image tokens are not the patches of a picture.
+        """
+        picture, prompt = as_picture(image), self._with_token(prompt)
+        try:
+            inputs = self.processor(text=[prompt], images=[picture], return_tensors="pt")
+        except (ValueError, TypeError) as problem:
+            raise UsageError(
+                f"the processor of {self.name} does not write this prompt and picture ({problem}); "
+                "change them."
+            ) from problem
+        inputs = inputs.to(self.network.device, self.network.dtype)
+        ids = inputs["input_ids"][0].tolist()
+        layout, shown = self._layout(inputs, picture, ids.count(self.image_id))
+        mark = zlib.crc32(picture.tobytes())
+        about = self.image_id, layout, mark
+        example = encode_prompt(self.tokenizer, prompt, ids, *about, max_length=longest)
+        decoder: Any = self.network.get_decoder()
+        with torch.inference_mode():
+            arguments = _arguments_of(decoder, self.network, {**inputs, "use_cache": False})
+        if arguments is None:
+            raise UnsupportedModelError(
+                f"the language model of {self.name} does not run beside a picture, so its "
+                "attention cannot be shown; read the text or the picture alone."
+            )
+        named = replace(example, name=picture_name(image))
+        return annotate(named, EncodedPrompt, arguments=arguments, image=shown)
+
+    def _with_token(self, prompt: str) -> str:
+        """Return a prompt that holds the image token once.
+
+        Raises:
+            UsageError: It holds several.
+        """
+        token = str(self.tokenizer.convert_ids_to_tokens(self.image_id))
+        if prompt.count(token) > 1:
+            raise UsageError(
+                f"the prompt has {prompt.count(token)} places for a picture ({token}), and one "
+                "picture is read; leave the others out."
+            )
+        names = [f"vision_{end}_token_id" for end in ("start", "end")]
+        ends = [getattr(self.network.config, name, None) for name in names]
+        start, end = (
+            "" if each is None else self.tokenizer.convert_ids_to_tokens(each) for each in ends
+        )
+        return prompt if token in prompt else f"{start}{token}{end}{prompt}"
+
+    def _layout(self, inputs: Any, picture: "Image", tokens: int) -> tuple[Layout, "Image"]:
+        """Return the patches that image tokens stand for, and the picture that they cover.
+
+        Raises:
+            UnsupportedModelError: These are not as many.
+        """
+        pixels, vision = inputs.get("pixel_values"), self.processor.image_processor
+        patch = _patch_of(getattr(self.network.config, "vision_config", None))
+        rows = columns = 0
+        if "image_grid_thw" in inputs:
+            merged = getattr(vision, "merge_size", 1)
+            rows, columns = (each // merged for each in inputs["image_grid_thw"][0, 1:].tolist())
+        elif patch is not None and pixels is not None and pixels.ndim == 4 and len(pixels) == 1:
+            rows, columns = (
+                side // each for side, each in zip(pixels.shape[2:], patch, strict=True)
+            )
+            picture = _shown(pixels[0], vision, patch, Layout(rows, columns, ()))
+        if rows * columns != tokens or not tokens:
+            raise UnsupportedModelError(
+                f"{self.name} writes {tokens} image tokens for a picture of {rows} × {columns} "
+                "patches, so they have no rows and columns; choose a model such as LLaVA or "
+                "Qwen2-VL."
+            )
+        return Layout(rows, columns, tuple(product(range(rows), range(columns)))), picture

@@ -147,6 +147,8 @@ class LoadedModel:
         Segments go to models that have more than one; positions are given where padding on the
         left would move them; nothing is cached.
         """
+        if batch.arguments is not None:
+            return dict(batch.arguments)
         config: Any = self.transformer.config
         arguments: dict[str, Any] = {
             "input_ids": batch.input_ids,

@@ -23,17 +23,6 @@ from headlight.errors import UsageError
 from headlight.settings import require_choice
 from headlight.vocabulary import CATEGORIES
 
-__all__ = [
-    "NOTHING",
-    "CausalLanguageModel",
-    "MaskedLanguageModel",
-    "Objective",
-    "OwnObjective",
-    "Prepared",
-    "Reduction",
-    "SequenceToSequence",
-]
-
 NOTHING = -100
 """The label of a position that predicts nothing."""
 
@@ -289,25 +278,18 @@ class MaskedLanguageModel(TokenObjective):
         hidden, labels = ids.copy(), np.full_like(ids, NOTHING)
         candidates = np.flatnonzero([piece not in self.special_ids for piece in ids.tolist()])
         count = min(len(candidates), max(1, round(self.rate * len(ids))))
-        generator = np.random.default_rng(self._seed_of(ids))
+        content = f"{self.seed}:".encode() + ids.astype("<i8").tobytes()
+        seed = int.from_bytes(hashlib.sha256(content).digest()[:16], "little")
+        generator = np.random.default_rng(seed)
         chosen = generator.permutation(candidates)[:count]
         labels[chosen] = ids[chosen]
-        fates, pieces = generator.random(count), self._random_pieces(generator, count)
+        ordinary = np.setdiff1d(np.arange(self.vocabulary), list(self.special_ids))
+        fates, pieces = generator.random(count), generator.choice(ordinary, size=count)
         masked = fates < self.mask_share
         replaced = ~masked & (fates < self.mask_share + self.random_share)
         hidden[chosen[masked]] = self.mask_id
         hidden[chosen[replaced]] = pieces[replaced]
         return hidden, labels
-
-    def _seed_of(self, ids: Int64[np.ndarray, " token"]) -> int:
-        content = f"{self.seed}:".encode() + ids.astype("<i8").tobytes()
-        return int.from_bytes(hashlib.sha256(content).digest()[:16], "little")
-
-    def _random_pieces(
-        self, generator: np.random.Generator, count: int
-    ) -> Int64[np.ndarray, " piece"]:
-        ordinary = np.setdiff1d(np.arange(self.vocabulary), list(self.special_ids))
-        return generator.choice(ordinary, size=count)
 
 
 @dataclass(frozen=True, kw_only=True)

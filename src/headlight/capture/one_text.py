@@ -20,6 +20,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.listener import PromptViewer
 from headlight.capture.model_inputs import Task, task_of
 from headlight.capture.objectives import (
     CausalLanguageModel,
@@ -32,7 +33,7 @@ from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.chats import Chat, Readable, as_read
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, encode_one
-from headlight.encode.pictures import EncodedPicture, encode_picture
+from headlight.encode.pictures import EncodedPicture, EncodedPrompt, encode_picture
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError, setting
 from headlight.vocabulary import Kinds
 
@@ -82,21 +83,36 @@ def one_text(
     return model, example
 
 
-def one_picture(model: CapturedModel, image: Any) -> tuple[CapturedModel, EncodedPicture]:
+def one_picture(
+    model: CapturedModel, image: Any, prompt: Readable | None = None
+) -> tuple[CapturedModel, EncodedPicture | EncodedPrompt]:
     """Return the model, or its part that reads pictures, and the example.
 
     Args:
         model: an encoder of pictures, or a model with one.
         image: a file, or a picture of Pillow.
+        prompt: a text that is read beside the picture, by the language model behind the encoder.
 
     Raises:
-        UsageError: the model reads no pictures, or the file is no picture that is read here.
+        UsageError: the model reads no pictures, or none beside a prompt, the prompt is a chat, or
+            the file is no picture that is read here.
         UnsupportedModelError: its positions are not those of patches.
     """
-    model = model.vision()
-    viewer = model.viewer
     try:
-        return model, encode_picture(image, viewer.layout)
+        if prompt is None:
+            model = model.vision()
+            return model, encode_picture(image, model.viewer.layout)
+        if not isinstance(prompt, str):
+            raise UsageError(
+                "a picture is read beside one text, and no messages; write them as the template of "
+                "the processor does (apply_chat_template)."
+            )
+        require_text(prompt, "prompt")
+        tokenizer = model.require_tokenizer("a prompt is read")
+        language = model.language()
+        viewer = PromptViewer.of(model.transformer, tokenizer, model.name)
+        example = viewer.encode(prompt, image, language.longest)
+        return language, example
     except CorpusError as problem:
         raise UsageError(str(problem)) from problem
 

@@ -43,6 +43,7 @@ from headlight.capture.own_products import (
     use_of,
 )
 from headlight.capture.residual_stream import Registration, hooked
+from headlight.capture.trial_inputs import FAILURES
 from headlight.errors import UnsupportedModelError
 
 LOWEST = -1000.0
@@ -301,10 +302,6 @@ def own_code_seen(model: nn.Module) -> Iterator[None]:
             outer.paused = paused
 
 
-_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
-"""What a model may raise that cannot take an input twice."""
-
-
 def find_own_code(
     model: nn.Module, inputs: Mapping[str, Any], passed: Collection[nn.Module]
 ) -> dict[nn.Module, str]:
@@ -324,7 +321,7 @@ def find_own_code(
         try:
             with hooked(finder.hooks()), torch.no_grad(), finder:
                 model(**trial)
-        except _FAILURES:
+        except FAILURES:
             if trial is inputs:
                 raise
             continue

@@ -139,11 +139,6 @@ Gate = Literal["head", "element"]
 for each.  It does not depend on what the heads compute."""
 
 
-def as_context(tensor: Tensor, context: Tensor) -> Tensor:
-    """Return the input of a projection, in the form of a context: ``batch query head head_dim``."""
-    return tensor.reshape(context.shape)
-
-
 @dataclass(frozen=True, eq=False)
 class Projection:
     """W^O and b^O of one attention module, cut into heads, with what is derived from them once.

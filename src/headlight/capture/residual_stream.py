@@ -169,29 +169,20 @@ class Place:
 
     def watch(self, see: Callable[[Tensor], object]) -> Registration:
         """Return a hook for `hooked` that passes each tensor to `see`."""
+
+        def tell_output(_: nn.Module, __: object, output: Any) -> None:
+            tensor = first_tensor(output)
+            if tensor is not None:
+                see(tensor)
+
+        def tell_argument(_: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+            by_slot: dict[Any, Any] = {**dict(enumerate(inputs)), **options}
+            if isinstance(by_slot.get(self.slot), Tensor):
+                see(by_slot[self.slot])
+
         if self.slot is None:
-            return self.module.register_forward_hook, partial(_tell_output, see)
-        register = partial(self.module.register_forward_pre_hook, with_kwargs=True)
-        return register, partial(_tell_argument, see, self.slot)
-
-
-def _tell_output(see: Callable[[Tensor], object], _: nn.Module, __: object, output: Any) -> None:
-    tensor = first_tensor(output)
-    if tensor is not None:
-        see(tensor)
-
-
-def _tell_argument(
-    see: Callable[[Tensor], object],
-    slot: int | str,
-    _: nn.Module,
-    arguments: tuple[Any, ...],
-    options: dict[str, Any],
-) -> None:
-    by_slot: dict[Any, Any] = dict(enumerate(arguments))
-    by_slot |= options
-    if isinstance(by_slot.get(slot), Tensor):
-        see(by_slot[slot])
+            return self.module.register_forward_hook, tell_output
+        return partial(self.module.register_forward_pre_hook, with_kwargs=True), tell_argument
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from headlight.capture.query_blocks import (
     real_keys,
     visible_keys,
 )
-from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock, as_context
+from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock
 from headlight.capture.residual_stream import (
     Place,
     Registration,
@@ -266,7 +266,7 @@ class Recorder:
         if gated is None:
             return None
         site, gated_input = gated.site, inputs[0]
-        whole = as_context(gated_input, gated.context)
+        whole = gated_input.reshape(gated.context.shape)
         gate = site.all_heads(whole, axis=2).transpose(1, 2)
         if site.gate == "head":
             if not torch.equal(gate, gate[..., :1].expand_as(gate)):

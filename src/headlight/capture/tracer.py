@@ -12,7 +12,7 @@ from transformers.pytorch_utils import Conv1D
 from headlight.capture.attention import eager_function
 from headlight.capture.own_products import context_with, own_projections, routes
 from headlight.capture.query_blocks import can_be_blocked, visible_keys
-from headlight.capture.record import AttentionSite, agreed, as_context, gathered, sharing_heads
+from headlight.capture.record import AttentionSite, agreed, gathered, sharing_heads
 from headlight.capture.residual_stream import hooked
 from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError
@@ -195,8 +195,8 @@ class Substituted:
         self._place += 1
         if tensor.numel() != call.context.numel() or tensor.numel() != before.numel():
             return
-        gate = as_context(tensor, call.context)
-        if nearly(call.context * gate, as_context(before, call.context)):
+        gate = tensor.reshape(call.context.shape)
+        if nearly(call.context * gate, before.reshape(call.context.shape)):
             call.projection, call.projected, call.gate = module, output, gate
 
 

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from headlight.errors import UnsupportedModelError
 
+FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
+"""What a model may raise that cannot take an input."""
 ENCODER_LENGTH, DECODER_LENGTH = 7, 5
 """Different, so that cross-attention shows itself by its shape."""
 

@@ -70,12 +70,15 @@ class RouteSettings(Settings):
         token: token whose routes are shown, from 0, or from -1 backwards; by default the last word.
         layer: layer after which the token is followed, from 0; by default the last.
         least: smallest share of the token that a shown link brings.
+        compare_text: second text with the same number of tokens, such as one that differs in a
+            word; heads are then named that take most more, or less, than in it.
     """
 
     kind: Kind | None = None
     token: int | None = None
     layer: AtLeast0 | None = None
     least: Annotated[float, Range(minimum=0, maximum=1)] = ROUTE
+    compare_text: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,6 +357,7 @@ QUESTIONS: Mapping[str, Question] = {
                 ('"Mary met John, and later Mary met" --model gpt2 --html routes.html', ""),
                 ('"The cat sat." --token 2 --layer 3 --least 0.1', "one token, one layer"),
                 ('"The cat sat." --out routes.svg --json routes.json', ""),
+                ('"The cat sat." --compare-text "The dog sat."', "how its parts differ"),
             ),
         ),
         Question(

@@ -14,6 +14,7 @@ from headlight.errors import UnknownNameError
 from headlight.vocabulary import (
     BORDER,
     CATEGORIES,
+    IMAGE,
     KINDS,
     NEIGHBOURS,
     PATCH,
@@ -152,6 +153,7 @@ SEGMENT_TARGETS = {
     PATCH: "patches inside",
     BORDER: "patches at the border",
     REGISTER: "registers",
+    IMAGE: "the picture beside a prompt",
 }
 """What a share of a row goes to, by named segment."""
 

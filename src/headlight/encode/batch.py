@@ -1,8 +1,8 @@
 """Examples to tensors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int64
@@ -61,6 +61,7 @@ class Batch:
         features: What an encoder of sound is given in place of ids; None for texts.
         heard: Of sound the positions that it fills; the silence after them is attended to, and as
             attending positions it is left out.
+        arguments: Of a prompt beside a picture all that the language model is given; else None.
     """
 
     input_ids: Int64[Tensor, "batch token"]
@@ -77,11 +78,12 @@ class Batch:
     names: tuple[str, ...] = ()
     features: Float[Tensor, "batch *feature"] | None = None
     heard: Int64[Tensor, " batch"] | None = None
+    arguments: Mapping[str, Any] | None = None
 
     def repeated(self: B, number: int) -> B:
         """This many copies of the batch, one after the other."""
         tensors_by_name = {field.name: getattr(self, field.name) for field in fields(self)}
-        tensors = {
+        tensors: dict[str, Any] = {
             name: each.repeat(number, *[1] * (each.ndim - 1))
             for name, each in tensors_by_name.items()
             if isinstance(each, Tensor)

@@ -186,8 +186,9 @@ class Marks:
 
         Those that the template of a chat or the model itself writes are not the texts'.
         """
-        if example.segment_names and PROMPT not in example.segment_names:
-            pairs = zip(example.ids, example.segment_names, strict=True)
+        names = example.segment_names
+        if names and (TEMPLATE in names or PROMPT not in names):
+            pairs = zip(example.ids, names, strict=True)
             others = (TEMPLATE, ANSWER)
             own = sum(token in self.special and name not in others for token, name in pairs)
             twice = len(example.ids) > 1 and example.ids[0] == example.ids[1]

@@ -106,14 +106,7 @@ def word_error(sentence: Sentence, number: int, reason: str) -> CorpusError:
 
 @dataclass(frozen=True, slots=True)
 class _SentenceEncoder:
-    """Makes an example of a sentence.
-
-    Attributes:
-        assembly: Puts examples together.
-        room: Pieces that fit.
-        overflow: See `Overflow`.
-        unencodable: See `Unencodable`.
-    """
+    """Makes an example of a sentence."""
 
     assembly: Assembly
     room: int
@@ -220,13 +213,7 @@ def _texts(pair: SentencePair) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _PairEncoder:
-    """Makes an example of a pair.
-
-    Attributes:
-        assembly: Puts examples together.
-        max_length: Tokens in an example.
-        overflow: See `PairOverflow`.
-    """
+    """Makes an example of a pair."""
 
     assembly: Assembly
     max_length: int

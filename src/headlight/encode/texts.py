@@ -290,11 +290,7 @@ def _pieces(
 
 
 def _chat_pieces(tokenizer: Tokenizer, document: Document) -> Pieces:
-    """Return the pieces of a chat of a corpus.
-
-    Raises:
-        CorpusError: It cannot be read.
-    """
+    """Return the pieces of a chat of a corpus."""
     try:
         return chat_pieces(tokenizer, as_read(document.chat))
     except UsageError as problem:

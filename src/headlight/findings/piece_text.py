@@ -132,7 +132,7 @@ def last_word(reading: xr.Dataset) -> int:
     """
     hidden = parked(reading, "query")
     names = [*map(category_name, reading["query_category"].values)]
-    if "picture" in reading.attrs and "cls" in names:
+    if reading.attrs.get("kind") == "encoder" and "picture" in reading.attrs and "cls" in names:
         return names.index("cls")
     words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
     if "query_segment" in reading.coords:

@@ -111,20 +111,6 @@ def link_format(lines: Lines) -> LinkFormat:
     return "talp" if re.search(r"\b\d+p\d+\b", first) else "pharaoh"
 
 
-def links_of_lines(lines: Lines, format: LinkFormat, base: int) -> Iterator[Gold]:
-    """The links of each sentence, in order.
-
-    Args:
-        lines: The file.
-        format: Its format.
-        base: The number of the first word, 0 or 1.
-
-    Raises:
-        CorpusError: A line is in another format, or a word has a number below `base`.
-    """
-    return _READERS[format](lines, base)
-
-
 def _dash_lines(possible: bool) -> Callable[[Lines, int], Iterator[Gold]]:
     """A reader of a sentence a line; whether links may be possible alone."""
 
@@ -153,23 +139,16 @@ def _links(words: list[str], place: str, base: int, possible: bool) -> Iterator[
                 f"{place}: {word!r} is a possible link, as they are in the format talp, which "
                 "counts words from 1; name that format."
             )
-        source, target = int(parts[1]), int(parts[3])
-        if base > min(source, target):
-            raise _below(base, place)
-        yield (source - base, target - base), sure
+        yield _from_zero(int(parts[1]), int(parts[3]), place, base), sure
 
 
 def _from_zero(source: int, target: int, place: str, base: int) -> Link:
     if base > min(source, target):
-        raise _below(base, place)
+        raise CorpusError(
+            f"{place}: words are counted from {base} here, and there is a word {base - 1}; if the "
+            "file counts from 0, say so, or name its format."
+        )
     return source - base, target - base
-
-
-def _below(base: int, place: str) -> CorpusError:
-    return CorpusError(
-        f"{place}: words are counted from {base} here, and there is a word {base - 1}; if the file "
-        "counts from 0, say so, or name its format."
-    )
 
 
 def _gold(rows: Iterable[tuple[Link, bool]], place: str) -> Gold:
@@ -177,10 +156,6 @@ def _gold(rows: Iterable[tuple[Link, bool]], place: str) -> Gold:
     return Gold(
         frozenset(link for link, sure in links if sure), frozenset(link for link, _ in links), place
     )
-
-
-def _naacl_lines(lines: Lines, base: int) -> Iterator[Gold]:
-    return _sentences(_naacl_rows(lines, base), lines)
 
 
 def _naacl_rows(lines: Lines, base: int) -> Iterator[_Row]:
@@ -194,10 +169,6 @@ def _naacl_rows(lines: Lines, base: int) -> Iterator[_Row]:
         if parts is not None:
             link = _from_zero(int(parts[2]), int(parts[3]), lines.place, base)
             yield _Row(int(parts[1]) - 1, link, parts[4] != "P")
-
-
-def _table_lines(lines: Lines, base: int) -> Iterator[Gold]:
-    return _sentences(_table_rows(lines, base), lines)
 
 
 def _table_rows(lines: Lines, base: int) -> Iterator[_Row]:
@@ -269,8 +240,8 @@ def _json_links(value: object, place: str, base: int) -> Iterator[Link]:
 _READERS: dict[LinkFormat, Callable[[Lines, int], Iterator[Gold]]] = {
     "pharaoh": _dash_lines(possible=False),
     "talp": _dash_lines(possible=True),
-    "naacl": _naacl_lines,
-    "tsv": _table_lines,
+    "naacl": lambda lines, base: _sentences(_naacl_rows(lines, base), lines),
+    "tsv": lambda lines, base: _sentences(_table_rows(lines, base), lines),
     "jsonl": _json_lines,
 }
 
@@ -320,7 +291,9 @@ def open_links(
     def read(_: CorpusCounts) -> Iterator[Gold]:
         opened = (lines for path in paths for lines in text_files(path)) if paths else _standard()
         all_gold = _all_links(opened, format, base, sentences)
-        return (_swapped(links) for links in all_gold) if swap else all_gold
+        if not swap:
+            return all_gold
+        return (Gold(swapped(one.sure), swapped(one.possible), one.name) for one in all_gold)
 
     make = Corpus if paths else corpus_read_once
     return make(name, read, "links")
@@ -360,7 +333,7 @@ def _all_links(
     for lines in opened:
         chosen = format or link_format(lines)
         kind = cast("LinkFormat", chosen)
-        for links in links_of_lines(lines, kind, BASES[kind] if base is None else base):
+        for links in _READERS[kind](lines, BASES[kind] if base is None else base):
             number += 1
             if sentences is not None and number > sentences:
                 raise CorpusError(
@@ -378,7 +351,3 @@ def _all_links(
         )
     for _ in range(sentences - number):
         yield Gold(frozenset(), frozenset())
-
-
-def _swapped(links: Gold) -> Gold:
-    return Gold(swapped(links.sure), swapped(links.possible), links.name)

@@ -1,7 +1,8 @@
 """Measures of attention: pure functions of captured tensors, and `Scores` over them."""
 
 from headlight.measures.agreement import kendall
-from headlight.measures.divergence import (
+from headlight.measures.effective import Effective, NullSpaces, effective, null_spaces
+from headlight.measures.entropy_and_divergence import (
     distributions,
     divergence,
     entropy,
@@ -10,7 +11,6 @@ from headlight.measures.divergence import (
     kullback_leibler_of_logarithms,
     total_variation,
 )
-from headlight.measures.effective import Effective, NullSpaces, effective, null_spaces
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
 from headlight.measures.scores import Scores, register_measure, unregister_measure
 from headlight.measures.words import singular_values_of, word_score

@@ -20,8 +20,6 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor, nn
 
-from headlight.errors import UsageError
-
 Row = Float64[np.ndarray, " key"]
 Matrix = Float64[np.ndarray, "key column"]
 Directions = Float64[np.ndarray, "key direction"]
@@ -147,17 +145,13 @@ class RowAlternatives:
 
     def _minimum(self, objective: Row) -> Row:
         """The alternative that minimises a linear objective, by HiGHS."""
-        solution_found = _linprog(
-            objective,
-            A_eq=self.basis.T,
-            b_eq=self.basis.T @ self.row,
-            method="highs",
-            options=PRECISION,
-        )
-        if solution_found.x is None:  # a itself is feasible; only rounding can deny it
+        from scipy.optimize import linprog  # slow to import
+
+        sums = {"A_eq": self.basis.T, "b_eq": self.basis.T @ self.row}
+        solved: Any = linprog(objective, **sums, method="highs", options=PRECISION)
+        if solved.x is None:  # a itself is feasible; only rounding can deny it
             return self.row.copy()
-        solution: Row = np.maximum(solution_found.x, 0.0)
-        return solution
+        return np.asarray(np.maximum(solved.x, 0.0))
 
 
 def column_basis(columns: Float64[np.ndarray, "key spanning"], width: int) -> Matrix:
@@ -192,16 +186,6 @@ def largest_step(row: Row, direction: Row) -> float:
 def total_variation(change: Row) -> float:
     """Half the sum of the absolute changes: for distributions from 0 to 1."""
     return 0.5 * float(np.abs(change).sum())
-
-
-def _linprog(*arguments: Any, **options: Any) -> Any:
-    try:
-        from scipy.optimize import linprog
-    except ImportError as problem:
-        raise UsageError(
-            "linear programs need scipy, which is not installed; pip install scipy."
-        ) from problem
-    return linprog(*arguments, **options)
 
 
 Weights = Float[Tensor, "text row key"]
@@ -360,12 +344,7 @@ def _mean_over_rows(
 
 
 class _Best:
-    """The most different attention of each text, as it is found.
-
-    Args:
-        weight: the model's own, which is always allowed.
-        search: what was asked.
-    """
+    """The most different attention of each text, as it is found."""
 
     def __init__(self, weight: Weights, search: AdversarySearch) -> None:
         texts = len(weight)

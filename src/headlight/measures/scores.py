@@ -11,8 +11,8 @@ from torch import Tensor
 from headlight.capture import FrozenMap, LayerRecord
 from headlight.errors import CaptureError, UnknownNameError, setting
 from headlight.measures import norm as norms
-from headlight.measures.divergence import entropy
 from headlight.measures.effective import Effective, NullSpaces, null_spaces_of
+from headlight.measures.entropy_and_divergence import entropy
 from headlight.measures.norm import (
     effective_of_gated,
     gated_merged_norm,

@@ -21,6 +21,7 @@ from headlight.chats import Readable
 from headlight.corpora.pictures import picture_address
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
+from headlight.encode.pictures import EncodedPrompt
 from headlight.errors import UsageError
 from headlight.findings.estimates import listed
 from headlight.measures import Scores
@@ -177,16 +178,17 @@ def read(
         text: what it reads; a list of messages is a chat, which the template of the tokenizer
             writes, and whose tokens are of named segments.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        image: in place of a text a picture, as a file or a picture of Pillow; of a model of text
-            and pictures its encoder of pictures reads it.
+        image: a picture, as a file or a picture of Pillow: without a text of a model of both its
+            encoder of pictures reads it, with one its language model reads both.
         kind: see `read_example`.
         attribution: see `read_example`; not of a picture.
         command: how it was asked for, for the record.
         options: other arguments of `read_example`.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, a file that is no picture, a text and
-            a picture, no such kind, layer, head or position, or contributions of all kinds at once.
+        UsageError: no tokenizer, an empty or too long text, a file that is no picture, a picture
+            beside a text by a model that does not read it so, no such kind, layer, head or
+            position, or contributions of all kinds at once.
         UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
             whose residual is asked for could not be followed.
     """
@@ -198,13 +200,19 @@ def read(
         model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
         about |= {"other_kinds": others, "text": subject}
     else:
-        if text is not None or pair is not None or attribution:
+        if pair is not None or attribution:
             raise UsageError(
-                "a picture is read alone, without text and contributions; leave the others out."
+                "a picture is read alone or beside one text, without contributions; leave the "
+                "others out."
             )
-        model, example = one_picture(model, image)
-        about |= {"text": PurePath(example.name).name, "image": example.name}
-        about["picture"] = picture_address(model.viewer.shown(example))
+        model, encoded = one_picture(model, image, text)
+        example = encoded
+        if isinstance(encoded, EncodedPrompt):
+            picture = encoded.image
+        else:
+            picture = model.viewer.shown(encoded)
+        about |= {"text": text or PurePath(example.name).name, "image": example.name}
+        about["picture"] = picture_address(picture)
     return read_example(
         model, example, attributes=about, kind=kind, attribution=attribution, **options
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 import xarray
 from jaxtyping import Float
@@ -34,6 +35,7 @@ from headlight.result import describe
 from headlight.settings import require_place
 from headlight.tensors import single
 from headlight.views.provenance import model_name
+from headlight.vocabulary import Kind
 
 LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""
@@ -44,6 +46,7 @@ NAMES = {
     "rest": ("share of what heads take from a token by parts that are not kept", "1"),
     "forward": ("share of the feed-forward layer in the sum after it", "1"),
     "share": ("share of what a head takes from a token", "1"),
+    "compare_share": ("share of the same part in the text that is compared with", "1"),
     "part_layer": ("place of the layer of a part", "1"),
     "part_head": ("head of a part", "1"),
     "part_query": ("token that a part is of", "1"),
@@ -59,7 +62,8 @@ class Routes(TextResult):
     Over ``part`` it has the ``share`` of each part that is kept, what a head takes from a token:
     ``part_layer`` (the place of the layer), ``part_head``, ``part_query`` and ``part_key``;
     ``rest``, over ``key`` as well, is of the parts too small to be kept.  These shares of a token
-    add up to 1.
+    add up to 1.  With another text ``compare_share`` is that of the same part in it; parts that
+    only one of the texts keeps are 0 in the other.
     ``forward`` is the share of the feed-forward layer in the sum that follows; NaN where that
     cannot be seen.
     """
@@ -131,19 +135,33 @@ def routes(
 ) -> Routes:
     """Compute the routes to every token after every layer, by residual stream, heads, tokens.
 
+    With another text of as many tokens the shares of its parts stand beside them.
+
     The share of a part p in a sum y is max(0, ‖y‖₁ − ‖y − p‖₁) over the sum of that of all parts.
     Parts of the sum after the attention are the residual, α f(x) of each head and key, and the
     bias.  They are taken through norms and scales on their way, and through a norm that follows
     the sum (post-LN), with the statistics of the run.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, no such kind, or cross-attention.
+        UsageError: no tokenizer, an empty or too long text, no such kind, cross-attention, or the
+            other text has another number of tokens.
         UnsupportedModelError: what follows the attention could not be followed, or the heads have
             a gate with a number for each component.
 
     Source: Ferrando and Voita (2024), with the distance of Ferrando et al. (2022).
     """
-    subject = subject_of(model, text, pair, settings.kind)
+    dataset = _routes_of(model, text, pair, settings.kind, command)
+    if settings.compare_text is not None:
+        other = _routes_of(model, settings.compare_text, pair, settings.kind, command)
+        dataset = _beside(dataset, other)
+    return Routes(dataset.assign_attrs(_shown(dataset, settings)))
+
+
+def _routes_of(
+    model: CapturedModel, text: Readable, pair: str | None, kind: Kind | None, command: str | None
+) -> xarray.Dataset:
+    """Return the shares of the parts of one text."""
+    subject = subject_of(model, text, pair, kind)
     layers = _Layers(subject.sites, LEAST)
     with layers.watching(subject.model):
         capture_one(subject.model, subject.example, subject.sites, layers.visit, residual=True)
@@ -157,8 +175,39 @@ def routes(
         kind=subject.kind,
         least=LEAST,
     )
-    dataset = _dataset(subject, layers, attributes)
-    return Routes(dataset.assign_attrs(_shown(dataset, settings)))
+    return _dataset(subject, layers, attributes)
+
+
+_PART = ("part_layer", "part_head", "part_query", "part_key")
+
+
+def _beside(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
+    """Return routes with the parts of another text beside them, 0 where one has not kept a part.
+
+    Raises:
+        UsageError: their tokens are not as many.
+    """
+    sizes = [each.sizes["query"] for each in (first, other)]
+    if sizes[0] != sizes[1]:
+        raise UsageError(
+            f"the texts have {sizes[0]} and {sizes[1]} tokens; compare texts of as many tokens, "
+            "such as those that differ in a word."
+        )
+    places = [
+        pd.MultiIndex.from_arrays([each[name].values for name in _PART]) for each in (first, other)
+    ]
+    union = places[0].union(places[1])
+    shares = (
+        pd.Series(each["share"].values, place).reindex(union, fill_value=0.0).to_numpy()
+        for each, place in zip((first, other), places, strict=True)
+    )
+    parts: dict[str, Any] = {name: union.get_level_values(at) for at, name in enumerate(_PART)}
+    parts |= dict(zip(("share", "compare_share"), shares, strict=True))
+    both = first.drop_vars([*_PART, "share"]).assign(
+        {name: ("part", np.asarray(values)) for name, values in parts.items()}
+    )
+    both = both.assign_coords(query_token_other=("query", other["query_token"].values))
+    return describe(both.assign_attrs(compare_text=other.attrs["text"]), NAMES)
 
 
 def _shown(dataset: xarray.Dataset, settings: RouteSettings) -> dict[str, Any]:
@@ -279,7 +328,7 @@ def _dataset(subject: Subject, layers: _Layers, attributes: dict[str, Any]) -> x
         ("layer", "query", "key"),
         np.stack([each["rest"] for each in layers.sums]),
     )
-    for place, name in enumerate(("part_layer", "part_head", "part_query", "part_key")):
+    for place, name in enumerate(_PART):
         variables[name] = ("part", parts[:, place].astype(np.int64))
     variables["share"] = ("part", parts[:, 4])
     tokens, _ = sides_of(subject.example, subject.kind, subject.model.tokenizer)

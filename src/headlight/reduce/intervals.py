@@ -40,10 +40,14 @@ class MeanInterval:
 
 def mean_interval(values: ArrayLike) -> MeanInterval:
     """Return the interval of independent values, such as one number of each seed; NaN of none."""
+    from scipy.special import stdtrit
+
     sample = np.asarray(values, dtype=np.float64)
-    if len(sample) < 2:
+    freedom = len(sample) - 1
+    if freedom < 1:
         return MeanInterval(float(sample.mean()) if len(sample) else np.nan, np.nan)
-    return moments_interval(float(sample.mean()), float(sample.std()), len(sample), least=1)
+    error = float(sample.std()) / np.sqrt(freedom)
+    return MeanInterval(float(sample.mean()), float(stdtrit(freedom, TAILS[1]) * error))
 
 
 def student(
@@ -91,25 +95,6 @@ def deviations(
     remaining = np.where(alike < 1, 1 - alike, np.nan)
     moved = np.where(share == 0, 0, (1 - share) * (without - value)) / np.sqrt(remaining)
     return np.asarray(moved), np.asarray(1 / alike - 1)
-
-
-def moments_interval(
-    mean: float, deviation: float, count: int | float, *, least: int = FEWEST_FREEDOM
-) -> MeanInterval:
-    """Return the interval from moments, with the standard deviation without Bessel's correction.
-
-    Args:
-        mean: of the values.
-        deviation: their standard deviation.
-        count: how many there are.
-        least: degrees of freedom below which there is no interval; 1 of seeds.
-    """
-    from scipy.special import stdtrit
-
-    if not count - 1 >= least:
-        return MeanInterval(mean, np.nan)
-    error = deviation / np.sqrt(count - 1)
-    return MeanInterval(mean, float(stdtrit(count - 1, TAILS[1]) * error))
 
 
 def mean_difference(first: ArrayLike, second: ArrayLike) -> MeanInterval:

@@ -190,7 +190,9 @@ class Tree:
         """
         nodes = list(self.nodes)
         for level, tally in following.nodes:
-            _carry(nodes, level, tally)
+            while nodes and nodes[-1][0] == level:  # as a binary counter carries
+                tally, level = nodes.pop()[1].merge(tally), level + 1
+            nodes.append((level, tally))
         return Tree(tuple(nodes), self.exact.merge(following.exact))
 
     def result(self) -> Tally:
@@ -217,10 +219,3 @@ class Tree:
             parts[place][name] = member
         tallies = {place: Tally(members) for place, members in parts.items()}  # type: ignore[arg-type]
         return Tree(tuple((level, tallies[str(level)]) for level in levels), tallies[_EXACT])
-
-
-def _carry(nodes: list[tuple[int, Tally]], level: int, tally: Tally) -> None:
-    """Put a subtree behind the others, as a binary counter adds."""
-    while nodes and nodes[-1][0] == level:
-        tally, level = nodes.pop()[1].merge(tally), level + 1
-    nodes.append((level, tally))

@@ -159,11 +159,7 @@ def _counters_of(state: State) -> dict[str, Any]:
 
 
 def _state_of(counters: Mapping[str, Any]) -> State:
-    """A state that has come so far, and found nothing.
-
-    Raises:
-        KeyError: something is missing.
-    """
+    """A state that has come so far, and found nothing."""
     return State(**{name: counters[name] for name in _COUNTERS})
 
 

@@ -36,7 +36,7 @@ class Progress(Protocol):
         """An earlier run has done this many already."""
 
     def advance(self, examples: int, tokens: int, seconds: float = 0.0) -> None:
-        """This many more are done, which were expected to take this many seconds."""
+        """Count what is done, and the seconds that it was expected to take."""
 
     def note(self, sentence: str) -> None:
         """Something worth knowing that is no error."""
@@ -98,7 +98,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""
         values["speed"] = f", {speed:,.0f} tokens/s" if speed >= 1 else slow
         values["crew"] = self.crew
-        values["ahead"] = self.format_interval(self._ahead(values["elapsed"]))
+        values["ahead"] = self.format_interval(self._ahead(float(values["elapsed"])))
         return values
 
     def _ahead(self, elapsed: float) -> float:

@@ -85,11 +85,7 @@ class _Crew:
             self._workers.append(self._worker.remote(self._join_run))
 
     def _dismiss(self) -> None:
-        """Let those go who have returned, or are lost.
-
-        Raises:
-            HeadlightError: what one of them raised.
-        """
+        """Let those go who have returned, or are lost."""
         ended, self._workers = self._ray.wait(self._workers, timeout=LOOK)
         for worker in ended:
             try:

@@ -17,6 +17,29 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from headlight.errors import UnknownNameError, UsageError, setting
 
+__all__ = [
+    "AUTO",
+    "CHOSEN",
+    "NO_EFFECT",
+    "REPEATED",
+    "UNLISTED",
+    "AtLeast0",
+    "AtLeast1",
+    "OwnLayers",
+    "Range",
+    "Settings",
+    "StudySettings",
+    "accepted",
+    "choices",
+    "default_of",
+    "entries",
+    "plain",
+    "require_choice",
+    "require_distinct",
+    "require_place",
+    "require_range",
+]
+
 Number = int | float
 S = TypeVar("S", bound="Settings")
 

@@ -37,7 +37,7 @@ from headlight.vocabulary import measure
 CELL = 40
 _CHANGE = "Orange where it is more than the weight, blue where it is less."
 _TEXT_UP_TO = 16
-"""Heads per layer up to which the numbers themselves are written into the squares."""
+"""Layers, and heads of each, up to which the numbers themselves are written into the squares."""
 
 _SHARES: tuple[Format, Format] = (percent_cell, percent_text)
 _DECIMALS: tuple[Format, Format] = (decimal_cell, decimal)
@@ -129,7 +129,7 @@ def head_grid(result: xr.Dataset, every: Iterable[Highlight] = ()) -> HeadGrid |
 def draw_grid(result: xr.Dataset, view: View) -> Markup:
     """The squares, rows are layers; each has a title and the class that colours it."""
     layers, heads = result["layer"].values.tolist(), result.sizes["head"]
-    dense = heads > _TEXT_UP_TO
+    dense = max(heads, len(layers)) > _TEXT_UP_TO
     frame = _DENSE if dense else _FRAME
     width, height = frame.left + CELL * heads + 4, frame.top + CELL * len(layers) + 4
     parts = [
@@ -151,8 +151,8 @@ def draw_grid(result: xr.Dataset, view: View) -> Markup:
         joined(parts),
         class_=f"head-grid scale-{view['scale']}" + (" dense" if dense else ""),
         viewBox=f"0 0 {width} {height}",
-        # Squares of up to 60 pixels, and never wider than the column that they stand in.
-        style=f"max-width:{min(60 * heads + frame.left, 800)}px",
+        # Squares of up to 60 pixels, of many 26, and never wider than the column of the grid.
+        style=f"max-width:{min(round(0.65 * width) if dense else 60 * heads + frame.left, 800)}px",
         role="img",
         aria_label=f"{view['title']}: {len(layers)} layers by {heads} heads; the table of all "
         "heads below holds the same numbers",
@@ -190,7 +190,7 @@ def _compared(
     highest = max(float(np.nanmax(each.value)) for each in numbers.values())
     _, high = round_domain(0.0, max(highest, uniform, 0.01))
     share = row.unit == "share"
-    formats = _SHARES if share else (two_decimals, _nats)
+    formats = _SHARES if share else (two_decimals, "{:.2f} nats".format)
     views = {
         f"{row.name}.{m}": _view(
             (f"{_named(m)} {label}", row.help), measure(m).colour, v, (0.0, high), formats
@@ -243,7 +243,7 @@ def _view(
         low=domain[0],
         high=domain[1],
         values=[float(f"{value:.4g}") if math.isfinite(value) else None for value in flat],
-        cells=[cell(value) for value in flat] if numbers.value.shape[-1] <= _TEXT_UP_TO else [],
+        cells=[cell(value) for value in flat] if max(numbers.value.shape) <= _TEXT_UP_TO else [],
         texts=[
             f"{full(value)}{half}" if math.isfinite(value) else "not observed"
             for value, half in zip(flat, halves, strict=True)
@@ -256,7 +256,3 @@ def _range(values: NDArray[np.float64]) -> tuple[float, float]:
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     # From zero where zero is near enough to mean something, else from the smallest value.
     return round_domain(min(low, 0.0) if low < 0.6 * high else low, high)
-
-
-def _nats(value: float) -> str:
-    return f"{value:.2f} nats"

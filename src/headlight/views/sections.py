@@ -4,6 +4,7 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
@@ -119,6 +120,7 @@ def section_page(page: SectionPage) -> str:
     """
     pictures = [each for section in page.sections for each in section.drawings]
     first = next((each for each in pictures if each.name in page.first), None)
+    examples = [each for section in page.sections for each in section.examples]
     return render(
         "exhibits.html",
         first=first and _pictured(first),
@@ -127,7 +129,7 @@ def section_page(page: SectionPage) -> str:
         introduction=page.introduction,
         read=page.read,
         cautions=page.cautions,
-        findings=page.findings,
+        findings=list(zip_longest(page.findings, examples, fillvalue="")),
         terms=page.terms,
         facts=page.facts,
         kinds=page.kinds,

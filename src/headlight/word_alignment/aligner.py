@@ -87,13 +87,6 @@ def layer_matrix(
     return word_score(scores, measure, words, pooling).mean(1, keepdim=True)
 
 
-def head_matrices(
-    scores: Scores, measure: str, words: WordPair, pooling: str = "norms"
-) -> WordMatrix:
-    """Return the scores of every pair of words by each head."""
-    return word_score(scores, measure, words, pooling)
-
-
 def links_of_words(matrix: WordMatrix, sides: Sides, null: str) -> LinkMatrix:
     """The largest entry of each row of a matrix between words.
 
@@ -165,7 +158,7 @@ def attention_links(
     null = settings.null or "special"
     if settings.unit == "piece":
         return links_of_pieces(_between_pieces(scores, measure, by_head), sides, step, null)
-    make = head_matrices if by_head else layer_matrix
+    make = word_score if by_head else layer_matrix
     return links_of_words(make(scores, measure, sides.pairs[step], settings.pooling), sides, null)
 
 
@@ -259,7 +252,10 @@ class PairAligner(ABC):
             yield from self._align_window(window)
 
     def _align_window(self, window: Sequence[TranslationPair]) -> list[Alignment]:
-        alignments = [Alignment(pair, omitted=_why_omitted(pair)) for pair in window]
+        alignments = [
+            Alignment(pair, omitted="too long" if pair.source and pair.target else "empty")
+            for pair in window
+        ]
         examples = list(encode(self.model, window, self.settings))
         for chosen in length_batches(examples, self.settings.batch_tokens):
             together = [examples[at] for at in chosen]
@@ -328,7 +324,7 @@ class Aligner(PairAligner):
 
     def _of_record(self, scores: Scores, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
         measure, step, head = self._measure, self.settings.step, self.settings.head
-        make = layer_matrix if head is None else head_matrices
+        make = layer_matrix if head is None else word_score
         matrix = make(scores, measure, sides.pairs[step], self.settings.pooling)
         links = attention_links(
             scores, measure, sides, step, self.settings, by_head=head is not None
@@ -359,10 +355,6 @@ def _chosen_sites(model: CapturedModel, settings: AlignerSettings) -> list[Atten
     if settings.head is not None:
         sites[0].require_head(settings.head)
     return sites
-
-
-def _why_omitted(pair: TranslationPair) -> str:
-    return "too long" if pair.source and pair.target else "empty"
 
 
 def word_links(links: Tensor, example: EncodedTranslation) -> Links:

@@ -381,11 +381,7 @@ def _check_directions(
     reverse_model: CapturedModel | None,
     symmetrization: Symmetrization | None,
 ) -> None:
-    """Refuse what does not go together.
-
-    Raises:
-        UsageError: It does not.
-    """
+    """Refuse what does not go together."""
     if _compares_hidden_states(model, settings):
         if reverse_model is not None:
             raise UsageError(

@@ -115,14 +115,7 @@ def _log_probabilities(
     rows: Int64[Tensor, " row"],
     change: Callable[[Embeddings], Embeddings],
 ) -> Float[Tensor, "row target"]:
-    """Log p of the piece that the decoder reads at every place, given what it read before.
-
-    Args:
-        model: the model.
-        batch: of translations.
-        rows: which example each row is of.
-        change: makes other embeddings of those of the source.
-    """
+    """Log p of the piece that the decoder reads at every place, given what it read before."""
     network: Any = model.transformer
     assert batch.target_ids is not None and batch.target_mask is not None  # noqa: S101, PT018
     mask, target = batch.attention_mask[rows], batch.target_ids[rows]

@@ -18,7 +18,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
 from headlight.measures import Scores
-from headlight.measures.divergence import distributions, divergence
+from headlight.measures.entropy_and_divergence import distributions, divergence
 from headlight.reduce import Moments, Slots, Tally
 from headlight.studies.distances import DistanceSettings
 from headlight.tensors import Score, single
@@ -113,7 +113,7 @@ class DistancesObserver:
         units: the document, or text, that each row is of.
         measures: by which heads are compared.
         value_bias: see `headlight.measures.Scores`.
-        smoothing: see `headlight.measures.divergence`.
+        smoothing: see `headlight.measures.entropy_and_divergence`.
     """
 
     queries: Positions

@@ -11,8 +11,8 @@ from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import fetched
 from headlight.measures import Scores, input_norm
-from headlight.measures.divergence import entropy_of_sizes
 from headlight.measures.effective import correlation, moments_by_row, summed, sums_by_row
+from headlight.measures.entropy_and_divergence import entropy_of_sizes
 from headlight.measures.whole_layer import Vectors
 from headlight.pool import (
     Membership,

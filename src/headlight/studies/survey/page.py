@@ -18,9 +18,10 @@ from headlight.findings import (
     passage_of,
     surveyed,
 )
-from headlight.findings.head_answers import survey
+from headlight.findings.head_answers import HEAD_ANSWERS, survey
 from headlight.findings.head_ranking import FEWEST_TEXTS
 from headlight.findings.statistics import applies, numbers_of, row_label, statistics_of
+from headlight.result.estimate import Estimate
 from headlight.result.kinds import MULTI_KIND
 from headlight.studies.survey.page_numbers import (
     chosen_sections,
@@ -55,6 +56,9 @@ from headlight.views.pictures import Reference
 from headlight.views.run_comparison import NO_PAGES, PassagePages, drawn_passage, strongest
 from headlight.views.template import embedded, fragment
 from headlight.vocabulary import NUMBERING
+
+Numbers = tuple[str, Statistic, Estimate]
+"""A label, the row that it stands for, and the numbers of all heads."""
 
 findings = survey
 """In words, which stand first."""
@@ -103,23 +107,31 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
 
 
 def _highlights(result: xr.Dataset, every: Sequence[Highlight], pages: PassagePages) -> Section:
-    pairs = [(each, _passage(result, each, pages)) for each in every]
-    passages = (
-        " Where a head does something of its own, a row of the text of the corpus shows it in "
-        "which it does that most: the framed token attends, and the stronger the colour of a "
-        "token, the more weight it gets, on one scale for all heads."
-        if any(passage for _, passage in pairs)
-        else ""
-    )
+    examples = [_example(result, each, pages) for each in every]
+    # The first stand on top of the page, unless it is one of several kinds of attention.
+    on_top = 0 if MULTI_KIND in result.attrs else HEAD_ANSWERS
+    below = [
+        (each.text, each.kind, example)
+        for each, example in zip(every[on_top:], examples[on_top:], strict=True)
+        if each.kind != "inconclusive"
+    ]
     return Section(
         "highlights",
-        "What stands out",
-        f"{NUMBERING}{passages}",
-        html=fragment(
-            "highlights.html", highlights=pairs, result=result, name_of=name_of, anchor=anchor
-        )
-        if pairs
-        else Markup(),
+        "What else stands out" if on_top else "What stands out",
+        f"{NUMBERING} In a row of the corpus the framed token attends; the stronger the colour of "
+        "a token, the more weight it gets, on one scale for all heads.",
+        html=fragment("highlights.html", highlights=below) if below else Markup(),
+        examples=examples[:on_top],
+    )
+
+
+def _example(result: xr.Dataset, highlight: Highlight, pages: PassagePages) -> Markup:
+    """Return the head of a highlight as a link, its intervals, and a row of the corpus."""
+    passage = _passage(result, highlight, pages)
+    layer, head = highlight.layer, highlight.head
+    name = "" if layer is None or head is None else name_of(result, layer, head)
+    return fragment(
+        "highlight.html", highlight=highlight, passage=passage, name=name, anchor=anchor(name)
     )
 
 
@@ -156,9 +168,8 @@ def _grid(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
     return Section(
         "grid",
         "All heads at a glance",
-        "Each square is a head: rows are layers, columns are heads. Stronger colour means more; "
-        "the colours of one question keep their range from measure to measure, so that they can "
-        "be compared. Choose a head with the pointer or the arrow keys to see all its numbers.",
+        "Each square is a head. Choose one with the pointer or the arrow keys. The colours of a "
+        "question keep their range from measure to measure, so that they can be compared.",
         html=html,
     )
 
@@ -253,7 +264,8 @@ def _correlation(result: xr.Dataset) -> Section:
 
 
 def _tables(result: xr.Dataset) -> Section:
-    heads, around = _heads(result), _half_widths(result)
+    numbers = _prominent(result)
+    heads, around = _heads(result, numbers), _half_widths(result, numbers)
     layers = heads.groupby("layer", as_index=False).mean().drop(columns="head")
     shares = dict.fromkeys([name for name in heads.columns if name.endswith("%")], ".1f")
     tables = [
@@ -265,7 +277,7 @@ def _tables(result: xr.Dataset) -> Section:
     return Section(
         "tables",
         "Tables",
-        f"{NUMBERING} Shares are percentages, entropies are in nats. Behind ± is half the interval "
+        "Shares are percentages, entropies are in nats. Behind ± is half the interval "
         "of 95%: two heads of which these overlap are not told apart by these texts. A click on a "
         "column's name sorts by it.",
         tables=[table for table in tables if table is not None and len(table.frame)],
@@ -337,27 +349,35 @@ def _of_places(
     return table if shown_columns else Table(name, caption, pd.DataFrame())
 
 
-def _half_widths(result: xr.Dataset) -> dict[str, list[float]]:
+def _half_widths(result: xr.Dataset, numbers: Sequence[Numbers]) -> dict[str, list[float]]:
     """Return half the width of the intervals in the columns of `_heads`, where known."""
-    low, high = (_heads(result, end) for end in ("low", "high"))
-    if len(low) != len(_heads(result)):  # of one text, or of an earlier version
+    low, high = (_heads(result, numbers, end) for end in ("low", "high"))
+    if len(low) != len(_heads(result, numbers)):  # of one text, or of an earlier version
         return {}
     names = [name for name in low.columns if name in high.columns and name not in ("layer", "head")]
     return {name: ((high[name] - low[name]) / 2).tolist() for name in names}
 
 
-def _heads(result: xr.Dataset, end: str = "value") -> pd.DataFrame:
-    """A row for each head, of numbers or of one end of their intervals."""
+def _prominent(result: xr.Dataset) -> list[Numbers]:
+    """Return the numbers of all heads that stand in tables, with their labels and rows."""
+    statistics = statistics_of(result, prominent=True)
+    return [
+        (f"{measure.name} {row_label(result, row, short=True)}", row, by[measure.name])
+        for measure in surveyed(result)
+        for row, by in statistics
+        if row.per_measure and measure.name in by
+    ] + [
+        (row_label(result, row, short=True), row, by[""])
+        for row, by in statistics_of(result)
+        if not row.per_measure and row.prominent
+    ]
+
+
+def _heads(result: xr.Dataset, numbers: Sequence[Numbers], end: str = "value") -> pd.DataFrame:
+    """Return a row for each head, of numbers or of one end of their intervals."""
     by_label: dict[str, NDArray[np.float64]] = {}
-    statistics = [each for each in statistics_of(result, prominent=True) if each[0].per_measure]
-    for measure in (row.name for row in surveyed(result)):
-        for row, by in statistics:
-            if measure in by:
-                label = f"{measure} {row_label(result, row, short=True)}"
-                by_label |= _column(label, row, getattr(by[measure], end))
-    for row, by in statistics_of(result):
-        if not row.per_measure and row.prominent:
-            by_label |= _column(row_label(result, row, short=True), row, getattr(by[""], end))
+    for label, row, estimate in numbers:
+        by_label |= _column(label, row, getattr(estimate, end))
     places = pd.MultiIndex.from_product(
         [result["layer"].values, result["head"].values], names=["layer", "head"]
     )

@@ -276,10 +276,8 @@ def heads_section(result: xr.Dataset) -> Section:
     return Section(
         "each-head",
         "One head at a time",
-        "Each point is a head, by any two of its numbers; a click, or a choice in the grid above, "
-        "shows the head below: what it does with its rank among all heads, where in the corpus, "
-        "from the texts in which its strongest link is weakest to those in which it is strongest, "
-        "and from which tokens to which. Its name is its address, behind a #.",
+        "What the head that is chosen does, with its rank among all heads, and where in the "
+        "corpus. Its name is its address, behind a #.",
         html=fragment("heads.html", all=_packed(all_heads(result)), details=_packed(details)),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
-from headlight.measures.divergence import (
+from headlight.measures.entropy_and_divergence import (
     HALF,
     LN_2,
     MANTISSA,

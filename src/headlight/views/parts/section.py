@@ -14,7 +14,7 @@ from headlight.errors import UsageError
 from headlight.findings.estimates import listed
 from headlight.result.estimate import with_ends
 from headlight.views.colour import MINUS, MISSING, Number
-from headlight.views.frames import By, ByWhich, Cell, cells, each_by, template_of
+from headlight.views.frames import By, ByWhich, cells, each_by, template_of
 from headlight.views.pictures import HeadMap, head_map, svg_text
 from headlight.vocabulary import measure_names
 
@@ -188,6 +188,7 @@ class Section:
         files: Names relative to the page, e.g. ``figure-2.csv``.
         group: The kind of attention, where a page has several; only heads of one are the same.
         html: Elements of a page that are neither picture nor table, under the explanation.
+        examples: Of the first findings of the page, one each, below them.
     """
 
     name: str = ""
@@ -201,6 +202,7 @@ class Section:
     files: Sequence[str] = ()
     group: str = ""
     html: Markup = field(default_factory=Markup)
+    examples: Sequence[Markup] = ()
 
 
 ENDS = ("low", "high")
@@ -388,7 +390,8 @@ def _drawn(result: xr.Dataset, spec: Map) -> list[tuple[HeadMap, bool]]:
                 across,
                 rows.called,
                 columns.called,
-                scale=spec.scale or _scale(cell),
+                scale=spec.scale
+                or next((str(each) for each in cell.labels if each in measure_names()), "weight"),
                 limits=spec.limits,
                 format=spec.format,
                 unit="" if unit in UNITLESS else unit,
@@ -400,8 +403,3 @@ def _drawn(result: xr.Dataset, spec: Map) -> list[tuple[HeadMap, bool]]:
         )
         for cell in cells(result, spec.variable, by, (rows.dim, columns.dim))
     ]
-
-
-def _scale(cell: Cell) -> str:
-    """The ramp of the measure among the labels."""
-    return next((str(each) for each in cell.labels if each in measure_names()), "weight")

@@ -10,6 +10,7 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import token_labels
+from headlight.findings.estimates import listed
 from headlight.findings.piece_text import INSIDE, parked, pieces_of, sentences, sums_of, ways_to
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.parts import Section, Table
@@ -22,6 +23,8 @@ from headlight.vocabulary import head_name
 MOST_PARTS = 60_000
 """Parts of heads in a page, which are some 12 bytes each."""
 MODULES = ("bytes", "svg", "ways", "routes")
+NAMED, MOST_CHANGES = 3, 20
+"""Changes that a sentence names, and that a table shows."""
 SUMS = ("residual", "bias", "forward")
 
 
@@ -56,7 +59,53 @@ def shown(routes: xr.Dataset) -> dict[str, Any]:
 
 def findings(routes: xr.Dataset) -> list[str]:
     """Return what the token takes from others, and what it is made of at the input."""
-    return sentences(routes, **shown(routes))
+    own = sentences(routes, **shown(routes))
+    rows = changes(routes)[:NAMED].to_dict("records")
+    named = [
+        f"{row['head']} takes {100 * abs(row['difference']):.1f} points "
+        f"{'more' if row['difference'] > 0 else 'less'} from “{row['takes from']}”"
+        for row in rows
+    ]
+    if "compare_text" in routes.attrs and not named:
+        return [*own, "No kept part of the token differs from that in the other text."]
+    other = f"Beside “{routes.attrs.get('compare_text', '')}”: {listed(named)}."
+    return [*own, other] if named else own
+
+
+def changes(routes: xr.Dataset) -> pd.DataFrame:
+    """Return by head what the shown token takes from others, here and in the other text.
+
+    The largest difference stands first; of routes of one text there are no rows.
+    """
+    columns = ["head", "takes from", "share", "other", "difference"]
+    if "compare_share" not in routes:
+        return pd.DataFrame(columns=columns)
+    chosen, layers = shown(routes), routes["layer"].values.tolist()
+    parts = routes.isel(part=routes["part_query"].values == chosen["token"])
+    parts = parts.isel(part=parts["part_key"].values != chosen["token"])
+    parts = parts.isel(part=parts["part_layer"].values <= layers.index(chosen["layer"]))
+    own, other = (
+        [piece.label for piece in pieces_of(routes, name)]
+        for name in ("query_token", "query_token_other")
+    )
+    labels = [a if a == b else f"{a} / {b}" for a, b in zip(own, other, strict=True)]
+    share, beside = parts["share"].values, parts["compare_share"].values
+    frame = pd.DataFrame(
+        {
+            "head": [
+                head_name(layers[at], head)
+                for at, head in zip(
+                    parts["part_layer"].values, parts["part_head"].values.tolist(), strict=True
+                )
+            ],
+            "takes from": [labels[key] for key in parts["part_key"].values],
+            "share": share,
+            "other": beside,
+            "difference": share - beside,
+        }
+    )
+    frame = frame[frame["difference"] != 0]
+    return frame.sort_values("difference", key=np.abs, ascending=False, kind="stable")
 
 
 def by_segment(routes: xr.Dataset) -> pd.DataFrame:
@@ -92,6 +141,14 @@ def sections(routes: xr.Dataset) -> list[Section]:
         caption = "The token by segment: what it takes in any layer, and traced to the input"
         table = Table("segments", caption, segments, {"takes": ".1%", "input": ".1%"})
         parts.append(Section("segments", caption, tables=[table]))
+    if len(differences := changes(routes)[:MOST_CHANGES]):
+        caption = (
+            "What heads take into the token in their layer, here and in the other text; less than "
+            f"{routes.attrs['least']:.1%} is 0"
+        )
+        formats = dict.fromkeys(["share", "other", "difference"], ".1%")
+        table = Table("changes", caption, differences, formats)
+        parts.append(Section("changes", caption, tables=[table]))
     return parts
 
 
@@ -109,6 +166,9 @@ def routes_json(routes: xr.Dataset) -> str:
     data |= _data(routes, float(routes.attrs["least"]))
     if len(sums := by_segment(routes)):
         data["by_segment"] = sums.to_dict("records")
+    if "compare_text" in routes.attrs:
+        data["compare_text"] = routes.attrs["compare_text"]
+        data["changes"] = changes(routes).to_dict("records")
     return json.dumps(data, ensure_ascii=False)
 
 

@@ -117,7 +117,7 @@ function drawPicture(query, layer, head) {
       bar(x - broad / 2, name, at, up, half, Boolean(header.second));
       if (header.second) bar(x, `${name}${SECOND}`, at, up, half, false);
     }
-    if (at === own) made.push(drawn("rect", { x: aside + wide * place + 1, y: above + 4, width: wide - 2, height: middle - 8, rx: 6, fill: "none", stroke: "var(--link)", "stroke-width": 1.5 }));
+    if (at === own && !tilted) made.push(drawn("rect", { x: aside + wide * place + 1, y: above + 4, width: wide - 2, height: middle - 8, rx: 6, fill: "none", stroke: "var(--link)", "stroke-width": 1.5 }));
     const text = `${keys.marks[at] === "##" ? "##" : ""}${keys.texts[at]}`, y = above + middle / 2 + 5, lines = (tilted ? [text] : text.split(" / ")).map((line) => (line.length > 12 ? `${line.slice(0, 11)}…` : line));
     const label = drawn("text", { ...(tilted ? { transform: `translate(${x + 4} ${y - 3}) rotate(-52)` } : { x, y }), "text-anchor": "middle", class: `token${at === own ? " chosen" : hidden.includes(at) || unseen(at) ? " quiet" : ""}`, "data-token": at }, lines.length > 1 ? "" : isolated(lines[0]), lines.join(" / ") === text ? "" : text.slice(0, 80));
     if (lines.length > 1) label.append(...lines.map((line, row) => drawn("tspan", { x, y: y - 8 + 17 * row, "data-token": at }, `${line}${row ? "" : " /"}`)));

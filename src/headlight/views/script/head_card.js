@@ -5,9 +5,11 @@ import { build, said, statisticsTable, table } from "./head_numbers.js";
 // What a corpus is made of: sound comes in recordings.
 const textOf = (all) => (all.unit === "frame" ? "recording" : "text");
 
-const behaviours = (all, index) => statisticsTable(
-  `What it does: mean over ${textOf(all)}s, half an interval of 95% behind ±, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
-  all.statistics, all.measures, index, all.unit,
+// Where the head ranks highest; the other numbers are folded.
+const FIRST = 6;
+const behaviours = (all, index, from, to) => statisticsTable(
+  `Means over ${textOf(all)}s ± half an interval of 95%, and rank among ${all.names.length} heads, #1–3 where intervals leave it open`,
+  all.statistics, all.measures, index, all.unit, from, to,
 );
 
 // A row of attention as text: each token with what it gets as colour, the attending one framed.
@@ -109,8 +111,8 @@ export function showCard(panel, all, index, detail, measure) {
   });
   if (shown.length) show(shown.some(([name]) => name === measure) ? measure : shown[0][0]);
   panel.replaceChildren(
-    behaviours(all, index),
+    behaviours(all, index, 0, FIRST),
     passages(all, detail),
-    ...[["From the weakest to the strongest", shown.length && build("div", {}, choice, texts)], ["Tokens beyond their frequency", tokens(all, detail)], ["Distances", distances(all, detail)]].filter(([, part]) => part).map(([title, part]) => build("details", {}, build("summary", {}, title), part)),
+    ...[["All other numbers", all.statistics.length > FIRST && behaviours(all, index, FIRST)], ["From the weakest to the strongest", shown.length && build("div", {}, choice, texts)], ["Tokens beyond their frequency", tokens(all, detail)], ["Distances", distances(all, detail)]].filter(([, part]) => part).map(([title, part]) => build("details", {}, build("summary", {}, title), part)),
   );
 }

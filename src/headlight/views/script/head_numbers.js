@@ -66,7 +66,7 @@ function cell(row, measure, index) {
 }
 
 // What the head does, what it does more than others first: value, interval and rank by each measure.
-export function statisticsTable(caption, statistics, measures, index, unit) {
+export function statisticsTable(caption, statistics, measures, index, unit, from = 0, to = undefined) {
   const rows = statistics.filter((each) => Object.values(each.by).some(([values]) => values[index] !== null));
   // Of many that are equal, as where none does it, none stands out.
   const rank = (each) => {
@@ -75,7 +75,7 @@ export function statisticsTable(caption, statistics, measures, index, unit) {
     return each.few || each.relation ? Infinity : (rankOf(values, index) ?? Infinity) + (equal - 1) / 2;
   };
   const units = { nats: ", nats", tokens: `, ${unit}s` };
-  return table(caption, ["", ...measures.map(([, label]) => label)], [...rows].sort((one, other) => rank(one) - rank(other)).map((each) => {
+  return table(caption, ["", ...measures.map(([, label]) => label)], [...rows].sort((one, other) => rank(one) - rank(other)).slice(from, to).map((each) => {
     const words = `${each.label}${units[each.unit] ?? ""}${each.relation ? ", found in the corpus" : ""}`;
     const label = build("span", { title: each.help ?? "" }, words, build("span", { class: "quiet" }, each.rows ? ` (${each.rows})` : ""));
     return [label, ...("" in each.by ? [cell(each, "", index), ...measures.slice(1).map(() => "")] : measures.map(([name]) => cell(each, name, index)))];

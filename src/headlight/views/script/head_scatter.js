@@ -25,11 +25,13 @@ function range(values) {
   return low === high ? [low - 0.5, high + 0.5] : [low, high];
 }
 
-// Five at most; of whole numbers, whole ones.
+// Round numbers, six at most; of whole numbers, whole ones.
 function ticks(values, [low, high]) {
-  const even = [0, 1, 2, 3, 4].map((step) => low + (step / 4) * (high - low));
-  const whole = values.every((value) => value === null || Number.isInteger(value));
-  return whole && Number.isInteger(low) ? [...new Set(even.map(Math.round))] : even;
+  const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= rough * 0.999);
+  const even = values.every((value) => value === null || Number.isInteger(value)) ? Math.max(step, 1) : step;
+  const first = Math.ceil(low / even);
+  return Array.from({ length: Math.floor(high / even) - first + 1 }, (_, at) => (first + at) * even);
 }
 
 export function scatter(root, all, choose) {

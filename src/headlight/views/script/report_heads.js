@@ -40,7 +40,7 @@ async function begin() {
   }
 
   // Each kind opens on the head of the first finding that it has.
-  const told = [...document.querySelectorAll('.highlights a[href^="#head="]')].map((link) => new URLSearchParams(link.hash.slice(1)).get("head"));
+  const told = [...document.querySelectorAll('a[href^="#head="]')].map((link) => new URLSearchParams(link.hash.slice(1)).get("head"));
   parts.forEach((one) => one.open(Math.max(0, one.pages.indexOf(told.find((name) => one.pages.indexOf(name) >= 0) ?? ""))));
   document.addEventListener("headchosen", ({ detail }) => parts.forEach((one) => {
     const index = one.pages.indexOf(detail);

@@ -167,7 +167,7 @@ if (grid) {
     showAddress();
   }));
   // The head of the first finding is shown until another is chosen; else the strongest of the first view.
-  const values = data.views[data.first].values, told = [...document.querySelectorAll('.highlights a[href^="#head="]')].map((link) => headOf(new URLSearchParams(link.hash.slice(1))));
+  const values = data.views[data.first].values, told = [...document.querySelectorAll('a[href^="#head="]')].map((link) => headOf(new URLSearchParams(link.hash.slice(1))));
   const strongest = values.reduce((best, value, index) => (value !== null && (values[best] === null || value > values[best]) ? index : best), 0);
   const place = cells.findIndex(({ id }) => id === told.find((name) => cells.some((cell) => cell.id === name)));
   current = place >= 0 ? place : strongest;

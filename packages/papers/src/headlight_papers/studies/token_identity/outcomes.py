@@ -113,7 +113,7 @@ def evaluate_maps(
 
 
 def _outcomes(job: "_Job", pool: Executor, bar: Progress | None, seconds: float) -> list[Outcome]:
-    """Return those of all cases, each of which is expected to take this many seconds."""
+    """Return those of all cases, each expected to take this number of seconds."""
     outcomes = list[Outcome]()
     for case, results in zip(job.cases, pool.map(job.outcomes, job.cases), strict=True):
         outcomes += results

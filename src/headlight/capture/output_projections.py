@@ -1,4 +1,4 @@
-"""Attention modules of a model: found by tracing it, and checked for completeness.
+"""Attention modules and their output projections W^O: found by tracing, checked by Eq. 3.
 
 Find the attention modules of a model, and where their values come from and their outputs go.
 Nothing about architectures is listed here.  One tiny forward pass shows which modules call the
@@ -33,7 +33,6 @@ from headlight.capture.record import (
     AttentionSite,
     Gate,
     Projection,
-    as_context,
     check_split_by_heads,
     gathered,
 )
@@ -136,11 +135,7 @@ _QUERIES: Mapping[str, Callable[[Any], int]] = {
 
 
 class AttentionBesideError(UnsupportedModelError):
-    """Attention of a model does not pass the interface.
-
-    Attributes:
-        passed: the modules that do.
-    """
+    """Attention of a model does not pass the interface; `passed` are the modules that do."""
 
     def __init__(self, message: str, passed: Iterable[nn.Module]) -> None:
         super().__init__(message)
@@ -155,18 +150,7 @@ def check_all_found(
     *,
     both_sides: bool,
 ) -> None:
-    """Refuse a model of which no attention, or only a part, calls the interface.
-
-    Args:
-        model: the traced model.
-        counts: how often attention of each kind called it.
-        passed: the modules that did.
-        run: the modules of the traced pass.
-        both_sides: whether a decoder was given a text, too.
-
-    Raises:
-        AttentionBesideError: it is so.
-    """
+    """Refuse a model of which no attention, or only a part, calls the interface."""
     name, passed = type(model).__name__, set(passed)
     if not sum(counts.values()):
         raise AttentionBesideError(
@@ -384,7 +368,7 @@ def _find_gates(model: nn.Module, inputs: Mapping[str, Any], calls: list[Call]) 
     for number, context in others.items():
         call = calls[number]
         assert call.gate is not None  # noqa: S101 - found together with the projection
-        if not nearly(context * call.gate, as_context(received[number], context)):
+        if not nearly(context * call.gate, received[number].reshape(context.shape)):
             call.projection = None
 
 
@@ -395,11 +379,7 @@ def _form(gate: Tensor | None) -> Gate | None:
 
 
 def _check_finite(calls: list[Call]) -> None:
-    """Numbers that are none equal nothing, and nothing could be found.
-
-    Raises:
-        NotFiniteError: attention is not finite.
-    """
+    """Refuse attention that is not finite: NaN equals nothing, and nothing could be found."""
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     for call in calls:
         kind = _kind(call)

@@ -1,7 +1,6 @@
 """Jensen-Shannon divergences against their definition: Kullback-Leibler to the mean, in float64."""
 
 import math
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -9,10 +8,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UsageError
-from headlight.measures.divergence import CELLS, SMOOTHING, distributions, divergence
+from headlight.measures import entropy_and_divergence as divergence_module
+from headlight.measures.entropy_and_divergence import CELLS, SMOOTHING, distributions, divergence
 
 LN2 = math.log(2)
-divergence_module = import_module("headlight.measures.divergence")  # the function has its name
 
 
 def naive(rows: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:

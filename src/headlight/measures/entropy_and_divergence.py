@@ -51,11 +51,7 @@ Sums = Callable[[Tensor, Tensor], Float64[Tensor, "head head"]]
 
 
 def compiled_for(ratio: Tensor) -> Sums | None:
-    """Return a loop that sums float32 on the CPU some five times as fast, where worth it.
-
-    Args:
-        ratio: [head, cell], of the text.
-    """
+    """Return a loop that sums float32 on the CPU some five times as fast, where worth it."""
     heads, cells = ratio.shape
     if ratio.dtype != torch.float32 or ratio.device.type != "cpu":
         return None
@@ -104,8 +100,6 @@ def _loop(block, share, total, step, start):
 
 SMOOTHING = 0.001
 """The share of every row that is spread evenly over its keys, as the authors do."""
-
-"""Cells (query, key) that are looked at together; sums over this many are taken in float32."""
 
 IN_CACHE, ON_GPU = 1 << 17, 1 << 25
 """Numbers in a block of pairs: what the cache of a core holds, and what keeps a GPU busy."""
@@ -193,11 +187,8 @@ def _real(row: Float[Tensor, "*rows key"], real: Real | None) -> Float[Tensor, "
 
 
 def _log(row: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
-    """The logarithm; of numbers too small to be normal that of the smallest, with gradient 0.
-
-    The floor is on what goes into the logarithm: its gradient would be infinite at 0, and not a
-    number after that had been multiplied by 0.
-    """
+    """Return the logarithm; of numbers too small to be normal that of the smallest."""
+    # The floor is on what goes in: a gradient that is infinite at 0 is NaN once multiplied by 0.
     tiny = torch.finfo(row.dtype).tiny
     return torch.where(row < tiny, tiny, row).log()
 
