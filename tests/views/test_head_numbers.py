@@ -73,6 +73,7 @@ def test_the_passages_are_of_what_the_head_does_more_than_others(survey):
     scores = survey["passage_score"]
     for layer, head in head_places(survey):
         own = scores.sel(layer=layer, head=head)
+        own_rows = survey["passage_weight"].sel(layer=layer, head=head)
         above = {
             LABELS.get(str(does), str(does)): int(
                 (scores.sel(does=does) > own.sel(does=does)).sum()
@@ -80,8 +81,13 @@ def test_the_passages_are_of_what_the_head_does_more_than_others(survey):
             for does in survey["does"].values
             if np.isfinite(own.sel(does=does)) and float(own.sel(does=does)) != 0
         }
+        rows = {
+            LABELS.get(str(does), str(does)): own_rows.sel(does=does).values.tobytes()
+            for does in survey["does"].values
+        }
         shown = [each["does"] for each in HeadDetails(survey).of(layer, head)["passages"]]
-        assert len(shown) == 3
+        assert len({rows[does] for does in shown}) == len(shown) == 3
+        seen_rows = {rows[does] for does in shown}
         assert max(above[does] for does in shown) <= min(
-            (rank for does, rank in above.items() if does not in shown), default=99
+            (rank for does, rank in above.items() if rows[does] not in seen_rows), default=99
         )

@@ -290,12 +290,12 @@ def _sentence(refusal: str) -> str:
     """Return the parser's message in our words, with what to do about it."""
     sentence = refusal.rstrip(".").replace("Value error, ", "")
     sentence = sentence.replace("Input should be greater than or equal to", "it must be at least")
-    sentence = re.sub(r"Input should be a valid (\w+)(, .*)?", lambda m: _wanted(m[1]), sentence)
+    sentence = re.sub(
+        r"Input should be a valid (\w+)(, .*)?",
+        lambda kind: f"{PLAIN.get(kind[1], kind[1])} is needed",
+        sentence,
+    )
     return f"{sentence} See --help." if sentence.endswith("?") else f"{sentence}; see --help."
-
-
-def _wanted(kind: str) -> str:
-    return f"{PLAIN.get(kind, kind)} is needed"
 
 
 def _run(arguments: list[str]) -> int:

@@ -130,7 +130,10 @@ def aer(
     files = [(file, _read(file, reading)) for file in links]
     if symmetrize is not None and reverse is not None:
         other = _read(reverse, reading)
-        files = [(file, _together(symmetrize, file_links, other)) for file, file_links in files]
+        files = [
+            (file, [symmetrized(symmetrize, *both) for both in zip(each, other, strict=True)])
+            for file, each in files
+        ]
     scores = [(file, score_links(reading.gold, file_links)) for file, file_links in files]
     signature = scores[0][1].signature(
         links_signature(gold, gold_format, gold_base), symmetrize or "none"
@@ -195,10 +198,6 @@ def _base(file: str, reading: Reading) -> int:
     if reading.one_based:
         return 1
     return 0 if file == STANDARD_INPUT else int(links_signature(file, reading.format, None)[-1])
-
-
-def _together(method: Symmetrization, forward: list[Links], reverse: list[Links]) -> list[Links]:
-    return [symmetrized(method, *both) for both in zip(forward, reverse, strict=True)]
 
 
 def _numbers(file: str, score: LinkScore) -> dict[str, Any]:

@@ -262,11 +262,7 @@ def chat_argument(path: Path, *, system: str | None, template: bool) -> "Chat":
 
 
 def _refuse_file(text: str, command: str) -> None:
-    """Refuse the name of a file or folder that is here, where a text is read.
-
-    Raises:
-        UsageError: it is one.
-    """
+    """Refuse the name of a file or folder that is here, where a text is read."""
     from headlight.corpora.pictures import is_picture
     from headlight.corpora.speech import SOUND
 

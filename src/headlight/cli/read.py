@@ -228,11 +228,7 @@ def read(
 def _demand_page(
     compares: bool, html: Path | None, settings: ReadingSettings, compare_name: str | None
 ) -> None:
-    """Refuse what the page would have to show and is not written, or cannot show.
-
-    Raises:
-        UsageError: it is so.
-    """
+    """Refuse what the page would have to show and is not written, or cannot show."""
     if compare_name is not None and not compares:
         raise UsageError("nothing is compared; leave out --compare-name.")
     if compares and html is None:
@@ -247,11 +243,7 @@ def _demand_page(
 def _demand_beside(
     routes: Path | None, flow: Path | None, audio: Path | None, image: Path | None
 ) -> None:
-    """Refuse places that are none, and routes of speech or pictures, or what these come from.
-
-    Raises:
-        UsageError: they are asked for.
-    """
+    """Refuse places that are none, and routes of speech or pictures, or what these come from."""
     demand_place(routes, ".html")
     demand_place(flow, ".html", ".json", ".nc")
     for option, path in (("routes", routes), ("flow", flow)):
@@ -289,11 +281,7 @@ def _written_beside(
 def _demand_words(
     text: "str | Chat | None", audio: Path | None, image: Path | None, *, others: bool
 ) -> None:
-    """Refuse a command that says nothing to read, or of others what is read of texts alone.
-
-    Raises:
-        UsageError: it is so.
-    """
+    """Refuse a command that says nothing to read, or of others what is read of texts alone."""
     if text is None and audio is None and image is None:
         raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
     if image is not None and (others or audio is not None):
@@ -309,11 +297,7 @@ def _demand_words(
 
 
 def _demand_runs(html: Path | None, *runs: Path | None) -> None:
-    """Refuse runs that no page shows, or that are not there.
-
-    Raises:
-        UsageError: one is so.
-    """
+    """Refuse runs that no page shows, or that are not there."""
     from headlight.files import location
     from headlight.result import RESULT
 
@@ -325,11 +309,7 @@ def _demand_runs(html: Path | None, *runs: Path | None) -> None:
 
 
 def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings | bool:
-    """Return the settings of contributions; False if they are not shown.
-
-    Raises:
-        UsageError: contributions are not shown and have settings, or there is no such measure.
-    """
+    """Return the settings of contributions; False if they are not shown."""
     require_choice("measure", measure, reading_measures())
     if measure == ATTRIBUTION:
         return settings.attribution or True
@@ -394,11 +374,7 @@ def sources(
 
 
 def _passage(value: str) -> str:
-    """Return a passage: the text of a file of that name, or the value itself.
-
-    Raises:
-        UsageError: the file cannot be read, or is no text.
-    """
+    """Return a passage: the text of a file of that name, or the value itself."""
     from headlight.corpora.files import kind_without_text
     from headlight.files import read as content_of
 
@@ -414,11 +390,7 @@ def _passage(value: str) -> str:
 
 
 def _examples(path: Path) -> list[Any]:
-    """Return the examples of a file of JSON lines.
-
-    Raises:
-        UsageError: the file cannot be read, or a line is no JSON.
-    """
+    """Return the examples of a file of JSON lines."""
     from headlight.files import parse_json, read as content_of
 
     examples = []

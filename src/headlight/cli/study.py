@@ -59,12 +59,7 @@ Files of options are handed on, and `merge` reads the one that lies in the folde
 
 
 def _load(context: Any, path: Path | None) -> Path | None:
-    """Make what the file says the defaults of all parameters that come after this one.
-
-    Raises:
-        UsageError: the file cannot be read, or sets what is for the command line alone.
-        UnknownNameError: it names an option that there is not.
-    """
+    """Make what the file says the defaults of all parameters that come after this one."""
     if path is not None:
         params = {str(each.name): each for each in context.command.params if each.name != "config"}
         values = _flat(_read(path))
@@ -96,11 +91,7 @@ ConfigFile = Annotated[
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Read the options of a file.
-
-    Raises:
-        UsageError: it cannot be read, or holds something else.
-    """
+    """Read the options of a file."""
     from headlight import files
 
     try:

@@ -185,12 +185,7 @@ class HeadlightAccessor:
         return path
 
     def _whole(self, make: Callable[[xr.Dataset], T]) -> T:
-        """Return the output of `make` for the whole result.
-
-        Raises:
-            UsageError: it cannot be made, since only a part of the result is there.
-            ResultError: the result lacks something, though nobody chose a part of it.
-        """
+        """Return the output of `make` for the whole result."""
         try:
             with refusing_incomplete():
                 return make(self._result)

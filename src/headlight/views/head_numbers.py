@@ -184,6 +184,7 @@ class HeadDetails:
     def of(self, layer: int, head: int) -> dict[str, Any]:
         """Return the details of a head, by the number of the layer as the model counts it."""
         at = self._layers.index(layer), head
+        sides = [str(side) for side in self._result["side"].values] if self._top else []
         by = list(zip(self._measures, self._order, strict=True))
         return {
             "distances": {
@@ -193,14 +194,11 @@ class HeadDetails:
             },
             "tokens": {
                 side: {name: self._top_tokens(at, place, row) for name, place in by}
-                for row, side in enumerate(self._sides())
+                for row, side in enumerate(sides)
             },
             "deciles": {name: list(self._deciles(at, place)) for name, place in by},
             "passages": list(self._passages(at)),
         }
-
-    def _sides(self) -> list[str]:
-        return list(map(str, self._result["side"].values)) if self._top else []
 
     def _top_tokens(self, at: tuple[int, int], measure: int, side: int) -> list[list[Any]]:
         """Tokens with their share and lift."""
@@ -237,8 +235,14 @@ class HeadDetails:
         above = (scores > scores[at]).sum((0, 1))
         # What no head does at all, all do most.
         scored = np.flatnonzero(np.isfinite(scores[at]) & (scores[at] != 0))
-        for does in sorted(scored.tolist(), key=lambda does: int(above[does]))[:STRONGEST]:
+        rows_shown: set[bytes] = set()
+        for does in sorted(scored.tolist(), key=lambda does: int(above[does])):
             here = {of: values[at][does] for of, values in self._passage.items()}
+            # In a text that begins with [CLS], two behaviours may have one row.
+            row = here["query"].tobytes() + here["weight"].tobytes()
+            if row in rows_shown or len(rows_shown) == STRONGEST:
+                continue
+            rows_shown.add(row)
             has_place = np.isfinite(here["place"])
             rows = zip(*(here[of][has_place] for of in ("place", "token", "weight")), strict=True)
             yield {

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from headlight.catalogue import statistic as row_of
 from headlight.files import printable
-from headlight.findings import Attended, Passage, PieceText
+from headlight.findings import Attended, Passage
 from headlight.findings.differences import LEVEL, largest_changes, passages_kept, shares
 from headlight.findings.estimates import ENDS, interval, listed, percent, plural
 from headlight.findings.head_ranking import WORTH_SAYING
@@ -52,7 +52,7 @@ def drawn_passage(passage: Passage, *, own: bool) -> Markup:
     for token in _worth_showing(passage.tokens, high):
         if token.place > before + 1:
             parts.append(Markup(" … "))
-        elif parts and _begins_word(token.shown, marked=marked):
+        elif parts and token.shown.mark == (" " if marked else ""):
             parts.append(Markup(" "))
         asking = own and token.place == passage.place
         parts.append(
@@ -85,10 +85,6 @@ def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
         for token in tokens
         if {token.place - 1, token.place + 1} & places or token.weight >= _SOMETHING * high
     ]
-
-
-def _begins_word(piece: PieceText, *, marked: bool) -> bool:
-    return piece.mark == " " if marked else not piece.mark
 
 
 COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
@@ -194,7 +190,7 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
     partner = int(here["partner_layer"]), int(here["partner_head"])
     where = "" if partner == (layer, head) else f", beside {head_name(*partner)},"
     if where and "match_distance" in result:
-        where = f"{where[:-1]} ({_distance(here)}),"
+        where = f"{where[:-1]} ({float(here['match_distance']):.2f} sd apart),"
     behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
     return (
         f"{head_name(layer, head)}{where} gives {percent(before)} of its {measure} to "
@@ -202,10 +198,6 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
         f"{_names(result)[other]}: "
         f"{points_text(after - before)}{interval(low, high, points_text)}."
     )
-
-
-def _distance(here: xr.Dataset) -> str:
-    return f"{float(here['match_distance']):.2f} sd apart"
 
 
 def _target(result: xr.Dataset, behaviour: str) -> str:

@@ -126,7 +126,9 @@ class _Fitting:
         words = [at for at in widths if not self.numeric[at]]
         while len(widths) > 1 and sum(widths.values()) + BETWEEN * (len(widths) - 1) > room:
             wide = max(words, key=lambda at: widths[at], default=None)
-            if wide is not None and widths[wide] > self._least(wide):
+            if wide is not None and widths[wide] > max(
+                self._heading(wide), SHORTEST if wide else NAME
+            ):
                 widths[wide] -= 1
                 continue
             last = words[-1] if words and words[-1] != 0 else max(widths)
@@ -137,9 +139,6 @@ class _Fitting:
     def _width(self, at: int) -> int:
         longest = max((cell_len(row[at]) for row in self.cells), default=0)
         return max(self._heading(at), longest, 1)
-
-    def _least(self, at: int) -> int:
-        return max(self._heading(at), SHORTEST if at else NAME)
 
     def _heading(self, at: int) -> int:
         return max(map(cell_len, self.names[at].split()), default=0)

@@ -250,7 +250,8 @@ def head_map(
     entitle(figure, title)
     meshes = []
     for axes, one, name in zip(all_axes, maps, titles, strict=True):
-        together = [each for each in maps if shared and _comparable(each, one)] or [one]
+        alike = (each for each in maps if (each.scale, each.unit) == (one.scale, one.unit))
+        together = list(alike) if shared else [one]
         limits = _range(one, together)
         meshes.append(_draw(axes, one, limits))
         _labels(axes, one, layout)
@@ -265,11 +266,6 @@ def head_map(
         bar.ax.tick_params(length=0)
         bar.ax.set_ylabel(shortened(maps[place].unit, 30))
     return figure
-
-
-def _comparable(one: HeadMap, other: HeadMap) -> bool:
-    """Whether two maps can share a range of colours."""
-    return (one.scale, one.unit) == (other.scale, other.unit)
 
 
 def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:

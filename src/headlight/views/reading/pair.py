@@ -172,14 +172,11 @@ def _tokens(
         with_segments = all(f"{side}_segment" in part.coords for part in parts)
         for name in ("token", "category", *(["segment"] if with_segments else [])):
             values = [part[f"{side}_{name}"].values[at] for part, at in owner]
-            coordinates[f"{side}_{name}"] = (side, [_plain(name, value) for value in values])
+            named = category_name if name == "category" else str
+            coordinates[f"{side}_{name}"] = (side, [named(value) for value in values])
         words = [(part is parts[0], int(part[f"{side}_word"].values[at])) for part, at in owner]
         coordinates[f"{side}_word"] = (side, numbered(words))
     return coordinates
-
-
-def _plain(name: str, value: object) -> str:
-    return category_name(value) if name == "category" else str(value)
 
 
 def numbered(words: Sequence[tuple[bool, int]]) -> list[int]:

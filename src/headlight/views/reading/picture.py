@@ -156,11 +156,7 @@ def _masked(reading: xr.Dataset, layer: int) -> NDArray[np.bool_]:
 
 
 def _values(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> NDArray[np.float64]:
-    """The numbers of a map, [query, key].
-
-    Raises:
-        UsageError: There is no such layer or head, or the measure has no heads, or needs one.
-    """
+    """The numbers of a map, [query, key]."""
     if row.per_head and head is None:
         raise UsageError(f"{row.name} is of single heads; name the head of layer {layer}.")
     if head is not None and not row.per_head:

@@ -73,12 +73,7 @@ class ReadingWidget(anywidget.AnyWidget):
             self.send({"answer": number, "refused": str(refusal)})
 
     def _step(self, number: str, message: dict[str, Any]) -> dict[str, Any]:
-        """The first step of a function that is called, or the next of one that runs.
-
-        Raises:
-            UnknownNameError: there is no such function.
-            RunInterruptedError: it was stopped.
-        """
+        """The first step of a function that is called, or the next of one that runs."""
         if "call" in message:
             name, params = str(message["call"]), message.get("params")
             if name not in self._functions:
