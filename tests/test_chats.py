@@ -1,17 +1,14 @@
 """Chats by every door: functions, commands, files, pages, a survey."""
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 import headlight
-from encode.small_tokenizers import KINDS
+from encode.small_tokenizers import chat_tokenizer, decoder
 from headlight.corpora import Chat
 from headlight.errors import UsageError
 from headlight.findings.piece_text import last_word, ways_to
@@ -43,19 +40,12 @@ _survey = headlight.survey
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    made = copy.deepcopy(KINDS["gpt2"]())
-    made.chat_template = TEMPLATE
-    return made
+    return chat_tokenizer(TEMPLATE)
 
 
 @pytest.fixture(scope="module")
 def model(tokenizer: Any) -> Model:
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=2048,
-    )  # fmt: skip
-    return _load(LlamaForCausalLM(config).eval(), tokenizer)
+    return _load(decoder(tokenizer, max_position_embeddings=2048), tokenizer)
 
 
 @pytest.fixture(scope="module")

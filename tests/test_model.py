@@ -16,6 +16,8 @@ from headlight.catalogue.model_folders import EMBEDDED
 from headlight.errors import HeadlightError, MissingHeadError, ModelError, UsageError
 from studies.models import saved, texts
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 needs_embedded = pytest.mark.skipif(
     not (EMBEDDED / "config.json").exists(), reason="the embedded model is not in this tree"
 )

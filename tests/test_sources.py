@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 import headlight
-from encode.small_tokenizers import KINDS
+from encode.small_tokenizers import chat_tokenizer, decoder
 from headlight.capture.decomposition import decompose
 from headlight.corpora import Chat
 from headlight.encode.chats import Prompt
@@ -37,20 +36,12 @@ _load = headlight.load  # the fixture has the name of the package
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    made = copy.deepcopy(KINDS["gpt2"]())
-    made.chat_template = TEMPLATE
-    return made
+    return chat_tokenizer(TEMPLATE)
 
 
 @pytest.fixture(scope="module")
 def model(tokenizer: Any) -> Model:
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=400,
-        initializer_range=0.4,
-    )  # fmt: skip
-    return _load(LlamaForCausalLM(config).eval(), tokenizer)
+    return _load(decoder(tokenizer, initializer_range=0.4, max_position_embeddings=400), tokenizer)
 
 
 @pytest.fixture(scope="module")

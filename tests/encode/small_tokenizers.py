@@ -1,6 +1,10 @@
 """Small tokenizers of the usual kinds, made here or trained on a few sentences of ours."""
 
+import copy
+from typing import Any
+
 import pytest
+import torch
 from tokenizers import (
     Tokenizer,
     decoders,
@@ -10,7 +14,7 @@ from tokenizers import (
     processors,
     trainers,
 )
-from transformers import PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 SENTENCES = [
     "The river carries sand, stones and mud down to the sea.",
@@ -112,3 +116,20 @@ def bert(tokenizers):
 @pytest.fixture(scope="session")
 def sentences():
     return SENTENCES
+
+
+def chat_tokenizer(template: str) -> PreTrainedTokenizerFast:
+    """Return the small tokenizer of a decoder with a template of chats."""
+    made = copy.deepcopy(KINDS["gpt2"]())
+    made.chat_template = template
+    return made
+
+
+def decoder(tokenizer: PreTrainedTokenizerFast, **settings: Any) -> LlamaForCausalLM:
+    """Return a decoder of two layers of two heads with random weights."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=2, **settings,
+    )  # fmt: skip
+    return LlamaForCausalLM(config).eval()

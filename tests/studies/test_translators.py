@@ -25,6 +25,8 @@ from studies.chosen_numbers import settings_for
 from translators import FAMILIES, SOURCE, TARGET
 from views.pages import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 TEXTS = [
     (SOURCE, TARGET),
     ("der hund , der bellt", "the dog that barks"),
