@@ -58,9 +58,10 @@ slowest: $(VENV)/.installed ## print which tests took the longest: make slowest 
 	$(bin)/python scripts/durations.py build/durations $(if $(BEFORE),--before "$(BEFORE)")
 
 # An environment of links to all that the other one has, but for headlight-papers. What can differ
-# there is what the table of studies and commands reaches: not the packages that stand below it, which
-# know no other distribution (`make check-layers`), and whose tests `make test` has.
-below := capture corpora encode links measures reduce run word_alignment
+# there is what the table of studies and commands reaches, which the tests at the top, of findings and
+# of views look at: no package knows another distribution by itself (`make check-layers`), and the tests
+# of each are in `make test`.
+below := analysis capture corpora encode links measures reduce run serve studies word_alignment
 test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where headlight-papers is not installed
 	$(bin)/python -m venv --clear --without-pip $(core)
 	@cd $(core)/lib/python*/site-packages && for each in "$(abspath $(VENV))"/lib/python*/site-packages/*; do \

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,32 @@ def _long(rounds: int) -> list[Row]:
     ]
 
 
+def _machine(rounds: int) -> list[Row]:
+    """What one thread of the machine reads and writes, and multiplies, in a second."""
+    numbers, target = torch.ones(2, 1 << 26)  # 256 MB each, of which no cache holds anything
+    moved = 2 * numbers.numel() * numbers.element_size()
+    rows = [("memory, read and written", moved, "GB/s", lambda: target.copy_(numbers))]
+    for dtype in (torch.float32, torch.float64):
+        left, right = torch.ones(2048, 576, dtype=dtype), torch.ones(576, 1536, dtype=dtype)
+        operations = 2 * left.numel() * right.shape[1]
+        name = f"products, {str(dtype).removeprefix('torch.')}"
+        rows.append((name, operations, "GFLOP/s", partial(torch.mm, left, right)))
+    return [
+        (f"this machine: {what}", f"{count / _seconds(run, rounds) / 1e9:.0f} {unit}", "", "")
+        for what, count, unit, run in rows
+    ]
+
+
+def _seconds(run: Callable[[], object], rounds: int) -> float:
+    """Return the processor seconds of a function; the median."""
+    times = []
+    for _ in range(5 * rounds + 1):
+        began = time.process_time()
+        run()
+        times.append(time.process_time() - began)
+    return statistics.median(times[1:])
+
+
 def _load(name: str) -> Model:
     return headlight.load(Path(os.environ.get("HEADLIGHT_MODELS", "build/models")) / name)
 
@@ -228,6 +255,7 @@ PARTS: dict[str, Callable[[int], list[Row]]] = {
     "minilm": lambda rounds: _pretrained("minilm", 2 * rounds),
     "bert": _bert,
     "long": _long,
+    "machine": _machine,
 }
 
 

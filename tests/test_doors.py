@@ -133,6 +133,7 @@ def reads(name: str, last: str, call: ast.Call) -> bool:
     return (last in _READS and "." in name) or name in _READS_OF or last == "load_file"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "kind"), [(CHANGING, changes), (WRITING, writes), (READING, reads)]
 )
@@ -143,6 +144,7 @@ def test_files_go_through_the_doors(table, kind) -> None:
     assert table.keys() - modules == set(), "these have no reason left"
 
 
+@pytest.mark.slow
 def test_folders_of_users_are_opened_as_runs() -> None:
     """Who writes through the record of a folder has its lock, and was allowed to."""
     users = {

@@ -49,6 +49,7 @@ def rows(script: dict[str, Any]) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_docstrings_say(script: dict[str, Any], rows: list[Any]) -> None:
     written = script["PAGE"].read_text(encoding="utf-8")
     assert written == script["page"](rows), "run scripts/equations_page.py"

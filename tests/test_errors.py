@@ -112,6 +112,7 @@ def test_no_refusal_writes_a_setting_for_one_of_its_two_readers() -> None:
     assert not written
 
 
+@pytest.mark.slow
 def test_the_words_of_a_refusal_are_found_by_search() -> None:
     constants = [
         f"{path.name}:{node.lineno}: {node.value.id}"

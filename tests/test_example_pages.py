@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headlight.catalogue.model_folders import EMBEDDED
-from views.browsers import Opened, needs_browser
+from views.browsers import Opened, needs_browser, settle
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "example_pages.py"))
@@ -100,7 +100,7 @@ class TestInABrowser:
                 page.on("pageerror", lambda error, said=complaints: said.append(str(error)))
                 page.on("request", lambda request, said=requests: said.append(request.url))
                 page.goto(path.as_uri())
-                page.wait_for_timeout(300)
+                settle(page, 300)
                 assert complaints == []
                 assert {url.split(":")[0] for url in requests} <= {"file", "blob", "data"}
                 links = page.locator("a[href]").evaluate_all("all => all.map((a) => a.href)")

@@ -123,8 +123,14 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     assert not loaded & (HEAVY | NUMBERS)
 
 
-@pytest.mark.parametrize("module", ["headlight.reading.model", "headlight.sessions.session",
-                                    "headlight.studies.survey.page"])  # fmt: skip
+@pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param("headlight.reading.model", marks=pytest.mark.slow),
+        pytest.param("headlight.sessions.session", marks=pytest.mark.slow),
+        "headlight.studies.survey.page",
+    ],
+)
 def test_what_every_run_needs_loads_nothing_of_an_extra(module: str) -> None:
     extras = {"anywidget", "gguf", "ray", "starlette", "thot", "uvicorn"}
     assert not loaded_by(f"import {module}") & extras

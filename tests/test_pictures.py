@@ -200,15 +200,6 @@ def test_patches_in_one_row_are_refused(tmp_path: Path) -> None:
         headlight.load(tower).read(image=picture(tmp_path / "a.png"))
 
 
-def test_no_app_is_opened_for_a_model_of_pictures(
-    vit: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    monkeypatch.setattr("headlight.serve._Server.run", lambda *_, **__: pytest.fail("it runs"))
-    code, _, complaint = Command(monkeypatch, capsys)("serve", "--model", vit.name)
-    assert code == 2
-    assert "reads pictures: give image=" in " ".join(complaint.split())
-
-
 def test_merged_patches_have_no_names(tmp_path: Path) -> None:
     sizes = {
         "image_size": 32,
@@ -300,6 +291,7 @@ def test_a_page_holds_no_foreign_address(vit: Model, tmp_path: Path) -> None:
         assert foreign[:20] not in page
 
 
+@pytest.mark.slow
 def test_a_survey_of_pictures(vit: Model, folder: Path, tmp_path: Path) -> None:
     result = headlight.survey(folder, model=vit, out=tmp_path / "run")
     assert result.attrs["pictures"] == 4

@@ -72,6 +72,7 @@ def calls(function: ast.AST) -> set[str]:
     return {ast.unparse(node.func) for node in called}
 
 
+@pytest.mark.slow
 def test_every_process_is_started_in_safe_path_mode() -> None:
     checked = []
     for source, path in ((each, path) for each in SOURCES for path in sorted(each.rglob("*.py"))):

@@ -208,7 +208,7 @@ def test_two_texts_that_differ_in_a_word(tmp_path):
     rows = json.loads(both.save(tmp_path / "a.json").read_text(encoding="utf-8"))["changes"]
     sizes = [abs(row["difference"]) for row in rows]
     assert sizes == sorted(sizes, reverse=True)
-    assert rows[0]["share"] - rows[0]["in the other"] == pytest.approx(rows[0]["difference"])
+    assert rows[0]["share"] - rows[0]["other"] == pytest.approx(rows[0]["difference"])
     assert any("river / mill" in row["takes from"] for row in rows)
     page = both.save(tmp_path / "a.html").read_text(encoding="utf-8")
     assert f"{100 * sizes[0]:.1f} points" in page

@@ -13,7 +13,7 @@ from headlight.errors import UsageError
 from headlight.reading.model import Model
 from speech_material import POSITIONS, SECONDS, tiny_whisper, wav
 from studies.command import Command
-from views.browsers import CHROMIUM, Opened
+from views.browsers import CHROMIUM, Opened, settle
 
 TEXT = "The cat sat."
 
@@ -125,6 +125,6 @@ def test_the_view_has_an_axis_of_time(
     said = page.text_content("#readout")
     assert "→ \u20680.96 s" in said
     page.evaluate("document.getElementById('lines-box').open = true")
-    page.wait_for_timeout(50)
+    settle(page, 50)
     assert opened.complaints == []
     page.context.close()

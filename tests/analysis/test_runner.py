@@ -190,6 +190,7 @@ def test_a_result_says_where_it_is_from(case: Case) -> None:
         assert "units" in variable.attrs
 
 
+@pytest.mark.slow
 def test_only_a_study_of_measures_depends_on_them(case: Case) -> None:
     signature = json.loads(case.run(CORPUS[:2]).attrs["settings"])
     of_measures = "measures" in studies()[case.name].settings.hints()

@@ -75,7 +75,7 @@ def test_what_lies_beside_a_sound_must_fit(
 def test_tables_must_be_whole(tmp_path: Path) -> None:
     for name, content, sentence in (
         ("a.tsv", "sound\ttext\nx.wav\tHello\n", "no column names the file with the sound"),
-        ("b.tsv", "path\ttext\nx.wav\n", "the row has 1 fields, and the header 2"),
+        ("b.tsv", "path\ttext\nx.wav\n", "the row has 1 fields, and should have 2"),
         ("c.tsv", "path\tsaid\nx.wav\tHello\n", "there is no column 'text'"),
         ("d.jsonl", '{"audio": "x.wav", "text": ""}\n', "file and transcript must both be texts"),
         ("e.jsonl", '{"audio": "x.wav", "text": "a", "words": [["a", 1]]}\n', "must be a list"),

@@ -84,6 +84,7 @@ def test_sentences_without_tokens_are_counted():
         assert (examples.counts.documents, examples.counts.empty) == (3, 1)
 
 
+@pytest.mark.slow
 def test_seconds_stay_with_their_firsts():
     pairs = [PAIR, SINGLE, SentencePair("b", "sand", "the river", None), SINGLE, PAIR] * 200
     made = list(sentence_pairs(pairs, BERT, max_length=50))

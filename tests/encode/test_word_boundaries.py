@@ -109,6 +109,7 @@ def test_special_tokens_stand_where_the_tokenizer_puts_them(marian: Any, m2m: An
     assert m2m("das haus")["input_ids"][0] == m2m.get_lang_id("de")  # it reads German again
 
 
+@pytest.mark.slow
 def test_a_translator_with_a_slow_tokenizer_aligns(marian: Any) -> None:
     sizes = {
         f"{side}_{what}": 2

@@ -364,6 +364,7 @@ def test_a_comparison_is_kept_like_a_run(first, tmp_path):
     assert load(run).attrs["stage"] == "comparison"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_refused_before_its_numbers_are_read(first, tmp_path):
     for name, run in (("first", first), ("other", first.isel(layer=[1]))):
         save(run, tmp_path / f"{name}.nc")

@@ -43,6 +43,7 @@ def _known_ends(found, where):
     return found
 
 
+@pytest.mark.slow
 def test_heads_are_ranked_with_intervals(result):
     table = headlight.heads(result, "induction", by="norm")
     assert table.loc[0, ["layer", "head", "norm"]].tolist() == [1, 2, 0.8]

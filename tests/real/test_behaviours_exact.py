@@ -21,6 +21,7 @@ from headlight.measures import Scores
 from headlight.pool import membership, over_keys
 from headlight.reduce.sample import UNIT
 from headlight.studies.survey.behaviours import BehaviourCounter
+from headlight.studies.survey.part import SeenLayer, SeenMeasure
 from headlight.studies.survey.residual import ResidualObserver
 from headlight.studies.survey.token_types import TokenCounter
 from headlight.vocabulary import CATEGORIES, measure
@@ -54,11 +55,14 @@ def test_every_behaviour_is_that_of_loops_in_float64() -> None:
         scores, layer = Scores(record), record.site.layer
         kept[layer] = {name: scores.of(name).double() for name in MEASURES}
         for name, score in kept[layer].items():
-            counter.look(name, score, record)
-            tokens.look(name, score, over_keys(score, members), 0)
-        counter.finish(layer, scores.vectors.norm, record.input)
-        tokens.finish(layer)
-        stream.visit(record)
+            rows = {"rows": over_keys(score, members)}
+            measured = SeenMeasure(name, score, record, None, rows)
+            counter.note_measure(measured)
+            tokens.note_measure(measured)
+        whole = SeenLayer(record, scores, {})
+        counter.note_layer(whole)
+        tokens.note_layer(whole)
+        stream.note_layer(whole)
         assert record.stream is not None
         states[layer] = record.stream
 

@@ -49,7 +49,7 @@ def kept(folder: Path) -> tuple[Tally, int]:
 
 def finish(folder: Path) -> None:
     process = start(folder, 0, "--resume")
-    assert process.communicate(timeout=60)[1] == ""
+    assert process.communicate(timeout=300)[1] == ""
     assert process.returncode == 0
     tally, examples = kept(folder)
     assert examples == NUMBER
@@ -79,7 +79,7 @@ def test_killed_at_random_moments_and_resumed_gives_the_same_bits(tmp_path: Path
 def test_killed_while_writing_gives_the_same_bits(tmp_path: Path) -> None:
     for moment, examples in ((1, 0), (2, 4), (3, 8), (6, 20)):
         process = start(tmp_path, 0, "--resume", f"--die-at={moment}")
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         assert process.returncode == -signal.SIGKILL
         assert len(list(tmp_path.glob(".*.partial"))) == moment % 2
         if examples:
@@ -94,7 +94,7 @@ def test_control_c_keeps_the_state_and_says_how_to_go_on(tmp_path: Path) -> None
     wait_for_the_first_batch(process)
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130
     assert said.count("\n") == 1
     assert said.startswith("error: interrupted; ")
@@ -108,7 +108,7 @@ def test_two_processes_in_one_folder_are_refused_until_one_is_dead(tmp_path: Pat
     first = start(tmp_path, 0.5)
     wait_for_the_first_batch(first)
     second = start(tmp_path, 0, "--resume")
-    _, said = second.communicate(timeout=60)
+    _, said = second.communicate(timeout=300)
     assert second.returncode == 1
     assert f"is in use by another run (process {first.pid})" in said
     first.kill()
@@ -142,7 +142,7 @@ def test_a_disk_that_is_really_full(tiny_disk: Path) -> None:
     with pytest.raises(OSError, match="No space"):
         ballast.write_bytes(bytes(10**6))
     process = start(tiny_disk, 0)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 1
     assert said.startswith("error: ")
     assert "the disk is full; free some space" in said

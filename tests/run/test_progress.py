@@ -51,17 +51,17 @@ def test_examples_that_differ_in_time_count_by_what_they_are_expected_to_take(
     clock: Clock,
 ) -> None:
     """A hundred quick ones after two slow ones: by their number, 15 hours would be left."""
-    lines = Lines(102, io.StringIO(), "maps", seconds=2 * 1_000 + 100 * 1)
+    lines = Lines(102, io.StringIO(), "maps", seconds=2 * 1_000.0 + 100)
     assert str(lines) == "0 of 102 maps, 35:00 left"
     left = []
     for _ in range(2):
         clock.now += 600
-        lines.advance(1, 0, 1_000)
+        lines.advance(1, 0, 1_000.0)
         left.append(lines.format_dict["ahead"])
     assert left == ["11:41", "01:01"], "towards 6 tenths of what was expected"
     for _ in range(100):
         clock.now += 0.6
-        lines.advance(1, 0, 1)
+        lines.advance(1, 0, 1.0)
     assert str(lines) == "102 of 102 maps, 00:00 left"
 
 

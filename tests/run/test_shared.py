@@ -248,7 +248,7 @@ def test_a_claim_of_a_clock_that_is_ahead_is_waited_for_no_longer_than_others(
     os.utime(claim, (ahead, ahead))
     began = time.monotonic()
     assert bits(shared(tmp_path, corpus()[0]).tally) == bits(expected().tally)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 300  # and not the hour
 
 
 def test_a_plan_of_too_many_brackets_is_a_sentence(tmp_path: Path) -> None:

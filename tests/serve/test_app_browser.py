@@ -12,6 +12,7 @@ import pytest
 import example_data
 import headlight
 from headlight.reading.what_if import Edit
+from picture_material import encoder, picture, saved
 from views.browsers import needs_browser
 from views.first_heads import farthest_apart, most_misleading, named
 
@@ -39,7 +40,7 @@ def served(*options):
         finally:
             # Ctrl-C is how it ends, and no failure.
             running.send_signal(signal.SIGINT)
-            _, said = running.communicate(timeout=30)
+            _, said = running.communicate(timeout=300)
         assert (running.returncode, said) == (0, "")
 
 
@@ -75,6 +76,19 @@ def drawn(view):
     view.locator("html[data-ready]").wait_for()
     view.locator("label", has_text="maps").first.click()
     view.locator("#maps:not([aria-busy]) .panel").first.wait_for()
+
+
+def test_a_chosen_picture_is_seen(page, tmp_path):
+    folder = saved(encoder("vit"), tmp_path / "vit")
+    with served("--model", str(folder)) as address:
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]")
+        assert page.locator("textarea").count() == 0
+        page.set_input_files("#image", picture(tmp_path / "a.png"))
+        page.click("#read")
+        view = page.frame_locator("#view iframe")
+        view.locator("html[data-ready]").wait_for()
+        assert view.locator("#bars image").count() == 2
 
 
 def test_a_typed_text_is_seen(page, address, model):

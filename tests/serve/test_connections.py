@@ -64,13 +64,13 @@ def served(patience):
             yield port, complaints
         finally:
             running.terminate()
-            complaints.append(running.communicate(timeout=30)[1])
+            complaints.append(running.communicate(timeout=300)[1])
 
 
 def health(port):
     """What the server says of itself; it may take a second to come round."""
     address = f"http://127.0.0.1:{port}/health"
-    with urllib.request.urlopen(address, timeout=40) as answer:
+    with urllib.request.urlopen(address, timeout=120) as answer:
         return answer.read()
 
 
@@ -80,7 +80,7 @@ def test_300_clients_that_say_nothing_keep_nobody_out(sent):
     with served(600) as (port, complaints), ExitStack() as stack:
 
         def connect(_):
-            client = socket.create_connection(("127.0.0.1", port), 10)
+            client = socket.create_connection(("127.0.0.1", port), 60)
             client.sendall(sent)
             return client
 
@@ -93,25 +93,27 @@ def test_300_clients_that_say_nothing_keep_nobody_out(sent):
 
 @pytest.mark.slow
 def test_who_sends_no_whole_headers_is_hung_up_on():
-    with served(0.5) as (port, complaints):
-        silent, slow, second = (socket.create_connection(("127.0.0.1", port), 10) for _ in range(3))
+    with served(2) as (port, complaints):
+        silent, slow, second = (socket.create_connection(("127.0.0.1", port), 60) for _ in range(3))
         slow.sendall(b"GET /hea")
         second.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea")
         answer = b""
         while b"well" not in answer:
-            answer += second.recv(10_000)
+            received = second.recv(10_000)
+            assert received, answer
+            answer += received
         began = time.monotonic()
         for client in (silent, slow, second):
             with client, suppress(ConnectionResetError):
                 assert client.recv(10_000) == b""
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
     assert complaints == [""]
 
 
 @pytest.mark.slow
 def test_what_is_sent_in_parts_is_taken_in_time_and_dropped_after():
-    with served(3) as (port, complaints):
-        whole, half = (socket.create_connection(("127.0.0.1", port), 10) for _ in range(2))
+    with served(6) as (port, complaints):
+        whole, half = (socket.create_connection(("127.0.0.1", port), 60) for _ in range(2))
         with whole, half:
             for client in (whole, half):
                 client.sendall(POST + b"01234")
@@ -125,7 +127,7 @@ def test_what_is_sent_in_parts_is_taken_in_time_and_dropped_after():
             began = time.monotonic()
             with suppress(ConnectionResetError):
                 assert half.recv(10_000) == b""
-            assert time.monotonic() - began < 10
+            assert time.monotonic() - began < 60
     assert complaints == [""]
 
 
@@ -133,7 +135,7 @@ def asking_without_reading(port):
     """A client with the smallest room, which asks for the page fifty times and reads nothing."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-    client.settimeout(10)
+    client.settimeout(60)
     client.connect(("127.0.0.1", port))
     client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
     return client
@@ -151,10 +153,10 @@ def test_150_clients_that_read_nothing_keep_nobody_out():
 
 @pytest.mark.slow
 def test_who_reads_nothing_is_hung_up_on_and_who_reads_slowly_is_not():
-    with served(1) as (port, complaints), asking_without_reading(port) as silent:
+    with served(2) as (port, complaints), asking_without_reading(port) as silent:
         with asking_without_reading(port) as slow:
             began, read = time.monotonic(), 0
-            while time.monotonic() - began < 3:
+            while time.monotonic() - began < 5:
                 read += len(slow.recv(20_000))
                 time.sleep(0.01)
             assert slow.recv(1)
@@ -163,6 +165,6 @@ def test_who_reads_nothing_is_hung_up_on_and_who_reads_slowly_is_not():
         with suppress(ConnectionResetError):
             while received:
                 received = silent.recv(100_000)
-                assert time.monotonic() - began < 20
+                assert time.monotonic() - began < 60
         assert health(port) == b"well"
     assert complaints == [""]

@@ -95,6 +95,7 @@ def test_no_text_is_read_twice(family, monkeypatch):
     assert sorted(read_ids) == sorted(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_and_long_texts_change_no_place(side, monkeypatch):
     """Links are between the first tokens of a text, wherever padding stands."""

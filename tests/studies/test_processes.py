@@ -64,7 +64,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     process = start("survey", corpus, *options, "--out", out, popen=Forked)
     wait_for_progress(process, checkpoint)
     process.send_signal(signal.SIGINT)
-    _, complained = process.communicate(timeout=60)
+    _, complained = process.communicate(timeout=300)
     assert process.returncode == 130
     assert complained.startswith("error: interrupted; ")
     assert "--resume" in complained
@@ -110,7 +110,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
     model = saved("bert", tmp_path / "model")
     line = " ".join(texts(400, longest=30, seed=8))  # longer than the limit by far: much text
     peaks = []
-    for copies in (80, 640):
+    for copies in (80, 400):
         corpus, out = tmp_path / f"{copies}.txt", tmp_path / str(copies)
         corpus.write_text(f"{line}\n" * copies)
         code, said, complained = run(
@@ -119,5 +119,5 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
         )  # fmt: skip
         assert code == 0, complained
         peaks.append(int(re.search(r"VmHWM:\s+(\d+) kB", said)[1]))
-    assert corpus.stat().st_size > 10e6
+    assert corpus.stat().st_size > 6e6
     assert peaks[1] < 1.03 * peaks[0], peaks

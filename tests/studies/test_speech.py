@@ -46,6 +46,7 @@ def readings(model: Model, folder: Path) -> dict[str, dict[str, xarray.Dataset]]
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cross", "encoder"])
 @pytest.mark.parametrize("measure", ["weight", "norm", "effective"])
 def test_the_survey_counts_what_the_readings_hold(

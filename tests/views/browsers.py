@@ -12,6 +12,8 @@ import pytest
 CHROMIUM = os.environ.get("HEADLIGHT_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+PATIENCE = 120_000
+"""Milliseconds, on machines that do other work."""
 ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--no-first-run")
 
 needs_browser = [
@@ -30,9 +32,16 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=list(ARGUMENTS), timeout=PATIENCE
+        )
         yield browser
         browser.close()
+
+
+def settle(page: Any, milliseconds: int) -> None:
+    """Let timers of a page that are due in so many milliseconds end, on machines of any speed."""
+    page.evaluate("wait => new Promise(done => setTimeout(done, wait))", milliseconds)
 
 
 class Opened:
@@ -47,6 +56,7 @@ class Opened:
     def __init__(self, browser: Any, path: Path, address: str = "", **options: Any) -> None:
         options.setdefault("viewport", {"width": 1440, "height": 1000})
         self.page = browser.new_context(**options).new_page()
+        self.page.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
@@ -65,5 +75,5 @@ class Opened:
     @property
     def address(self) -> str:
         """After the ``#``; the page writes it when nothing has changed for 250 ms."""
-        self.page.wait_for_timeout(350)
+        settle(self.page, 350)
         return str(self.page.evaluate("location.hash"))

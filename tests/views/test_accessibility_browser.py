@@ -17,7 +17,7 @@ from headlight.views.reading.routes_page import routes_page
 from headlight.views.result_page import result_page
 from headlight.views.sections import SectionPage, section_page
 from studies.models import subject, texts, tokenizer
-from views.browsers import needs_browser
+from views.browsers import needs_browser, settle
 from views.sample_results import survey_sample
 from views.sample_routes import sample_routes
 
@@ -111,7 +111,7 @@ def test_all_can_use_a_page(browser, tmp_path, kind):
             )
             page = context.new_page()
             page.goto(path.as_uri())
-            page.wait_for_timeout(400)  # pages draw themselves when they have been loaded
+            settle(page, 400)  # pages draw themselves when they have been loaded
             problems = Axe().run(page).response["violations"]
             assert [(each["id"], each["nodes"][0]["target"]) for each in problems] == []
             assert page.evaluate(BELOW_THE_BUTTON) == []

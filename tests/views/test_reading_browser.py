@@ -15,7 +15,7 @@ from headlight.views.reading.format import pack
 from headlight.views.reading.lazy import InCorpus
 from headlight.views.result_page import result_page
 from test_generation import decoder
-from views.browsers import needs_browser
+from views.browsers import needs_browser, settle
 from views.sample_results import counted, reading_sample, survey_sample
 from views.test_in_corpus import relations
 
@@ -112,7 +112,7 @@ def test_labels_of_tokens_are_not_cut_at_the_left(show, width):
     tokens = tuple(f"<|im_{at}_start|>" for at in range(40))
     shown = show(reading_sample(1, 1, tokens).assign_attrs(kind="decoder"), "#v=bars")
     shown.page.set_viewport_size({"width": width, "height": 800})
-    shown.page.wait_for_timeout(200)
+    settle(shown.page, 200)
     left = shown.page.locator("#bars").bounding_box()["x"]
     labels = shown.page.locator("#bars text[data-token]")
     assert min(each.bounding_box()["x"] for each in labels.all()) >= left

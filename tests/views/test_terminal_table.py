@@ -93,6 +93,7 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     assert all(f"L{each.layer}H{each.head}" in printed(terminal_table(part)) for each in about)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_what_was_found_and_a_part_as_xarray_does():
     from IPython.testing.globalipapp import get_ipython
 

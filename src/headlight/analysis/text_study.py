@@ -299,8 +299,8 @@ def run_kinds(
     makers = {kind: make(part) for kind, part in parts.items()}
 
     def observer(one: Pass, batch: Batch, examples: Sequence[Encoded]) -> KindsObserver:
-        made = {kind: observe(one, batch, examples) for kind, (observe, _) in makers.items()}
-        return KindsObserver(made)
+        observers = {kind: observe(one, batch, examples) for kind, (observe, _) in makers.items()}
+        return KindsObserver(observers)
 
     def to_dataset(one: Pass, state: State) -> xarray.Dataset:
         by_kind = {

@@ -310,6 +310,11 @@ class CapturedModel(LoadedModel):
         return replace(batch, features=features, heard=audible_frames)
 
     @property
+    def sees_beside_text(self) -> bool:
+        """Whether it reads pictures beside a text, in the place of image tokens."""
+        return getattr(self.transformer.config, "image_token_id", None) is not None
+
+    @property
     def inputs_beside_text(self) -> list[str]:
         """Return the inputs of a forward pass that no text gives, such as ``pixel_values``."""
         arguments = inspect.signature(self.transformer.forward).parameters

@@ -242,7 +242,6 @@ def _matrices(
     return heads
 
 
-"""Numbers are written in two digits of this base, so that 16-bit precisions hold them exactly."""
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}
 """Allowed relative difference between the map and the values, by the precision of the model."""
 

@@ -176,10 +176,7 @@ def check_model(
         )
     place = place_of(model)
     check_place(place)
-    config = _config(place)
-    if config is not None:
-        depth = max(_counts(config, *_DEPTHS), default=0)
-        check_layers(depth, layers, model or EMBEDDED_NAME)
+    check_layers(_depth(_config(place)), layers, model or EMBEDDED_NAME)
 
 
 def gguf_of(place: str) -> Path | None:
@@ -253,8 +250,8 @@ def check_folder(folder: Path) -> None:
     for each in folder.iterdir():
         if each.exists() and not (each.is_file() or each.is_dir()):
             raise ModelError(f"{each} is a pipe or a device; a model lies in files, copy it again.")
-    config = _config(str(folder)) or {}
-    check_layers(max(_counts(config, *_DEPTHS), default=0), None, str(folder))
+    config = _config(str(folder))
+    check_layers(_depth(config), None, str(folder))
     for name, most in (("num_labels", MOST_LABELS), *((name, MOST_LAYERS) for name in _EXPERTS)):
         if (count := max(_counts(config, name), default=0)) > most:
             raise ModelError(
@@ -326,13 +323,18 @@ def hub_answers() -> bool:
     return bool(answers)
 
 
-def _config(place: str) -> Mapping[str, Any] | None:
-    """The configuration in a folder, as far as it can be read; None elsewhere."""
+def _config(place: str) -> Mapping[str, Any]:
+    """Return the configuration in a folder, as far as it can be read; nothing elsewhere."""
     try:
         config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
     except (ModelError, ValueError):  # which loading says better
-        return None
-    return config if isinstance(config, dict) else None
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def _depth(config: Mapping[str, Any]) -> int:
+    """Return the number of layers of a model, or of one half of it; 0 where it is not known."""
+    return max(_counts(config, *_DEPTHS), default=0)
 
 
 def _counts(config: Mapping[str, Any], *names: str) -> Iterator[int]:

@@ -253,23 +253,17 @@ class Question:
     def signature(self) -> inspect.Signature:
         """The parameters of the method: the texts, and a keyword for each setting."""
         keyword, beside = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-        hints = self.settings.hints()
-        return inspect.Signature(
-            [
-                inspect.Parameter("model", beside),
-                inspect.Parameter("text", beside, annotation=str | Sequence[Mapping[str, Any]]),
-                inspect.Parameter("pair", beside, default=None, annotation=str | None),
-                *(
-                    inspect.Parameter(
-                        name,
-                        keyword,
-                        default=default_of(self.settings, name),
-                        annotation=accepted(hint),
-                    )
-                    for name, hint in hints.items()
-                ),
-            ]
-        )
+        parameters = [
+            inspect.Parameter("model", beside),
+            inspect.Parameter("text", beside, annotation=str | Sequence[Mapping[str, Any]]),
+            inspect.Parameter("pair", beside, default=None, annotation=str | None),
+        ]
+        for name, hint in self.settings.hints().items():
+            default = default_of(self.settings, name)
+            parameters.append(
+                inspect.Parameter(name, keyword, default=default, annotation=accepted(hint))
+            )
+        return inspect.Signature(parameters)
 
     @property
     def arguments(self) -> str:

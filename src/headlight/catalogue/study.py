@@ -256,38 +256,26 @@ class Argument:
 
 
 RUN = (
-    Argument(
-        "out",
-        str | Location | None,
-        None,
-        "a folder, which makes the run resumable and keeps result, report and tables",
-    ),
+    Argument("out", str | Location | None, None,
+             "a folder, which makes the run resumable and keeps result, report and tables"),
     Argument("resume", bool, False, "go on with the run in `out`"),
     Argument("overwrite", bool, False, "remove the run in `out` first"),
-    Argument(
-        "workers",
-        int | str | None,
-        None,
-        'processes that share the run: a number, ``"auto"``, ``"ray"`` or ``"ray://HOST:PORT"`` '
-        'for those of a cluster, or ``"join"`` for one of any number that were started elsewhere',
-    ),
-    Argument(
-        "corpus_name",
-        str | None,
-        None,
-        "what titles call the corpus, in place of the end of its path",
-    ),
+    Argument("workers", int | str | None, None,
+             'processes that share the run: a number, ``"auto"``, ``"ray"`` or '
+             '``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number '
+             "that were started elsewhere"),
+    Argument("corpus_name", str | None, None,
+             "what titles call the corpus, in place of the end of its path"),
     Argument("progress", bool, True, "show a bar on standard error"),
-)
-"""What every study is told of its run."""
+)  # fmt: skip
+"""Arguments of every study about its run."""
 
 
 def arguments(study: Study) -> list[Argument]:
     """All arguments of the function of a study, the source first, and its settings last."""
-    source = study.source
     return [
-        Argument("source", Any, None, source.explanation),
-        Argument("model", Any, None, source.model),
+        Argument("source", Any, None, study.source.explanation),
+        Argument("model", Any, None, study.source.model),
         Argument("tokenizer", Any, None, "of a model that comes without one"),
         Argument(
             "name", str | None, None, "what titles call the model, in place of the end of its path"

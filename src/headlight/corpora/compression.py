@@ -63,17 +63,13 @@ class ZstandardStream(io.RawIOBase):
             self._frame = zstandard.ZstdDecompressor().decompressobj()
 
 
-def _zstandard(stream: io.BufferedIOBase) -> io.BufferedIOBase:
-    return io.BufferedReader(ZstandardStream(stream))
-
-
 Decompressor = Callable[[io.BufferedIOBase], io.BufferedIOBase]
 
 DECOMPRESSORS: dict[str, tuple[bytes, Decompressor]] = {
     ".gz": (b"\x1f\x8b", lambda stream: gzip.GzipFile(fileobj=stream)),
     ".xz": (b"\xfd7zXZ\x00", lambda stream: lzma.open(cast("BinaryIO", stream))),  # noqa: SIM115
     ".bz2": (b"BZh", lambda stream: bz2.BZ2File(stream)),
-    ".zst": (b"\x28\xb5\x2f\xfd", _zstandard),
+    ".zst": (b"\x28\xb5\x2f\xfd", lambda stream: io.BufferedReader(ZstandardStream(stream))),
 }
 """Suffix, the bytes such a file begins with, and how it is read."""
 

@@ -138,13 +138,10 @@ class Lines:
             ) from error
         if self.number == 0:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
-            self._demand_text(raw)
+            if kind := kind_without_text(raw):
+                raise CorpusError(f"{self.name} is {kind}.")
         self._count_blank(raw)
         return self._decode(raw, f"{self.name}:{self.number + 1}")
-
-    def _demand_text(self, start: bytes) -> None:
-        if kind := kind_without_text(start):
-            raise CorpusError(f"{self.name} is {kind}.")
 
     def _count_blank(self, raw: bytes) -> None:
         self._blank = self._blank + 1 if raw.isspace() else 0

@@ -315,14 +315,10 @@ def json_rows(lines: Lines) -> Iterator[Row]:
             yield lines.place, json_object(line, lines.place)
 
 
-def _inference_rows(lines: Lines) -> Iterator[Row]:
-    return json_rows(lines) if lines.first().startswith("{") else tab_rows(lines)
-
-
 PAIR_FORMATS: dict[str, Callable[[Lines], Iterator[Row]]] = {
     "mrpc": tab_rows,
     "cola": acceptability_rows,
-    "mnli": _inference_rows,
+    "mnli": lambda lines: (json_rows if lines.first().startswith("{") else tab_rows)(lines),
     "tsv": tab_rows,
     "csv": comma_rows,
     "jsonl": json_rows,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
 from headlight.corpora.files import files
@@ -92,11 +92,11 @@ def holds_pictures(source: object) -> bool:
         return False
 
 
-def decode_picture(image: Location | str) -> "Image":
+def decode_picture(image: Location | str | bytes) -> "Image":
     """Return a picture as RGB, turned as its camera was held, transparent parts on white.
 
     Args:
-        image: A file of PNG, JPEG, WebP, BMP, GIF or TIFF.
+        image: A file of PNG, JPEG, WebP, BMP, GIF or TIFF, or its content.
 
     Raises:
         CorpusError: There is no such file, it is no picture, damaged, of several pictures, of
@@ -104,12 +104,10 @@ def decode_picture(image: Location | str) -> "Image":
     """
     from PIL import Image, UnidentifiedImageError
 
-    place, name = location(image, error=CorpusError), storable(image)
-    if not place.is_file():
-        raise CorpusError(f"there is no picture {name!r}; correct its path.")
+    name = "the picture" if isinstance(image, bytes) else storable(image)
     cure = f"give a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file"
     try:
-        with warnings.catch_warnings(), open_file(place, error=CorpusError) as raw:
+        with warnings.catch_warnings(), _content_of(image) as raw:
             warnings.simplefilter("ignore")  # of what is refused below, or is metadata
             opened = Image.open(raw, formats=_FORMATS)
             _check_form(opened, name)
@@ -122,6 +120,20 @@ def decode_picture(image: Location | str) -> "Image":
         raise CorpusError(f"{name} is no picture that is read here; {cure}.") from problem
     except Exception as problem:  # each decoder fails in its own way on damaged files
         raise CorpusError(f"{name} cannot be read as a picture ({problem}); {cure}.") from problem
+
+
+def _content_of(image: Location | str | bytes) -> BinaryIO:
+    """Return the bytes of a picture, to be read.
+
+    Raises:
+        CorpusError: There is no such file.
+    """
+    if isinstance(image, bytes):
+        return BytesIO(image)
+    place = location(image, error=CorpusError)
+    if not place.is_file():
+        raise CorpusError(f"there is no picture {storable(image)!r}; correct its path.")
+    return cast("BinaryIO", open_file(place, error=CorpusError))
 
 
 def _check_form(opened: "Image", name: str) -> None:

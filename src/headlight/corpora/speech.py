@@ -1,6 +1,6 @@
 """Recordings with transcripts: a folder of sound and text, or a table of both."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -8,14 +8,8 @@ from typing import Any
 
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
 from headlight.corpora.files import Lines, files, text_files
-from headlight.corpora.text import (
-    CommaSeparated,
-    TabSeparated,
-    demand_characters,
-    json_object,
-    table_rows,
-    text_column,
-)
+from headlight.corpora.pairs import comma_rows, json_rows, tab_rows
+from headlight.corpora.text import demand_characters, text_column
 from headlight.errors import CorpusError
 from headlight.files import Location, storable
 
@@ -93,7 +87,8 @@ WORDS = "words"
 """The key of JSON lines with the words and their times."""
 
 TABLES = {
-    ".tsv": TabSeparated, ".csv": CommaSeparated, ".jsonl": None, ".ndjson": None, ".json": None,
+    ".tsv": tab_rows, ".csv": comma_rows, ".jsonl": json_rows, ".ndjson": json_rows,
+    ".json": json_rows,
 }  # fmt: skip
 
 
@@ -201,7 +196,7 @@ def _times(path: Location, text: str) -> Any:
 
 
 def _of_table(lines: Lines, table: Location, column: str | None) -> Iterator[Recording]:
-    for place, row in _rows(lines):
+    for place, row in TABLES[lines.suffix](lines):
         text = row[text_column(column, list(row), place)]
         audio = row[_audio_column(list(row), place)]
         if not isinstance(text, str) or not text.strip() or not isinstance(audio, str):
@@ -210,26 +205,6 @@ def _of_table(lines: Lines, table: Location, column: str | None) -> Iterator[Rec
         triples = row.get(WORDS)
         times = None if triples is None else checked_times(text, _triples(triples, place), place)
         yield Recording(place, table.parent / audio, " ".join(text.split()), times)
-
-
-def _rows(lines: Lines) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Place and fields of every row of a table, or object of JSON lines."""
-    dialect = TABLES[lines.suffix]
-    if dialect is None:
-        for line in lines:
-            if line.strip():
-                yield lines.place, json_object(line, lines.place)
-        return
-    rows = table_rows(lines, dialect)
-    _, header = next(rows, ("", []))
-    for place, row in rows:
-        if row and len(row) != len(header):
-            raise CorpusError(
-                f"{place}: the row has {len(row)} fields, and the header {len(header)}; complete "
-                "the row."
-            )
-        if row:
-            yield place, dict(zip(header, row, strict=True))
 
 
 def _audio_column(available: list[str], place: str) -> str:

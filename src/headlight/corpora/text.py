@@ -108,7 +108,7 @@ def demand_characters(text: str, name: str) -> None:
     Raises:
         CorpusError: The text holds half of a surrogate pair.
     """
-    if not text.isascii() and _has_surrogates(text):
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise CorpusError(
             f"{name}: the text holds half of a surrogate pair, which is no character; "
             "write the file again from the original text."
@@ -173,10 +173,6 @@ def _paragraphs(name: str, value: object, column: str | None) -> Sequence[str]:
         if column
         else f"{name}: a text is a string or a list of strings, not {type(value).__name__}."
     )
-
-
-def _has_surrogates(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 DEFAULT, MESSAGES = "text", "messages"

@@ -361,12 +361,10 @@ def translations(
     together = assembly.apart if decoder_start is None else assembly.two
     if max_length is not None:
         assembly.room(max_length)
-    lead = len(prefix.split())
+    lead, words = f"{prefix.strip()} ".lstrip(), len(prefix.split())
 
     def encode(group: list[TranslationPair], counts: Counts) -> Iterator[EncodedTranslation]:
-        sources = tokenise(
-            tokenizer, [_led(prefix, pair.source) for pair in group], special_apart=False
-        )
+        sources = tokenise(tokenizer, [lead + pair.source for pair in group], special_apart=False)
         targets = tokenise(
             tokenizer, [pair.target for pair in group], target=True, special_apart=False
         )
@@ -379,23 +377,17 @@ def translations(
             if _is_too_long(example, max_length, overflow):
                 counts.too_long += 1
                 continue
+            # The first words belong to no word of the sentence.
+            own = tuple(at - words if at >= words else SPECIAL_WORD for at in example.words)
             yield annotate(
-                example if not lead else _without_prefix(example, lead),
+                replace(example, words=own),
                 EncodedTranslation,
                 index=counts.documents - 1,
                 source_text=tuple(pair.source.split()),
                 target_text=tuple(pair.target.split()),
             )
 
-    return Examples(Recipe(pairs, _both, encode, assembly.marks))
-
-
-def _both(pair: TranslationPair) -> tuple[str, str]:
-    return pair.source, pair.target
-
-
-def _led(prefix: str, text: str) -> str:
-    return f"{prefix.strip()} {text}" if prefix.strip() else text
+    return Examples(Recipe(pairs, lambda pair: (pair.source, pair.target), encode, assembly.marks))
 
 
 def _is_too_long(example: Encoded, max_length: int | None, overflow: str) -> bool:
@@ -407,9 +399,3 @@ def _is_too_long(example: Encoded, max_length: int | None, overflow: str) -> boo
             "leave it out, or allow more."
         )
     return too_long
-
-
-def _without_prefix(example: Encoded, lead: int) -> Encoded:
-    """The first words belong to no word of the sentence."""
-    words = tuple(word - lead if word >= lead else SPECIAL_WORD for word in example.words)
-    return replace(example, words=words)

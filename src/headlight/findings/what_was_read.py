@@ -74,8 +74,8 @@ def which_texts(runs: Sequence[xr.Dataset]) -> str:
     if same_texts(runs):
         return f"They read the same {number}, tokenized or cut otherwise."
     read = "; ".join(_read_by(run) for run in runs)
-    known = all("text_digest" in run.attrs for run in runs)
-    others = "" if known else ", or the same tokenized or cut otherwise"
+    has_digests = all("text_digest" in run.attrs for run in runs)
+    others = "" if has_digests else ", or the same tokenized or cut otherwise"
     return f"They read different texts{others} ({read}): differences may be of the texts."
 
 

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headlight.capture.backward import holds
 from headlight.measures.row_space import (
     AT_ONCE,
     ONE_PASS,
@@ -112,7 +113,7 @@ class Prefixes:
 
 def project_singly(
     rows: Float[Tensor, "matrix row head_dim"],
-    chosen: Settled,
+    places: Int[Tensor, "place 2"],
     weights: Weights,
     results: Weights,
     settled: Settled,
@@ -122,19 +123,16 @@ def project_singly(
 
     Args:
         rows: as of `Prefixes`, of all matrices.
-        chosen: which queries of which matrices.
+        places: which queries of which matrices, on the host.
         weights: as of `Prefixes.fill`, as are the others.
         results: where projections go.
         settled: becomes true where they are exact enough.
         first: the number of the first query.
     """
-    places = chosen.nonzero()
-    if not len(places):
-        return
     keys = min(first + int(places[:, 1].max()) + 1, weights.shape[3])
     numbers = torch.arange(keys, device=rows.device)
     for some in torch.split(places, max(1, AT_ONCE // rows[0, :keys].numel())):
-        matrix, query = some.unbind(1)
+        matrix, query = some.to(rows.device).unbind(1)
         visible_keys = numbers <= first + query[:, None]
         basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None])
         row = weights[matrix, :, query, :keys].to(rows.dtype)
@@ -203,7 +201,6 @@ class NullVectors:
 
 Rows = Float[Tensor, "batch head key head_dim"]
 Real = Bool[Tensor, "batch key"]
-Certain = Bool[Tensor, "batch space query"]
 
 
 def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: int = 0) -> bool:
@@ -215,16 +212,24 @@ def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: 
         first: the number of the first query.
     """
     visible_keys = real[:, None, : visible.shape[2]].expand_as(visible)
-    return torch.equal(visible, visible_keys.tril(first))
+    return holds((visible == visible_keys.tril(first)).all())
 
 
-def _places(chosen: Bool[Tensor, "matrix"]) -> Members:
-    """Return the index of chosen entries; a slice, which copies nothing, if all are chosen."""
-    return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0]
+def _places(chosen: Bool[Tensor, "matrix"], device: torch.device) -> Members:
+    """Return the index of chosen entries; a slice, which copies nothing, if all are chosen.
+
+    Args:
+        chosen: on the host.
+        device: of what is indexed.
+    """
+    return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0].to(device)
 
 
 class CausalSpaces:
     """The spaces that the rows of T span under a causal mask, for the queries of a layer in order.
+
+    The host decides what is computed in which way. It waits three times in a layer: for the numbers
+    of distinct rows, the texts with null vectors, and the queries that are left over.
 
     Args:
         rows: the rows of T in `compressed` coordinates, float64.
@@ -250,8 +255,11 @@ class CausalSpaces:
             self._spanning, real[:, None].expand(self._spanning.shape[:3])
         )
         self._count = self._distinct.new.cumsum(-1)
-        self._short = self._count <= size
-        self._merges = self._count < real.cumsum(-1)[:, None]
+        seen = real.cumsum(-1)[:, None]
+        self._merges = self._count < seen
+        counts = torch.cat([self._count, seen], dim=1).cpu()
+        self._host_count, self._host_seen = counts[:, :-1], counts[:, -1:]
+        self._host_short = (self._host_count <= size).flatten(0, 1)
         self._rank = self._count.clamp(max=size).repeat_interleave(self._sharing, dim=1)
 
     def fill(
@@ -266,37 +274,41 @@ class CausalSpaces:
         """
         part = slice(first, first + alpha.shape[2])
         attention.copy_(alpha)  # which it is wherever all visible rows are independent
-        settled = self._beginnings[:, :, part].flatten(0, 1).clone()
+        settled = self._beginnings[:, part].clone()
         shape = (len(settled), self._sharing, *alpha.shape[2:])
         weights, results = alpha.reshape(shape), attention.view(shape)
         self._merge(weights, results, settled, first)
-        short = self._short[:, :, part].flatten(0, 1)
-        if not bool(short.all()):
+        short = self._host_short[:, part]
+        if bool(short.all()):
+            left = ~settled.cpu()
+        else:
             basis, usable = self._basis
             _, null = self._null_vectors
             if null is not None:
                 null.fill(weights, results, settled, first)
             for prefixes in self._prefixes:
                 prefixes.fill(weights, results, settled, first)
-            settled &= short | usable[:, None]
-            project_singly(
-                basis, ~(settled | short) & usable[:, None], weights, results, settled, first
-            )
+            masks = torch.cat([settled, usable[:, None]], dim=1).cpu()
+            left, able = ~masks[:, :-1], masks[:, -1:]
+            single = (left & ~short & able).nonzero()
+            if len(single):
+                project_singly(basis, single, weights, results, settled, first)
+                left = ~settled.cpu()
+            left |= ~(short | able)
         rank = self._rank[:, :, part].clone()
-        chosen = ~settled.view(len(alpha), -1, alpha.shape[2]).repeat_interleave(
-            self._sharing, dim=1
-        )
-        self._decompose(alpha, chosen, attention, rank, first)
+        chosen = left.view(len(alpha), -1, alpha.shape[2]).repeat_interleave(self._sharing, dim=1)
+        self._decompose(alpha, chosen.nonzero(), attention, rank, first)
         return rank
 
     @cached_property
-    def _beginnings(self) -> Certain:
+    def _beginnings(self) -> Settled:
         """Return the mask of queries with at most head_dim distinct rows, certainly independent."""
-        certain = self._short.flatten(0, 1).clone()
+        certain = (self._count <= self._rows.shape[3]).flatten(0, 1)
         quick, _ = self._null_vectors
         if not bool(quick.all()):
-            certain[~quick] &= self._independent(_places(~quick))
-        return certain.view_as(self._short)
+            members = _places(~quick, certain.device)
+            certain[members] &= self._independent(members)
+        return certain
 
     def _independent(self, members: Members) -> Settled:
         """Whether the distinct rows that each query sees are independent, up to head_dim of them.
@@ -327,29 +339,37 @@ class CausalSpaces:
     def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], NullVectors | None]:
         """Return the matrices with null vectors: their first head_dim rows are independent."""
         size, keys = self._spanning.shape[3], LONGEST * self._spanning.shape[3]
-        starts = self._short.sum(-1).flatten()
-        real = self._real.sum(-1).repeat_interleave(self._spanning.shape[1])
-        quick = (starts == size) & (real > size) & (real <= keys)
+        real = self._host_seen[:, 0, -1].repeat_interleave(self._spanning.shape[1])
+        quick = (self._starts == size) & (real > size) & (real <= keys)
         if not bool(quick.any()):
             return quick, None
         rows, usable = self._basis
-        quick &= usable
-        vectors, certain = null_vectors(rows[_places(quick), :keys])
-        quick[quick.clone()] = certain
-        if not bool(certain.any()):
+        members = _places(quick, rows.device)
+        vectors, certain = null_vectors(rows[members, :keys])
+        chosen = (certain & usable[members]).cpu()
+        quick[quick.clone()] = chosen
+        if not bool(chosen.any()):
             return quick, None
-        return quick, NullVectors(vectors[_places(certain)], _places(quick))
+        return quick, NullVectors(
+            vectors[_places(chosen, rows.device)], _places(quick, rows.device)
+        )
+
+    @property
+    def _starts(self) -> Int[Tensor, "matrix"]:
+        """Return the number of queries of each matrix that see at most head_dim distinct rows."""
+        starts: Tensor = self._host_short.sum(-1)
+        return starts
 
     @cached_property
     def _prefixes(self) -> list[Prefixes]:
         """The other matrices with more distinct rows than columns, by the query from which on."""
         rows, _ = self._basis
         quick, _ = self._null_vectors
-        starts = self._short.sum(-1).flatten()
+        starts = self._starts
         prefixes = []
         for start in sorted(set(starts[~quick].tolist())):
             if start < rows.shape[1]:
-                members = _places((starts == start) & ~quick)
+                members = _places((starts == start) & ~quick, rows.device)
                 prefixes.append(Prefixes(rows[members], members, start))
         return prefixes
 
@@ -357,11 +377,13 @@ class CausalSpaces:
         """Merge equal rows, or rows of zeros, where few others are seen."""
         part = slice(first, first + weights.shape[2])
         merges = settled & self._merges[:, :, part].flatten(0, 1)
-        some = merges.any(-1).nonzero()[:, 0]
-        if not len(some):
+        may_merge = self._host_short & (self._host_count < self._host_seen).flatten(0, 1)
+        may_merge = may_merge[:, part]
+        if not bool(may_merge.any()):
             return
+        some = may_merge.any(-1).nonzero()[:, 0].to(merges.device)
         number, present, _ = (each.flatten(0, 1)[some] for each in self._distinct)
-        queries = int(merges.any(0).nonzero().max()) + 1
+        queries = int(may_merge.any(0).nonzero().max()) + 1
         keys = min(first + queries, weights.shape[3])
         alpha, chosen = weights[some, :, :queries, :keys], merges[some, None, :queries, None]
         means = averaged(alpha, number[:, :keys], present[:, :keys], self._rows.shape[3], first)
@@ -370,22 +392,21 @@ class CausalSpaces:
     def _decompose(
         self,
         alpha: Weight,
-        chosen: Certain,
+        places: Int[Tensor, "place 3"],
         attention: Score,
         rank: Int[Tensor, "batch head query"],
         first: int,
     ) -> None:
-        """The queries that are left, each with a matrix of its own."""
-        if not bool(chosen.any()):
+        """The queries that are left, each with a matrix of its own; places are on the host."""
+        if not len(places):
             return
-        places = chosen.nonzero()
         # Mostly they are the first that see more than head_dim rows: no need to look at the others.
         keys = min(first + int(places[:, 2].max()) + 1, alpha.shape[3])
         rows, real = self._rows[:, :, :keys], self._real[:, :keys]
         numbers = torch.arange(keys, device=rows.device)
         step = max(1, AT_ONCE // rows[0, 0].numel())
         for some in torch.split(places, step):
-            batch, head, query = some.unbind(1)
+            batch, head, query = some.to(rows.device).unbind(1)
             usable = real[batch] & (numbers <= first + query[:, None])
             basis, ranks = row_space(rows[batch, head] * usable[..., None], usable, self._width)
             row = alpha[batch, head, query, :keys][:, None].to(basis.dtype)

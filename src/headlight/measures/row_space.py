@@ -175,7 +175,7 @@ def distinct_rows(rows: KeyRows, real: Bool[Tensor, "*batch key"]) -> DistinctRo
     equal = key[..., 1:] == key[..., :-1]
     places = torch.arange(rows.shape[-2], device=rows.device).expand_as(key)
     first = places
-    if bool(equal.any()):
+    if equal.device.type != "cpu" or bool(equal.any()):  # a device is not waited for
         ordered = rows.gather(-2, order[..., None].expand_as(rows))
         equal &= (ordered[..., 1:, :] == ordered[..., :-1, :]).all(-1)
         begins = torch.cat([torch.ones_like(equal[..., :1]), ~equal], dim=-1)

@@ -31,7 +31,7 @@ from headlight.reading.prediction_targets import require_generation
 from headlight.reading.reading import Reading
 from headlight.reading.text_result import answers
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
-from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT, Kinds, ValueBias
+from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT, Kinds
 
 SIDES = {"decoder": "target", "cross": "text"}
 """The side of an encoder-decoder that its decoder attends to, by kind."""
@@ -216,17 +216,15 @@ def _added(
     }
 
 
-def read_speech(  # noqa: PLR0913 - each is a choice of its own
+def read_speech(
     model: CapturedModel,
     audio: str | Path,
     text: str | None = None,
     *,
     kind: Kinds | None = None,
-    layers: Iterable[int] | None = None,
-    heads: Iterable[int] | None = None,
     queries: Iterable[int] | None = None,
-    value_bias: ValueBias = "include",
     command: str | None = None,
+    **options: Any,
 ) -> Reading:
     """Read a recording and its transcript, and keep every measure of every head.
 
@@ -239,11 +237,9 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
         text: what the decoder is given; by default what the model itself hears, for which it must
             be loaded with its head (``head="language_model"``).
         kind: ``cross`` (by default), ``encoder`` or ``decoder``.
-        layers: which layers; by default all.
-        heads: which heads of each layer; by default all.
         queries: positions of attending words or frames that are kept; by default all.
-        value_bias: value bias in T of effective attention.
         command: how it was asked for, for the record.
+        options: other arguments of `headlight.reading.layers.read_example`.
 
     Raises:
         UsageError: no such file, another format, too long, no model of speech, or a transcript is
@@ -280,10 +276,8 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
         example,
         attributes={"text": transcript, "pair": "", "command": command or "", "other_kinds": ""},
         kind=chosen,
-        layers=layers,
-        heads=heads,
         queries=queries,
-        value_bias=value_bias,
+        **options,
     ).dataset.assign_attrs(
         audio=str(audio), transcript="by the model" if text is None else "given", unknown=0
     )

@@ -160,21 +160,16 @@ class _Cut(NamedTuple):
         return score.index_select(dimension, index)
 
 
-def read(  # noqa: PLR0913 - each is a choice of its own
+def read(
     model: CapturedModel,
     text: Readable | None,
     pair: str | None = None,
     *,
     image: Any = None,
     kind: Kinds | None = None,
-    layers: Iterable[int] | None = None,
-    heads: Iterable[int] | None = None,
-    queries: Iterable[int] | None = None,
-    value_bias: ValueBias = "include",
     attribution: bool | AttributionSettings = False,
-    residual: bool = False,
     command: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> Reading:
     """Read one text, or a pair, and keep every measure of every head.
 
@@ -185,19 +180,10 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
         image: a picture, as a file or a picture of Pillow: without a text of a model of both its
             encoder of pictures reads it, with one its language model reads both.
-        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
-            ``all`` the model runs once, and the reading keeps the kinds that it has apart.
-        layers: which layers; by default all.
-        heads: which heads of each layer; by default all.
-        queries: the positions of the attending tokens that are kept; by default all.  Of a long
-            text, memory then holds some rows at a time, never a whole layer.
-        value_bias: value bias in T of effective attention.
-        attribution: compute what input tokens contribute to hidden ones as well, which costs more
-            than everything else; estimated, unless settings say otherwise.
-        residual: add the measures that see the residual connection and the norm behind it:
-            ``block_norm`` and ``layer_norm``.
+        kind: see `read_example`.
+        attribution: see `read_example`; not of a picture.
         command: how it was asked for, for the record.
-        progress: is given the number of layers that are done, and of all; what it raises ends it.
+        options: other arguments of `read_example`.
 
     Raises:
         UsageError: no tokenizer, an empty or too long text, a file that is no picture, a picture
@@ -228,17 +214,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         about |= {"text": text or PurePath(example.name).name, "image": example.name}
         about["picture"] = picture_address(picture)
     return read_example(
-        model,
-        example,
-        attributes=about,
-        kind=kind,
-        layers=layers,
-        heads=heads,
-        queries=queries,
-        value_bias=value_bias,
-        attribution=attribution,
-        residual=residual,
-        progress=progress,
+        model, example, attributes=about, kind=kind, attribution=attribution, **options
     )
 
 
@@ -258,8 +234,26 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
 ) -> Reading:
     """Read an example that is made already, with the part of the model that reads it.
 
-    What the reading says of its origin is in ``attributes``: ``text``, ``pair`` and ``command``.
-    For the rest see `read`.
+    Args:
+        model: the model.
+        example: what it reads.
+        attributes: of the reading: ``text``, ``pair`` and ``command``.
+        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
+            ``all`` the model runs once, and the reading keeps the kinds that it has apart.
+        layers: which layers; by default all.
+        heads: which heads of each layer; by default all.
+        queries: the positions of the attending tokens that are kept; by default all.  Of a long
+            text, memory then holds some rows at a time, never a whole layer.
+        value_bias: value bias in T of effective attention.
+        attribution: compute what input tokens contribute to hidden ones as well, which costs more
+            than everything else; estimated, unless settings say otherwise.
+        residual: add the measures that see the residual connection and the norm behind it:
+            ``block_norm`` and ``layer_norm``.
+        progress: is given the number of layers that are done, and of all; what it raises ends it.
+
+    Raises:
+        UsageError: see `read`.
+        UnsupportedModelError: see `read`.
     """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)

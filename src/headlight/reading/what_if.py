@@ -349,6 +349,10 @@ def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, s
             "this text was generated, and its answer is no part of the prompt that would be read; "
             "read the prompt and the answer as one text."
         )
+    if "image" in reading.attrs:
+        raise UsageError(
+            "this is asked of a text alone, and a picture was read; read the text without it."
+        )
     return text_of(reading.attrs), reading.attrs.get("pair") or None, kind
 
 

@@ -98,7 +98,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""
         values["speed"] = f", {speed:,.0f} tokens/s" if speed >= 1 else slow
         values["crew"] = self.crew
-        values["ahead"] = self.format_interval(self._ahead(values["elapsed"]))
+        values["ahead"] = self.format_interval(self._ahead(float(values["elapsed"])))
         return values
 
     def _ahead(self, elapsed: float) -> float:

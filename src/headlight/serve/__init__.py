@@ -43,7 +43,14 @@ from headlight.serve.functions import (
     Workspace,
     functions_of_view,
 )
-from headlight.serve.guard import MOST, Guard, LimitedConnection, host_name
+from headlight.serve.guard import (
+    LONGEST_BODY,
+    LONGEST_PICTURE,
+    MOST,
+    Guard,
+    LimitedConnection,
+    host_name,
+)
 from headlight.views.template import app_page, app_policy
 
 __all__ = ["make_app", "serve"]
@@ -73,12 +80,15 @@ def make_app(
         any_address: whether it may be asked for by all addresses in numbers.
         work: where the model works; by default a thread of its own.
     """
+    pictures = model.sees or model.sees_beside_text
     page = app_page(
         model.name,
         other=None if other is None else other.name,
         can=functions_of_view(),
         decoder=model.has_decoder_inputs,
         generates=generates(model),
+        sees=model.sees,
+        pictures=pictures,
     )
     workspace = Workspace(model, longest, other)
     addresses = _Addresses(page, workspace, work or Work())
@@ -94,7 +104,8 @@ def make_app(
         exception_handlers={HeadlightError: _refused},
         lifespan=addresses.lifespan,
     )
-    return Guard(app, token, names, any_address, app_policy(page))
+    longest_body = LONGEST_PICTURE if pictures else LONGEST_BODY
+    return Guard(app, token, names, any_address, app_policy(page), longest_body)
 
 
 @dataclass(frozen=True)
@@ -197,7 +208,7 @@ def serve(
 
     Raises:
         UsageError: other machines could reach it and that was not allowed, the port is taken, or
-            a model reads sound or pictures.
+            a model reads sound, or the second one pictures.
     """
     if not allow_remote and not is_loopback(host):
         raise UsageError(
@@ -208,7 +219,7 @@ def serve(
     with listening(host, port) as listener:
         model, other = load()
         for each in (model, other):
-            if each is not None and (each.sees or each.hears):
+            if each is not None and (each.hears or (each.sees and each is other)):
                 require_reader(each)  # refuses at once, and not each text that is typed
         token, work = secrets.token_urlsafe(24), Work()
         app = make_app(

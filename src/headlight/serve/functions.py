@@ -10,6 +10,7 @@ model, and returns what the browser gets as JSON. What is asked about a reading 
 import asyncio
 import json
 import secrets
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,9 +22,10 @@ from typing import Any, Protocol, runtime_checkable
 import xarray as xr
 
 from headlight.capture import CapturedModel
-from headlight.capture.one_text import one_text
+from headlight.capture.one_text import one_picture, one_text
 from headlight.catalogue.questions import QUESTIONS, Question
 from headlight.chats import Chat, Readable, holds_chat
+from headlight.corpora.pictures import decode_picture
 from headlight.corpora.text import require_text
 from headlight.errors import HeadlightError, RunInterruptedError, UnknownNameError, UsageError
 from headlight.files import parse_json
@@ -129,8 +131,11 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
 
     The text may be messages of a chat, or their JSON.  With ``compare``, a text that takes the
     place of the first, or ``compare_model``, which is true for the other model of the
-    app, or both, it is a reading of two.
+    app, or both, it is a reading of two.  With ``image``, the content of a file in base64, a
+    picture is read, with ``text`` beside it where there is one.
     """
+    if params.get("image"):
+        return _read_picture(workspace, params, on_progress)
     pair = text_of(params, "pair") if params.get("pair") else None
     requests = [(workspace.model, subject_of(params, "text"))]
     if params.get("compare") or params.get("compare_model"):
@@ -158,12 +163,42 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
     return {"reading": workspace.readings.keep(CachedReading.of(first, on_progress, second))}
 
 
+def _read_picture(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
+    """Read a picture, and the text beside it; gives the name of the ``reading``.
+
+    Raises:
+        UsageError: it was not sent as a whole, has too many positions, or others are sent with it.
+        CorpusError: it is no picture that is read here.
+    """
+    if any(params.get(name) for name in ("pair", "compare", "compare_model")):
+        raise UsageError(
+            "a picture is read alone or beside one text; leave the second text and comparisons out."
+        )
+    try:
+        image = decode_picture(b64decode(str(params["image"]), validate=True))
+    except ValueError as problem:
+        raise UsageError("the picture was not sent as a whole; choose it again.") from problem
+    text = subject_of(params, "text") if params.get("text") else None
+    _, example = one_picture(workspace.model, image, text)
+    _require_few(len(example.ids), workspace.longest)
+    reading = read(
+        workspace.model,
+        text,
+        image=image,
+        command="headlight serve",
+        progress=lambda count, of: on_progress("layers", count, of),
+    )
+    return {"reading": workspace.readings.keep(CachedReading.of(reading.dataset, on_progress))}
+
+
 def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
     """Generate text after ``text``; gives the name of the ``reading`` of both.
 
     Raises:
-        UsageError: the text is too long, or a setting is wrong.
+        UsageError: the text is too long, a setting is wrong, or there is a picture beside it.
     """
+    if params.get("image"):
+        raise UsageError("a text is generated without a picture; take the picture out.")
     generation = _ask(QUESTIONS["generate"], workspace, params, on_progress)
     return {"reading": workspace.readings.keep(CachedReading.of(generation.dataset, on_progress))}
 
@@ -186,7 +221,10 @@ def require_short(
         UsageError: it has.
     """
     _, example = one_text(model, text, pair, kind, purpose="the app needs text")
-    tokens = max(len(example.ids), len(example.target))
+    _require_few(max(len(example.ids), len(example.target)), longest)
+
+
+def _require_few(tokens: int, longest: int) -> None:
     if tokens > longest:
         raise UsageError(
             f"the text has {tokens} tokens, and this app takes {longest}; shorten it, or "

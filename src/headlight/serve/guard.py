@@ -107,6 +107,8 @@ class LimitedConnection(H11Protocol):
 
 LONGEST_BODY = 1_000_000
 """Bytes of a request."""
+LONGEST_PICTURE = 14_000_000
+"""Bytes of a request with a picture, a third of which are its encoding as text."""
 OPEN = ("/", "/health")
 """What needs no token, since it holds nothing: the page is empty until it has asked."""
 
@@ -120,7 +122,6 @@ SAFE = {
 
 Refusal = tuple[int, str]
 
-_TOO_LONG: Refusal = (413, f"what is sent is longer than {LONGEST_BODY} bytes; shorten the text.")
 _HOST = re.compile(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s\[\]:@/?#]+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+))(?::\d{1,5})?"
 )
@@ -145,6 +146,7 @@ class Guard:
         names: of the host, in small letters.
         any_address: whether all addresses in numbers are ours, and not loopback alone.
         policy: the Content-Security-Policy of all answers.
+        longest: bytes of a request at most.
     """
 
     app: ASGIApp
@@ -152,6 +154,7 @@ class Guard:
     names: Collection[str]
     any_address: bool
     policy: str
+    longest: int = LONGEST_BODY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it; safe headers go with either."""
@@ -168,7 +171,7 @@ class Guard:
 
         refusal = self._refusal(scope, Headers(scope=scope))
         if refusal is None and scope["method"] not in ("GET", "HEAD"):
-            body = await _body(receive)
+            body = await _body(receive, self.longest)
             if body is None:
                 return  # the client has left
             if isinstance(body, bytes):
@@ -188,7 +191,9 @@ class Guard:
         is_authorized = secrets.compare_digest(authorization, f"Bearer {self.token}".encode())
         if path not in OPEN and not is_authorized:
             return 401, "the token is missing or wrong; open the address that the terminal shows."
-        return None if method in ("GET", "HEAD") else _refused_body(headers, scope["scheme"])
+        if method in ("GET", "HEAD"):
+            return None
+        return _refused_body(headers, scope["scheme"], self.longest)
 
     def _is_own(self, host: str) -> bool:
         name = host_name(host)
@@ -216,7 +221,7 @@ def _same_site(path: str, headers: Headers) -> bool:
     return site in (None, "same-origin") or (site == "none" and path in OPEN)
 
 
-async def _body(receive: Receive) -> bytes | Refusal | None:
+async def _body(receive: Receive, longest: int) -> bytes | Refusal | None:
     """Return the body of a request, or why it is refused; None where the client has left."""
     content = bytearray()
     try:
@@ -226,8 +231,8 @@ async def _body(receive: Receive) -> bytes | Refusal | None:
                 if message["type"] == "http.disconnect":
                     return None
                 content += message.get("body", b"")
-                if len(content) > LONGEST_BODY:
-                    return _TOO_LONG
+                if len(content) > longest:
+                    return _too_long(longest)
                 if not message.get("more_body", False):
                     return bytes(content)
     except TimeoutError:
@@ -248,7 +253,11 @@ def _already(body: bytes, receive: Receive) -> Receive:
     return first
 
 
-def _refused_body(headers: Headers, scheme: str) -> Refusal | None:
+def _too_long(longest: int) -> Refusal:
+    return 413, f"what is sent is longer than {longest} bytes; shorten the text, or the picture."
+
+
+def _refused_body(headers: Headers, scheme: str, longest: int) -> Refusal | None:
     """Return why the body of a request is refused."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -258,6 +267,6 @@ def _refused_body(headers: Headers, scheme: str) -> Refusal | None:
     length = headers.get("content-length", "")
     if "transfer-encoding" in headers or not length.isdecimal():
         return 411, "the length of what is sent is missing."
-    if int(length) > LONGEST_BODY:
-        return _TOO_LONG
+    if int(length) > longest:
+        return _too_long(longest)
     return None

@@ -174,6 +174,8 @@ def app_page(
     can: Iterable[str],
     decoder: bool,
     generates: bool,
+    sees: bool = False,
+    pictures: bool = False,
 ) -> str:
     """The page on which a text is typed; it holds nothing that is secret.
 
@@ -183,6 +185,8 @@ def app_page(
         can: functions that the view may ask for.
         decoder: whether the second text is that of a decoder.
         generates: whether the model can go on with a text.
+        sees: whether the model reads pictures alone.
+        pictures: whether it reads pictures at all.
     """
     script = Markup(joined_script(APP_MODULES))
     title = "Read a text"
@@ -194,6 +198,8 @@ def app_page(
         can=can,
         decoder=decoder,
         generates=generates,
+        sees=sees,
+        pictures=pictures,
         script=script,
     )
 

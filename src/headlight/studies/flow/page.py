@@ -106,19 +106,15 @@ def _by_layer(result: xr.Dataset) -> Section:
         for name, panel in (("own", "From the token itself"), ("first", "From the first token"))
     ]
     tables = [
-        columns(
-            "own",
-            "Share of the token itself after each layer, all tokens",
-            whole,
-            "layer",
-            Columns("own", ".1%", by=BY_METHOD),
-        ),
-        columns(
-            "first",
-            "Share of the first token after each layer, all tokens",
-            whole,
-            "layer",
-            Columns("first", ".1%", by=BY_METHOD),
+        *(
+            columns(
+                name,
+                f"Share of {of} after each layer, all tokens",
+                whole,
+                "layer",
+                Columns(name, ".1%", by=BY_METHOD),
+            )
+            for name, of in (("own", "the token itself"), ("first", "the first token"))
         ),
         columns(
             "intervals",

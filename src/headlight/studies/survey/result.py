@@ -1,6 +1,6 @@
 """Statistics of a survey with named axes, computed from its observations, part by part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,12 +169,17 @@ def rows(outcome: Outcome) -> Variables:
         "key_category": list(CATEGORIES),
         "offset": list(OFFSETS),
         **({"key_class": list(KEY_CLASSES)} if "class" in statistics else {}),
-        **{
-            name: each.transpose("measure", ..., missing_dims="ignore")
-            for name, each in variables.items()
-        },
+        **_measures_first(variables),
         **number("entropy_uniform", (), statistics, "entropy_uniform"),
         **number("token_share", ("key_category",), statistics, "token_share"),
+    }
+
+
+def _measures_first(variables: Mapping[str, Any]) -> Variables:
+    """Return variables whose axes begin with the measure, and the behaviour where there is one."""
+    return {
+        name: each.transpose("measure", "behaviour", ..., missing_dims="ignore")
+        for name, each in variables.items()
     }
 
 
@@ -224,20 +229,14 @@ def behaviours(outcome: Outcome) -> Variables:
         dims = (*GROUP, "behaviour")
         slots = slots_at(statistics[f"slots_{member}"], (..., kept))
         numbers = with_slots(f"behaviour_{end}", dims, of_behaviours[..., kept], slots)
-        variables |= {
-            name: each.transpose("measure", "behaviour", ..., missing_dims="ignore")
-            for name, each in numbers.items()
-        }
+        variables |= _measures_first(numbers)
         for name, each in zip(("relative", "distance"), others, strict=True):
             moved = np.moveaxis(each, (2, 3), (0, 1))
             variables[f"{name}_{end}"] = ("measure", name, "layer", "head"), moved
     variables |= _distances(statistics)
     variables["behaviour_rows"] = "behaviour", statistics["behaviour_rows"]["total"][kept]
     variables |= number("first_share", ("measure",), statistics, "first")
-    sink = number("sink_rate", GROUP, statistics, "sink")
-    variables |= {
-        name: each.transpose("measure", ..., missing_dims="ignore") for name, each in sink.items()
-    }
+    variables |= _measures_first(number("sink_rate", GROUP, statistics, "sink"))
     for name, member in (("no_op", "no_op"), ("value_drain", "drain")):
         if member in statistics:
             variables |= number(name, ("layer", "head"), statistics, member)
@@ -270,10 +269,7 @@ def _distances(statistics: dict[str, Any]) -> Variables:
         ):
             sums_by_name = dict(zip(("mean", "without", "whole"), of, strict=True))
             numbers = with_slots(name, GROUP, value, {**sums_by_name, "units": slots["units"]})
-            variables |= {
-                key: each.transpose("measure", ..., missing_dims="ignore")
-                for key, each in numbers.items()
-            }
+            variables |= _measures_first(numbers)
     return variables
 
 

@@ -77,7 +77,7 @@ def changes(routes: xr.Dataset) -> pd.DataFrame:
 
     The largest difference stands first; of routes of one text there are no rows.
     """
-    columns = ["head", "takes from", "share", "in the other", "difference"]
+    columns = ["head", "takes from", "share", "other", "difference"]
     if "compare_share" not in routes:
         return pd.DataFrame(columns=columns)
     chosen, layers = shown(routes), routes["layer"].values.tolist()
@@ -100,7 +100,7 @@ def changes(routes: xr.Dataset) -> pd.DataFrame:
             ],
             "takes from": [labels[key] for key in parts["part_key"].values],
             "share": share,
-            "in the other": beside,
+            "other": beside,
             "difference": share - beside,
         }
     )
@@ -142,8 +142,11 @@ def sections(routes: xr.Dataset) -> list[Section]:
         table = Table("segments", caption, segments, {"takes": ".1%", "input": ".1%"})
         parts.append(Section("segments", caption, tables=[table]))
     if len(differences := changes(routes)[:MOST_CHANGES]):
-        caption = "What heads take into the token in their layer, here and in the other text"
-        formats = dict.fromkeys(["share", "in the other", "difference"], ".1%")
+        caption = (
+            "What heads take into the token in their layer, here and in the other text; less than "
+            f"{routes.attrs['least']:.1%} is 0"
+        )
+        formats = dict.fromkeys(["share", "other", "difference"], ".1%")
         table = Table("changes", caption, differences, formats)
         parts.append(Section("changes", caption, tables=[table]))
     return parts

@@ -83,10 +83,27 @@ async function attempt(act) {
   try { await act(); } catch (trouble) { said.textContent = trouble.message; } finally { show(null); }
 }
 
+const MOST_BYTES = 10_000_000;
+
+/** The content of a chosen picture in base64; nothing where none is chosen. */
+function imageOf(file) {
+  if (!file) return null;
+  if (file.size > MOST_BYTES) throw new Error("A picture of at most 10 MB is read; make it smaller.");
+  return new Promise((done, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result.split(",")[1]);
+    reader.onerror = () => failed(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
+const valueOf = (id) => byId(id)?.value || null;
+
 const read = (name) => attempt(async () => {
   running = newName();
   show({ what: "waiting" });
-  const { reading } = await ask(name, { text: byId("text").value, pair: byId("pair").value || null, compare: byId("compare").value || null, compare_model: byId("compare-model")?.checked ?? false }, show, running);
+  const image = await imageOf(byId("image")?.files[0]);
+  const { reading } = await ask(name, { image, text: valueOf("text"), pair: valueOf("pair"), compare: valueOf("compare"), compare_model: byId("compare-model")?.checked ?? false }, show, running);
   history.replaceState(null, "", `#reading=${reading}`);
   await open(reading);
   said.textContent = "";
