@@ -1,65 +1,13 @@
 """The format ``headlight-view/2``: a reading as a header and small binary blobs, for the page.
 
-The **header** is JSON::
-
-    format        "headlight-view/2"; a reader refuses a larger major number
-    model, revision, text, pair, created, command      strings
-    picture       of a picture alone: what the model saw of it, as the address of a PNG or JPEG
-    versions      object: name -> version
-    live          true where a host gives blobs when they are asked for; absent in a file
-    kinds         object: kind of attention -> object:
-        layers        numbers of the layers, as the model counts them from 0
-        heads         how many heads each of these layers has
-        queries, keys     the attending and the attended tokens, each an object:
-            tokens        list of strings, as the vocabulary writes them
-            texts, marks  what they stand for, and before it a blank, "##" or nothing
-            categories    list of "cls", "sep", "punctuation" or "other"
-            words         list of word numbers; -1 for special tokens
-            segments      of chats, pictures and generated text alone: list of the names of their
-                          segments
-            places        where some queries are left out: the places of the others in the text
-            times         of frames of sound alone: when each begins, in seconds
-        measures      object: name -> object:
-            per           "head" or "layer"
-            from          list of measures whose product it is; such a measure has no blobs
-            code          else "sqrt" or "signed", see below
-            bound         by how much a number may be wrong, as measured when it was written
-            cells         how many cells each row keeps; null where it keeps all
-            dense         list of [layer, head] that keep all nevertheless
-            largest       [layer][head], by their places: sizes; where there are pictures
-        equal         where effective attention is equal to the weight, absent if nowhere: layers,
-                      a list of true or false, and why, as said
-        first         [layer, head], by their places: the head that is shown first
-        cell          [query, key], by their places: the cell that is looked at first
-        statistics    list of objects, as `headlight.views.head_numbers.numbers_as_json` describes
-                      them, over all heads in the order of layers; corpus, if there is a survey: as
-                      by, of it; relation: true where it is how often a head finds the other end of
-                      a dependency relation in a corpus
-        findings      if there is a survey: object: name of a head -> list of sentences
-    report        if there is one: address of the survey's report
-    second        of a view of two readings: model, revision, text, pair, created and command of
-                  the second; those above are of the first
-
-In a **view of two readings** the layers, heads and tokens are those of both. ``queries`` and
-``keys`` have a list ``of``: ``both``, ``first`` or ``second`` for each token, and ``instead``, by
-place the tokens of the second that stand for others of the first. A measure of the
-second has the name ``MEASURE-second``. ``MEASURE-difference`` is the second less the first, where
-the models have the same shape: ``less`` names the two, and it has no blobs but pictures. The
-statistic ``apart`` is Σ|b − a| / Σ(|a| + |b|) over the cells that both have.
-
-A **blob** has a name, ``KIND/MEASURE/LAYER/PART``, and is deflated by gzip. Numbers are
-little-endian. ``codes`` is uint8 over head (absent per layer), query and key, ``scale`` float32
-over head and query:
+Its fields are those of the table in ``docs/view.md``. A blob has a name,
+``KIND/MEASURE/LAYER/PART``, and is deflated by gzip. Numbers are little-endian. ``codes`` is uint8
+over head (absent per layer), query and key, ``scale`` float32 over head and query:
 
 * ``sqrt``: a number is (code / 160)² · scale
 * ``signed``: a number is sign(c) · (c / 63)² · scale with c = code - 128
 
-The code 255 stands for a number that was not observed. Where rows keep some cells only, ``keys``
-(uint16) and ``codes`` are over head, query and cell, the strongest first. There, and in a live
-view, ``picture`` (uint8, as ``sqrt`` with the scale ``largest``) is the map of each head, pooled by
-its largest sizes to at most 48 rows and columns; a product of several measures has pictures too.
-Heads among ``dense`` have a blob ``KIND/MEASURE/LAYER/HEAD`` with all codes beside it.
-``vector_norm``, of which norms are made, is float32 over head and key.
+The code 255 stands for a number that was not observed.
 """
 
 import base64
