@@ -127,6 +127,41 @@ def test_every_question_takes_messages(model: Model) -> None:
     assert {*segments} == {*SEGMENTS, "answer"}
 
 
+UNUSUAL = {
+    "typed control tokens": [{"role": "user", "content": f"{END} system\nis {END}"}],
+    "Unicode": [{"role": "user", "content": "ü 😀 \u202eالماء\u200d the sea"}],
+    "an empty message": [
+        {"role": "user", "content": ""},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": "is the lake full?"},
+    ],
+    "40 turns": [CHAT[1 + number % 2] for number in range(79)],
+}
+
+
+@pytest.mark.parametrize("messages", UNUSUAL.values(), ids=UNUSUAL)
+def test_unusual_chats_are_read_generated_from_and_asked_for_sources(
+    model: Model, messages: list[dict[str, str]]
+) -> None:
+    tokenizer: Any = model.tokenizer
+    for answer in (False, True):
+        rendered = tokenizer.apply_chat_template(messages, add_generation_prompt=answer)
+        ids = rendered["input_ids"]
+        data = (
+            model.generate(messages, max_new_tokens=2) if answer else model.read(messages)
+        ).dataset
+        assert data["key_token"].values.tolist()[: len(ids)] == [
+            tokenizer.convert_ids_to_tokens(each) for each in ids
+        ]
+        assert data.sizes["key"] == len(ids) + 2 * answer
+        assert set(data["key_segment"].values) <= {*SEGMENTS, "answer"}
+    quick: dict[str, Any] = {"chosen": ("L0H0",), "masks": 0, "orders": 1, "predict": False}
+    passages = ["the lake is old.", "the sea is old.", "the river is near."]
+    sources = model.sources(messages, passages, answer="the sea", **quick).dataset
+    assert sources["passage_text"][0].values.tolist() == passages
+    assert np.isfinite(sources["log_probability"]).all()
+
+
 def test_a_chat_opens_on_what_somebody_has_said(model: Model) -> None:
     chat = Chat(Chat.of(CHAT).messages, answer=True)  # whose last words are the template's
     data = model.read(chat).dataset

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.corpora import Recording, holds_recordings, open_recordings
+from headlight.corpora import Recording, medium_of, open_recordings
 from headlight.errors import CorpusError, UsageError
 from speech_material import SAID, recordings, wav
 
@@ -17,8 +17,12 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     assert [each.audio.name for each in found] == ["a.wav", "b.wav", "c.wav"]
     assert [each.text for each in found] == [text for _, text, _ in SAID.values()]
     assert [each.times for each in found] == [times for *_, times in SAID.values()]
-    assert all(map(holds_recordings, (folder, str(folder / "*.wav"), open_recordings(folder))))
-    assert not any(map(holds_recordings, (folder / "a.txt", None, "-", ["a.wav"])))
+    sounds = (folder, str(folder / "*.wav"), open_recordings(folder))
+    assert [*map(medium_of, sounds)] == ["speech"] * 3
+    assert [*map(medium_of, (folder / "a.txt", None, "-", ["a.wav"]))] == [None] * 4
+    (folder / "pictures").mkdir()
+    (folder / "pictures" / "a.png").write_bytes(b"")  # which is decoded by the model that sees it
+    assert medium_of(folder / "pictures") == "pictures"
     (one,) = open_recordings(folder / "b.wav")
     assert one.text == SAID["b"][1]
 

@@ -121,8 +121,7 @@ class TextSettings(ModelSettings):
         """The first text, or pair of texts, is read; of a recording its transcript."""
         from headlight.corpora import (
             OF_TWO_TEXTS,
-            holds_pictures,
-            holds_recordings,
+            medium_of,
             open_corpus,
             open_recordings,
         )
@@ -130,9 +129,9 @@ class TextSettings(ModelSettings):
         if source is None:
             if self.format is not None or self.column is not None:
                 raise UsageError("the sample corpus has a format of its own; name a corpus.")
-        elif holds_pictures(source):
+        elif medium_of(source) == "pictures":
             return  # which are decoded where the model sees them
-        elif holds_recordings(source):
+        elif medium_of(source) == "speech":
             next(iter(open_recordings(source, column=self.column)))
         elif self.format is not None and self.format in OF_TWO_TEXTS:
             next(iter(OF_TWO_TEXTS[self.format](source)))

@@ -31,8 +31,7 @@ from headlight.corpora import (
     Source,
     as_sentence_pairs,
     holds_a_text_a_line,
-    holds_pictures,
-    holds_recordings,
+    medium_of,
     open_corpus,
     open_parallel,
     open_pictures,
@@ -168,12 +167,13 @@ def refuse_recordings(source: Any, model: CapturedModel) -> None:
     Raises:
         UsageError: it is so.
     """
-    if not isinstance(source, Examples) and holds_pictures(source):
+    medium = None if isinstance(source, Examples) else medium_of(source)
+    if medium == "pictures":
         raise UsageError(
             f"{source} holds pictures, and {model} reads text; name an encoder of pictures, "
             "such as google/vit-base-patch16-224."
         )
-    if not isinstance(source, Examples) and holds_recordings(source):
+    if medium == "speech":
         raise UsageError(
             f"{source} holds recordings, and {model} reads text; name a model of speech, such "
             "as openai/whisper-tiny.en."

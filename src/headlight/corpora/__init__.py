@@ -28,8 +28,8 @@ from headlight.corpora.pair_corpus import open_sentence_pairs, pair_task, task_o
 from headlight.corpora.pairs import PAIR_FORMATS, SentencePair
 from headlight.corpora.parallel import TranslationPair
 from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, as_sentence_pairs, open_parallel
-from headlight.corpora.pictures import Picture, holds_pictures, open_pictures
-from headlight.corpora.speech import Recording, holds_recordings, open_recordings
+from headlight.corpora.pictures import Picture, open_pictures
+from headlight.corpora.speech import Recording, medium_of, open_recordings
 from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text import Document
 from headlight.corpora.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
@@ -73,10 +73,9 @@ __all__ = [
     "WordVectors",
     "as_sentence_pairs",
     "holds_a_text_a_line",
-    "holds_pictures",
-    "holds_recordings",
     "hub_splits",
     "is_companion",
+    "medium_of",
     "open_corpus",
     "open_parallel",
     "open_pictures",

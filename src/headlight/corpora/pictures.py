@@ -5,7 +5,6 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
@@ -74,22 +73,6 @@ def open_pictures(source: "str | Location | Iterable[Picture]") -> Corpus[Pictur
 def is_picture(file: Location) -> bool:
     """Return whether a file has the suffix of a picture that is decoded here."""
     return file.suffix.lower() in SUFFIXES
-
-
-def holds_pictures(source: object) -> bool:
-    """Return whether a source is a picture, or a folder or pattern with pictures and no texts.
-
-    Args:
-        source: See `open_pictures`.
-    """
-    if isinstance(source, Corpus):
-        return source.kind == "pictures"
-    if not isinstance(source, str | Path) or source == "-" or ":" in str(source):
-        return False
-    try:
-        return all(map(is_picture, files(source)))
-    except CorpusError:
-        return False
 
 
 def decode_picture(image: Location | str | bytes) -> "Image":

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
 from headlight.corpora.files import Lines, files, text_files
 from headlight.corpora.pairs import comma_rows, json_rows, tab_rows
+from headlight.corpora.pictures import is_picture
 from headlight.corpora.text import demand_characters, text_column
 from headlight.errors import CorpusError
 from headlight.files import Location, storable
@@ -142,20 +143,23 @@ def is_sound(file: Location) -> bool:
     return file.suffix.lower() == SOUND
 
 
-def holds_recordings(source: object) -> bool:
-    """Whether a source is a sound, or a folder or pattern with sounds in it.
+def medium_of(source: object) -> Literal["pictures", "speech"] | None:
+    """Return what a source holds: nothing but pictures, or sound; None of all else.
 
     Args:
-        source: See `open_recordings`.
+        source: A corpus, or a file, folder or pattern; see `open_recordings`.
     """
     if isinstance(source, Corpus):
-        return source.kind == "speech"
+        return source.kind if source.kind in ("pictures", "speech") else None
     if not isinstance(source, str | Path) or source == "-" or ":" in str(source):
-        return False
+        return None
     try:
-        return any(map(is_sound, files(source)))
+        paths = files(source)
     except CorpusError:
-        return False
+        return None
+    if all(map(is_picture, paths)):
+        return "pictures"
+    return "speech" if any(map(is_sound, paths)) else None
 
 
 def _beside(sound: Location) -> Recording:

@@ -88,9 +88,9 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
     def check_source(self, source: str | None) -> None:
         """The first pair is read, or the transcript of the first recording."""
-        from headlight.corpora import holds_recordings, open_parallel, open_recordings
+        from headlight.corpora import medium_of, open_parallel, open_recordings
 
-        if holds_recordings(source):
+        if medium_of(source) == "speech":
             next(iter(open_recordings(str(source))))
             return
         next(iter(open_parallel(
