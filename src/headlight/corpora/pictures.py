@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any
 
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
 from headlight.corpora.files import files
@@ -105,7 +105,7 @@ def decode_picture(image: Location | str | bytes) -> "Image":
         raise CorpusError(f"{name} cannot be read as a picture ({problem}); {cure}.") from problem
 
 
-def _content_of(image: Location | str | bytes) -> BinaryIO:
+def _content_of(image: Location | str | bytes) -> Any:
     """Return the bytes of a picture, to be read.
 
     Raises:
@@ -116,7 +116,7 @@ def _content_of(image: Location | str | bytes) -> BinaryIO:
     place = location(image, error=CorpusError)
     if not place.is_file():
         raise CorpusError(f"there is no picture {storable(image)!r}; correct its path.")
-    return cast("BinaryIO", open_file(place, error=CorpusError))
+    return open_file(place, error=CorpusError)
 
 
 def _check_form(opened: "Image", name: str) -> None:
