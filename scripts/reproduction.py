@@ -67,7 +67,7 @@ def main() -> None:
         reproduce(paper, reproduction, on_exhibit=tell, command=command)
     write_page(
         paper.name,
-        _page(paper.title, paper.name, made, missing, arguments),
+        _page(paper.settings.title, paper.name, made, missing, arguments),
     )
 
 

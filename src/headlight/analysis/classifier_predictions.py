@@ -335,7 +335,7 @@ class AttentionImportance:
     def __init__(self, rows: Bool[Tensor, "batch query"] | None, measures: Sequence[str]) -> None:
         self._rows = rows
         self._measures = measures
-        self._sums: dict[str, PerToken] = {}
+        self._sums: dict[str, Float[Tensor, "batch *query key"]] = {}
         self._layers = 0
 
     def visit(self, record: LayerRecord) -> None:
@@ -347,8 +347,8 @@ class AttentionImportance:
             shares = share_of_rows(size, self._rows)
             self._sums[name] = self._sums.get(name, torch.zeros_like(shares)) + shares
 
-    def found(self) -> dict[str, PerToken]:
-        """The means over the layers."""
+    def found(self) -> dict[str, Float[Tensor, "batch *query key"]]:
+        """Return the means over the layers."""
         return {name: sums / self._layers for name, sums in self._sums.items()}
 
 

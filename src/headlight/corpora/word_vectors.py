@@ -42,14 +42,9 @@ class WordVectors:
     def __len__(self) -> int:
         return len(self.words)
 
-    def lookup(self, words: Sequence[str], lower: bool = True) -> Int64[np.ndarray, "word"]:
-        """The rows of words; `UNKNOWN` for those that have none.
-
-        Args:
-            words: Words of a text.
-            lower: Whether they are looked up in small letters, as in Clark et al. (2019).
-        """
-        rows = (self.words.get(word.lower() if lower else word, UNKNOWN) for word in words)
+    def lookup(self, words: Sequence[str]) -> Int64[np.ndarray, "word"]:
+        """The rows of words in small letters, as in Clark et al. (2019); else `UNKNOWN`."""
+        rows = (self.words.get(word.lower(), UNKNOWN) for word in words)
         return np.fromiter(rows, dtype=np.int64, count=len(words))
 
     def rows(self, words: Sequence[str]) -> Float32[np.ndarray, "word dimension"]:

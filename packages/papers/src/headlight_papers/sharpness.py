@@ -1,6 +1,6 @@
-"""Change of texts by how sharp attention is: bins of the largest weight."""
+"""Texts in groups, by place of the attention: by their largest weight, or as a study has them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -15,8 +15,8 @@ from headlight.views.pictures import Box, BoxPanel, boxes
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the bins of the largest weight, as in Figures 6 to 9 of Jain and Wallace (2019)."""
 
-Points = NDArray[np.float64]
-"""Of texts: the largest weight, and what is shown by it."""
+Groups = Mapping[str, Mapping[str, NDArray[np.float64]]]
+"""By place and by the name of the group, a value of each text."""
 
 
 def place_label(name: str) -> str:
@@ -32,57 +32,50 @@ def places_of(result: xr.Dataset) -> list[str]:
     return [name for name in names if "H" not in name] or names[:1]
 
 
-def by_sharpness(points: Mapping[str, Points]) -> pd.DataFrame:
-    """Return, by place, the number of texts in each bin, and the quartiles of their values."""
-    return pd.DataFrame(
-        [
-            {
-                "attention": place_label(place),
-                "largest weight": label,
-                "texts": len(points_in_bin),
-                **quartiles(points_in_bin),
-            }
-            for place, each in points.items()
-            for label, points_in_bin in _in_bins(each)
-        ]
-    )
+def by_largest_weight(result: xr.Dataset, quantity: str) -> Groups:
+    """Return a quantity of the sampled texts in bins of their largest weight."""
+    groups = {}
+    for place in places_of(result):
+        points = result["points"].sel(place=place)
+        values = points.sel(quantity=quantity).values
+        bins = np.digitize(points.sel(quantity="largest_weight").values, EDGES) - 1
+        bins = bins.clip(0, len(EDGES) - 2)
+        groups[place] = {
+            f"{low:g}–{high:g}": values[bins == at]
+            for at, (low, high) in enumerate(pairwise(EDGES))
+        }
+    return groups
 
 
-def boxes_by_sharpness(
-    points: Mapping[str, Points], label: str, limits: tuple[float, float] | None = None
+def spread_table(groups: Groups, kind: str) -> pd.DataFrame:
+    """Return the number of texts in each group, and the quartiles of their values."""
+    rows = []
+    for place, of_place in groups.items():
+        for name, values in of_place.items():
+            finite = values[np.isfinite(values)]
+            quartiles = np.percentile(finite, [25, 50, 75]) if finite.size else [np.nan] * 3
+            rows.append((place_label(place), name, finite.size, *quartiles))
+    names = ("lower quartile", "median", "upper quartile")
+    return pd.DataFrame(rows, columns=["attention", kind, "texts", *names])
+
+
+def spread_boxes(
+    groups: Groups, kind: str, label: str, limits: tuple[float, float] | None = None
 ) -> Figure:
-    """A panel for each place, and a box for each bin.
+    """A panel for each place, and a box for each group.
 
     Args:
-        points: by place.
+        groups: of texts.
+        kind: the label of the horizontal axis.
         label: of the vertical axis.
         limits: of it; by default from zero, and the same for all, so that they can be compared.
     """
-    drawn = {place: [Box.of(*each) for each in _in_bins(of)] for place, of in points.items()}
+    drawn = {place: [Box.of(*each) for each in of.items()] for place, of in groups.items()}
     highest = max((box.high for each in drawn.values() for box in each if box.seen), default=1)
     limits = limits or round_domain(0.0, highest)
     return boxes(
         [
-            BoxPanel(place_label(place), each, "largest weight", label, limits=limits)
+            BoxPanel(place_label(place), each, kind, label, limits=limits)
             for place, each in drawn.items()
         ]
     )
-
-
-def _in_bins(points: Points) -> list[tuple[str, Points]]:
-    """The values of texts by the bin of their largest weight."""
-    largest, values = points[:, 0], points[:, 1]
-    numbers = np.clip(np.digitize(largest, EDGES) - 1, 0, len(EDGES) - 2)
-    return [
-        (f"{low:g}–{high:g}", values[numbers == at])
-        for at, (low, high) in enumerate(pairwise(EDGES))
-    ]
-
-
-def quartiles(values_in_bin: Points) -> dict[str, float]:
-    """Return the quartiles of values by name; NaN where there are none."""
-    names = ("lower quartile", "median", "upper quartile")
-    values: Sequence[float] = (
-        np.percentile(values_in_bin, [25, 50, 75]).tolist() if len(values_in_bin) else [np.nan] * 3
-    )
-    return dict(zip(names, values, strict=True))

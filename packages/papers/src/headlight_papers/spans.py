@@ -55,18 +55,8 @@ class SpanScore:
         )
 
     @property
-    def precision(self) -> float:
-        """The share of what was found that is right; NaN where nothing was."""
-        return self.correct / self.found if self.found else float("nan")
-
-    @property
-    def recall(self) -> float:
-        """The share of what there is that was found; NaN where there is nothing."""
-        return self.correct / self.gold if self.gold else float("nan")
-
-    @property
     def f1(self) -> float:
-        """The harmonic mean of both; NaN where there is nothing, and nothing was found."""
+        """Return the harmonic mean of precision and recall; NaN where neither is defined."""
         return (
             2 * self.correct / (self.found + self.gold) if self.found + self.gold else float("nan")
         )

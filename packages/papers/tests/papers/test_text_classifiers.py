@@ -15,11 +15,9 @@ from headlight_papers.papers.text_classifiers import (
     ClassifierTrainer,
     TextData,
     distances,
-    quality,
 )
-from headlight_papers.papers.trained import run_table
+from headlight_papers.papers.trained import TrainingConfig, run_table
 from headlight_papers.training import run_all
-from headlight_papers.training.teacher import TrainingConfig
 from headlight_papers.training.text_classifier import (
     ENCODERS,
     HIDDEN,
@@ -270,7 +268,7 @@ def test_what_is_measured_is_that_of_the_model_in_the_file(data, trainer):
     job = ClassifierJob("adversary", "average", 0, 0.1)
     found, base = (trainer.outputs(each, ["test"])["test"] for each in (job, BASE))
     batches = data.parts["test"]
-    expected = quality(batches, found) | trainer.difference(batches, found, base)
+    expected = trainer.quality(batches, found) | trainer.difference(batches, found, base)
     assert trainer.measured(job)["test"] == expected
 
 
@@ -321,20 +319,20 @@ def test_selection_is_by_the_area_on_the_chosen_part(data, tmp_path):
 # Evaluation
 
 
-def test_quality_by_hand():
+def test_quality_by_hand(trainer):
     labels = torch.tensor([1, 1, 0, 0, 1])
     real = torch.ones(5, 1, dtype=torch.bool)
     batch = TextBatch(real.long(), real, labels, torch.arange(5))
     positive = torch.tensor([0.9, 0.4, 0.6, 0.2, 0.7])
     outputs = [Outputs(torch.stack([1 - positive, positive], -1), real.float()[:, None, None])]
-    found = quality([batch], outputs)
+    found = trainer.quality([batch], outputs)
     assert found["f1"] == pytest.approx(2 / 3)  # two of three found, and two of three are right
     assert found["accuracy"] == pytest.approx(3 / 5)
     assert found["auc"] == pytest.approx(5 / 6)  # of six pairs one is the wrong way round
     gold = [0.9, 0.4, 0.4, 0.8, 0.7]
     assert found["nll"] == pytest.approx(-sum(map(math.log, gold)) / 5, rel=1e-6)
     alone = replace(batch, labels=torch.ones(5, dtype=torch.int64))
-    assert np.isnan(quality([alone], outputs)["auc"])
+    assert np.isnan(trainer.quality([alone], outputs)["auc"])
 
 
 def test_distances_by_loops(data, trainer):

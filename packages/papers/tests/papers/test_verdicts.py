@@ -23,7 +23,6 @@ from headlight_papers.papers.claims import (
     mean_of,
     median_of,
     provided,
-    verdict_of,
     within,
 )
 from headlight_papers.papers.clark2019 import paper as clark2019_paper
@@ -79,7 +78,7 @@ def test_nothing_holds_of_nothing():
     assert all_of(True, None) is any_of(False, None) is provided(None, True) is None
     assert all_of(None, False) is any_of(False, False) is False
     assert any_of(None, True) is all_of(True, True) is True
-    words = [verdict_of(answer) for answer in (True, False, None)]
+    words = [Claim("", "", "", "", answer).verdict for answer in (True, False, None)]
     assert words == ["holds", "does not hold", "inconclusive"]
 
 

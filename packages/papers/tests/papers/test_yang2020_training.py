@@ -12,18 +12,15 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from definitions import adversarial_loss, attention_distance
 from headlight.corpora import TaggedSentence, WordVectors
-from headlight_papers.papers.yang2020 import results as jobs
+from headlight_papers.papers.trained import TrainingConfig
 from headlight_papers.papers.yang2020.results import (
     BETAS,
     PEAK,
     Job,
     TaggerTrainer,
-    difference,
-    quality,
 )
 from headlight_papers.papers.yang2020.tagger import UNKNOWN, Dropout, Tagger, normal, prepare_data
 from headlight_papers.training import run_all
-from headlight_papers.training.teacher import TrainingConfig
 from headlight_papers.training.text_classifier import Outputs, outputs_of, timing_signal
 from headlight_papers.training.trainer import (
     AdversarialObjective,
@@ -223,10 +220,10 @@ def test_the_loss_of_an_adversary(data, prediction, distance):
     assert float(found.detach()) == pytest.approx(expected, rel=1e-6)
 
 
-def test_differences_and_quality_by_loops(data):
+def test_differences_and_quality_by_loops(data, trainer):
     batches = data.parts["test"]
     one, other = (outputs_of(new(data, seed), batches) for seed in (1, 2))
-    found = difference(batches, one, other)
+    found = trainer.difference(batches, one, other)
     words, agree, tvd, kl, jsd, cells = 0, 0, 0.0, np.zeros(4), np.zeros(4), 0
     right, nll = 0, 0.0
     for batch, a, b in zip(batches, one, other, strict=True):
@@ -251,7 +248,7 @@ def test_differences_and_quality_by_loops(data):
     np.testing.assert_allclose(found["kl"], kl / words, rtol=1e-3, atol=1e-7)
     np.testing.assert_allclose(found["jsd"], jsd / words, rtol=1e-3, atol=1e-7)
     assert found["kl_cell"] == pytest.approx(kl.mean() / cells, rel=1e-3)
-    numbers = quality(data, batches, one)
+    numbers = trainer.quality(batches, one)
     assert numbers["accuracy"] == pytest.approx(right / words)
     assert numbers["nll"] == pytest.approx(nll / words, rel=1e-5)
 
@@ -342,7 +339,7 @@ def test_what_is_measured_is_that_of_the_model_in_the_file(data, trainer):
     job = Job("adversary", 0, 0.1)
     found, base = trainer.outputs(job)["test"], trainer.outputs(Job("base", 0))["test"]
     batches = data.parts["test"]
-    expected = quality(data, batches, found) | difference(batches, found, base)
+    expected = trainer.quality(batches, found) | trainer.difference(batches, found, base)
     assert trainer.measured(job)["test"] == expected
 
 
@@ -360,11 +357,13 @@ def test_a_larger_lambda_moves_attention_further(trainer):
 def test_a_guided_model_has_the_attention_of_its_guide(data, trainer, monkeypatch):
     seen = []
 
-    def judged(batches, outputs, taught):
-        seen.append([output.attention for output in outputs])
-        return difference(batches, outputs, taught)
+    difference = TaggerTrainer.difference
 
-    monkeypatch.setattr(jobs, "difference", judged)
+    def judged(trainer, batches, outputs, taught):
+        seen.append([output.attention for output in outputs])
+        return difference(trainer, batches, outputs, taught)
+
+    monkeypatch.setattr(TaggerTrainer, "difference", judged)
     trainer.run(Job("guided", 0, 0.1, "adversary"))
     guide = trainer.outputs(Job("adversary", 0, 0.1))
     for one, other in zip(seen[-1], guide["test"], strict=True):

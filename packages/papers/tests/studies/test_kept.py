@@ -14,8 +14,8 @@ from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import UsageError
 from headlight.measures import total_variation
 from headlight.tensor_files import load_tensors
-from headlight_papers.other_attention import permuted
 from headlight_papers.studies.guided.models import token_classifier
+from headlight_papers.training.text_predictor import permuted
 from studies.classifiers import classifier, labelled, tagged
 from studies.test_instance_adversary import calm
 

@@ -205,35 +205,24 @@ class RawDocument:
         return f"{self.place} ({title})" if title else self.place
 
 
-class Limit:
-    """The size of a document that is being gathered, which may not exceed `DOCUMENT_LIMIT`."""
-
-    def __init__(self) -> None:
-        self._size = 0
-
-    def add(self, block: Block, place: str) -> None:
-        """Count the characters of a block.
-
-        Raises:
-            CorpusError: The document that begins at `place` is too long now.
-        """
-        self._size += sum(map(len, block.lines))
-        if self._size > DOCUMENT_LIMIT:
-            raise CorpusError(
-                f"{place}: the document that begins here is longer than {DOCUMENT_LIMIT:,} "
-                "characters; mark where documents begin, or cut the file."
-            )
-
-
 def gather(stream: Iterator[Block], begins: Callable[[Block], bool]) -> Iterator[RawDocument]:
-    """Documents that have a beginning and end where the next one begins."""
+    """Documents that have a beginning and end where the next one begins.
+
+    Raises:
+        CorpusError: One is longer than `DOCUMENT_LIMIT`.
+    """
     blocks: list[Block] = []
-    limit = Limit()
+    size = 0
     for block in stream:
         if blocks and begins(block):
             yield RawDocument(blocks[0].place(0), tuple(blocks))
-            blocks, limit = [], Limit()
+            blocks, size = [], 0
         blocks.append(block)
-        limit.add(block, blocks[0].place(0))
+        size += sum(map(len, block.lines))
+        if size > DOCUMENT_LIMIT:
+            raise CorpusError(
+                f"{blocks[0].place(0)}: the document that begins here is longer than "
+                f"{DOCUMENT_LIMIT:,} characters; mark where documents begin, or cut the file."
+            )
     if blocks:
         yield RawDocument(blocks[0].place(0), tuple(blocks))

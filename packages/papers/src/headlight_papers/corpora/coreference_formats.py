@@ -248,10 +248,8 @@ def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, f
 
 
 def _in_order(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
-    """Words and empty nodes by line; where a mention that opens or closes there begins or ends.
-
-    At an empty node a mention begins with the next word, and ends with the one before.
-    """
+    """Words and empty nodes by line; where a mention that opens or closes there begins or ends."""
+    # At an empty node a mention begins with the next word, and ends with the one before.
     words = [(row, start + n, start + n) for n, row in enumerate(rows.words)]
     empty = [(row, start + before, start + before - 1) for before, row in rows.empty]
     return sorted(words + empty, key=lambda item: item[0].line)
@@ -263,11 +261,7 @@ def _entity(row: Row) -> str:
 
 
 def _events(text: str, field: int, place: str) -> Iterator[tuple[str, Part, bool, bool]]:
-    """Chain, part, and whether it opens and closes, for every bracket of an ``Entity=``.
-
-    Raises:
-        CorpusError: The text is not made of brackets, or names no chain.
-    """
+    """Yield chain, part, and whether it opens and closes, for every bracket of an ``Entity=``."""
     end = 0
     for match in BRACKET.finditer(text):
         if match.start() != end:

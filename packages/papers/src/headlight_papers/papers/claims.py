@@ -143,13 +143,6 @@ def negate(answer: Answer) -> Answer:
     return None if answer is None else not answer
 
 
-def verdict_of(answer: Answer) -> Verdict:
-    """In words."""
-    if answer is None:
-        return "inconclusive"
-    return "holds" if answer else "does not hold"
-
-
 @dataclass(frozen=True)
 class Claim:
     """One conclusion of a paper, judged once, wherever it is shown.
@@ -179,7 +172,9 @@ class Claim:
     @property
     def verdict(self) -> Verdict:
         """In words."""
-        return verdict_of(self.answer)
+        if self.answer is None:
+            return "inconclusive"
+        return "holds" if self.answer else "does not hold"
 
     @property
     def comparison(self) -> Comparison:

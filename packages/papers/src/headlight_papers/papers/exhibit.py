@@ -305,11 +305,6 @@ class Paper:
     exhibits: tuple[ExhibitSpec, ...]
 
     @property
-    def title(self) -> str:
-        """The page's."""
-        return self.settings.title
-
-    @property
     def loads_model(self) -> bool:
         """Whether its exhibits are about a model that is loaded; else it trains its own."""
         return bool(self.settings.models)
@@ -399,7 +394,7 @@ def reproduce(
                 del missing[spec.name]
                 sections.append(exhibit)
             page = SectionPage(
-                title=paper.title,
+                title=paper.settings.title,
                 introduction=paper.introduction,
                 sections=sections,
                 facts=_facts(paper, reproduction),

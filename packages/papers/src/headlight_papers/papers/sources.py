@@ -106,10 +106,6 @@ def _first(paths: Iterable[Path]) -> str | None:
     return next(map(str, paths), None)
 
 
-def _first_folder(places: list[Component]) -> str | None:
-    return _first(place for place, _ in places)
-
-
 def _first_file(places: list[Component]) -> str | None:
     return _first(file for _, files in places for file in files)
 
@@ -138,11 +134,6 @@ def _one_of_each(places: list[Component]) -> tuple[str, ...]:
     return tuple(map(str, chosen))
 
 
-def _training_or_first(places: list[Component]) -> str | None:
-    """The training file of the first place, else its first file."""
-    return _for_training(places) or _first_file(places[:1])
-
-
 def _of_translations(name: str) -> Callable[[Path, Languages], Any]:
     """One of what is found of translations."""
     return lambda folder, languages: translations_in(folder, languages).get(name)
@@ -155,7 +146,8 @@ TREEBANKS = Source(
 )  # fmt: skip
 SOURCES = {
     "text": Source(
-        "text", ("wikipedia", "text"), choose=_first_folder, opener=open_corpus,
+        "text", ("wikipedia", "text"),
+        choose=lambda places: _first(place for place, _ in places), opener=open_corpus,
     ),
     "dependency": TREEBANKS,
     "dependency_train": replace(
@@ -187,7 +179,8 @@ SOURCES = {
     ),
     "tagged": Source(
         "tagged sentences", ("conll2000", "chunk", "tagged"),
-        (".txt", ".conll", ".iob2", ".bio"), _training_or_first, opener=open_tagged,
+        (".txt", ".conll", ".iob2", ".bio"),
+        lambda places: _for_training(places) or _first_file(places[:1]), opener=open_tagged,
         needed_by=("tagged",),
     ),
     "labelled": Source(

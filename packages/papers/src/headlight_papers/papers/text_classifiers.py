@@ -25,8 +25,7 @@ from headlight_papers.papers.labelled_sets import (
     read_labelled,
 )
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.trained import ModelFamily
-from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer
+from headlight_papers.papers.trained import Kind, ModelFamily, TeacherJob, TeacherTrainer
 from headlight_papers.training.text_classifier import (
     ENCODERS,
     Attention,
@@ -182,24 +181,6 @@ from its base."""
 Numbers = dict[str, float]
 
 
-def quality(batches: Sequence[TextBatch], outputs: Sequence[Outputs]) -> Numbers:
-    """F1 of the second class, accuracy, area under the ROC curve, and NLL of gold labels.
-
-    The area is NaN where all texts are of one class.
-    """
-    labels = torch.cat([batch.labels for batch in batches]).numpy()
-    probability = torch.cat([output.probability for output in outputs]).double().numpy()
-    chosen = probability.argmax(-1)
-    both = len(np.unique(labels)) == 2
-    gold = probability[np.arange(len(labels)), labels]
-    return {
-        "f1": float(f1_score(labels, chosen, zero_division=0)),
-        "accuracy": float(accuracy_score(labels, chosen)),
-        "auc": float(roc_auc_score(labels, probability[:, 1])) if both else np.nan,
-        "nll": float(-np.log(np.maximum(gold, 1e-300)).mean()),
-    }
-
-
 def distances(
     batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
 ) -> dict[str, Float64[Tensor, " text"]]:
@@ -296,8 +277,21 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
         return uniform_attention(batch)
 
     def quality(self, batches: Sequence[TextBatch], outputs: Sequence[Outputs]) -> Numbers:
-        """See `quality`."""
-        return quality(batches, outputs)
+        """F1 of the second class, accuracy, area under the ROC curve, and NLL of gold labels.
+
+        The area is NaN where all texts are of one class.
+        """
+        labels = torch.cat([batch.labels for batch in batches]).numpy()
+        probability = torch.cat([output.probability for output in outputs]).double().numpy()
+        chosen = probability.argmax(-1)
+        both = len(np.unique(labels)) == 2
+        gold = probability[np.arange(len(labels)), labels]
+        return {
+            "f1": float(f1_score(labels, chosen, zero_division=0)),
+            "accuracy": float(accuracy_score(labels, chosen)),
+            "auc": float(roc_auc_score(labels, probability[:, 1])) if both else np.nan,
+            "nll": float(-np.log(np.maximum(gold, 1e-300)).mean()),
+        }
 
     def difference(
         self, batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]

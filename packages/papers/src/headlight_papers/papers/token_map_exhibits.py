@@ -49,11 +49,6 @@ def score(result: xarray.Dataset, question: str, name: str) -> Estimate:
     return estimates(result, "score", (), question=question, map=name)
 
 
-def ahead(result: xarray.Dataset, question: str, first: str, second: str) -> Estimate:
-    """By how much one map is ahead of another on the same texts."""
-    return score(result, question, first).minus(score(result, question, second))
-
-
 def caveat_of(reproduction: Reproduction[MapPaperSettings]) -> str:
     """Return what the embedded classifier cannot show; nothing of any other model."""
     if reproduction.model.name != EMBEDDED_CLASSIFIER:
@@ -153,7 +148,11 @@ def _table(
     frame = pandas.DataFrame(
         {"map": [LABELS[name] for name in names]}
         | {
-            label: [_shown(score(result, question, name)) for name in names]
+            label: [
+                # A map has no agreement with itself.
+                MISSING if isnan(one.value) else f"{one:.3f}"
+                for one in (score(result, question, name) for name in names)
+            ]
             for question, label in kind.questions.items()
         }
     )
@@ -173,11 +172,6 @@ def _table(
         comparisons=comparisons,
         notes=notes_of(reproduction, result),
     )
-
-
-def _shown(number: Estimate) -> str:
-    """With its interval; a map has no agreement with itself."""
-    return MISSING if isnan(number.value) else f"{number:.3f}"
 
 
 def _curves(writer: ExhibitWriter, result: xarray.Dataset, names: Sequence[str]) -> Drawing:
@@ -214,15 +208,17 @@ def judge_ahead(result: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
     judged = []
     for number, each in enumerate(claims, 1):
         name = NAMES[each.question]
-        apart = ahead(result, each.question, each.first, each.second)
-        scores = [score(result, each.question, one).value for one in (each.first, each.second)]
+        first, second = (score(result, each.question, one) for one in (each.first, each.second))
+        apart = first.minus(second)
         judged.append(
             Claim(
                 f"{number}. {each.claim}",
                 f"{name} of {LABELS[each.first]} above that of {LABELS[each.second]}, on the same "
                 "texts",
                 each.published,
-                f"{scores[0]:.3f} and {scores[1]:.3f}; difference {apart:.3f}".replace("-", "−"),
+                f"{first.value:.3f} and {second.value:.3f}; difference {apart:.3f}".replace(
+                    "-", "−"
+                ),
                 within(apart, above=0),
             )
         )

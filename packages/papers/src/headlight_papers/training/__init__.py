@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +24,7 @@ from headlight.errors import ResultError, RunError, UsageError, setting
 from headlight.files import Location, make_folder, remove_partials
 from headlight.processes import safe_start, usable_cores
 from headlight.result import calculated_with
-from headlight.run import Progress, show_progress
+from headlight.run import show_progress
 from headlight.tensor_files import load_tensors, save_tensors
 
 __all__ = [
@@ -93,7 +93,8 @@ def run_stages(
     """
     jobs = [job for stage in stages for job in stage]
     finished = sum(map(trainer.is_done, jobs))
-    with _shown(len(jobs), show and finished < len(jobs)) as progress:
+    has_bar = show and finished < len(jobs)
+    with show_progress(len(jobs), unit="models") if has_bar else nullcontext() as progress:
         if progress and finished:
             progress.skip(finished, 0)
         for stage in stages:
@@ -103,15 +104,6 @@ def run_stages(
                 processes or usable_cores(),
                 lambda _: progress.advance(1, 0) if progress else None,
             )
-
-
-@contextmanager
-def _shown(jobs: int, show: bool) -> Iterator[Progress | None]:
-    if not show:
-        yield None
-        return
-    with show_progress(jobs, unit="models") as progress:
-        yield progress
 
 
 def run_all(

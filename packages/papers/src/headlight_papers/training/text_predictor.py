@@ -1,33 +1,36 @@
-"""Small classifiers, asked what captured models are asked, and the two parts of labelled texts."""
+"""Small classifiers, asked what captured models are asked; other attention; parts of texts."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby, islice
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.analysis import ClassifierSettings
 from headlight.analysis.classifier_predictions import (
     Change,
+    Component,
     Given,
     Predicted,
     Predictions,
     Words,
     median_change,
+    name_of,
     search_attention,
 )
 from headlight.analysis.classifier_study import Classified, plan_classifier_study
 from headlight.analysis.plan import StudyPlan, share_read
-from headlight.capture import Classes
+from headlight.capture import AttentionSite, Classes
 from headlight.errors import CorpusError, setting
 from headlight.measures.alternatives import RELEASED, Adversaries, AdversarySearch, Candidates
 from headlight.run.example import NOTHING_SEEN, digest_with
-from headlight_papers.other_attention import permuted
+from headlight.tensors import Weight
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier
 
 PERMUTATIONS = 100
@@ -168,6 +171,74 @@ def adversaries(
     start: Candidates = NOISE * torch.randn(shape, generator=generator)
     attention = (weight[:, None], real[:, None], start)
     return search_attention(predictor, predictor.predictions(), attention, search or RELEASED)
+
+
+# Other attention for the same text: the weights of each row, moved among some of its keys.  The
+# weights of all other keys stay as they are; what a row gives to those that take part stays the
+# same in sum.
+
+Keys = Bool[Tensor, "batch #head query key"]
+"""Which keys take part in each row."""
+
+Noise = Float[Tensor, "batch head query key"]
+"""Random numbers from 0 to 1, all different."""
+
+BEHIND = 2.0
+"""Sorts behind all noise."""
+
+
+def permuted(weight: Weight, keys: Keys, noise: Noise) -> Weight:
+    """Return the weights permuted over the same keys, in the random order of the noise."""
+    wide = keys.expand(weight.shape)
+    places = (~wide).byte().argsort(dim=-1, stable=True)
+    drawn = noise.masked_fill(~wide, BEHIND).argsort(dim=-1, stable=True)
+    return torch.empty_like(weight).scatter_(-1, places, weight.gather(-1, drawn))
+
+
+def uniform(weight: Weight, keys: Keys) -> Weight:
+    """Return the same weight for every key."""
+    share = _mass(weight, keys) / keys.sum(-1, keepdim=True).clamp_min(1)
+    return torch.where(keys, share, weight)
+
+
+def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query key"]) -> Weight:
+    """All weight on the key that comes last in an order: the weights themselves, or noise."""
+    wide = keys.expand(weight.shape)
+    chosen = order.masked_fill(~wide, -torch.inf).argmax(-1, keepdim=True)
+    one = torch.zeros_like(weight).scatter_(-1, chosen, 1.0)
+    return torch.where(keys, one * _mass(weight, keys), weight)
+
+
+def _mass(weight: Weight, keys: Keys) -> Float[Tensor, "batch head query 1"]:
+    """Return the total weight of a row on the keys that take part."""
+    mass: Float[Tensor, "batch head query 1"] = (weight * keys).sum(-1, keepdim=True)
+    return mass
+
+
+def sampled_points(
+    rows: Float64[np.ndarray, "text cell"],
+    quantities: Sequence[str],
+    components: Sequence[Component],
+    sites: Sequence[AttentionSite],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return ``points`` of texts over ``point``, ``quantity`` and ``place``, and all coordinates.
+
+    Args:
+        rows: a text each, every quantity at every component; those that end with NaN are left out.
+        quantities: of a text.
+        components: whose attention is replaced; they name the places, and layers and heads.
+        sites: the layers under study.
+    """
+    finite = rows[np.isfinite(rows[:, -1])]
+    points = finite.reshape(len(finite), len(quantities), len(components))
+    coordinates: dict[str, Any] = {
+        "quantity": list(quantities),
+        "place": list(map(name_of, components)),
+        "layer": [site.layer for site in sites],
+    }
+    if any(head is not None for _, head in components):
+        coordinates["head"] = list(range(max(site.heads for site in sites)))
+    return {"points": (("point", "quantity", "place"), points)}, coordinates
 
 
 HELD_OUT = 0.2

@@ -16,6 +16,7 @@ from headlight.measures import jensen_shannon, kullback_leibler, total_variation
 from headlight_papers.training import ModelStore, NamedJob
 from headlight_papers.training.text_classifier import (
     Attention,
+    AttentionModel,
     Logits,
     Outputs,
     ValidMask,
@@ -186,7 +187,9 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
         self, model: Model, batch: Batch, given: Attention | None
     ) -> tuple[Logits, Attention]:
         """Return the output of a model for a batch: logits, and the attention that was used."""
-        raise NotImplementedError
+        assert isinstance(model, AttentionModel)  # noqa: S101 - others say how they run
+        output: tuple[Logits, Attention] = model.run(batch, given)
+        return output
 
     def network(self, model: Model) -> nn.Module:
         """The part of a model that torch trains: by default the model itself."""

@@ -258,11 +258,10 @@ def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Se
 
 def _choose_pair(pairs: PairSet) -> tuple[SentencePair, bool]:
     """The pair of the paper if it is there, else the first one; and which of the two it is."""
-    first = list(pairs.pairs)
-    for pair in first:
-        if pair.first.lower().startswith(published.TRACKED_PAIR):
-            return pair, True
-    return first[0], False
+    every = list(pairs.pairs)
+    own = (pair for pair in every if pair.first.lower().startswith(published.TRACKED_PAIR))
+    pair = next(own, None)
+    return pair or every[0], pair is not None
 
 
 def load_reading(reproduction: Reproduction[Settings], pair: SentencePair) -> xarray.Dataset:

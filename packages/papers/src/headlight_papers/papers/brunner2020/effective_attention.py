@@ -50,6 +50,7 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Effective and raw attention."""
     identifiability, survey = load_identifiability(reproduction), load_survey(reproduction)
     share = survey["share"].sel(query_category="all")
+    to_sep = share.sel(key_category="sep").mean("head")
     frame = _by_layer(
         {f"to {label}": share.sel(key_category=name) for name, label in CATEGORIES.items()}
     )
@@ -69,7 +70,19 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ),
         ],
         tables=[writer.table(frame, "Means over the heads of a layer, in percent")],
-        comparisons=[*_length_comparisons(identifiability), *_peak_comparisons(share)],
+        comparisons=[
+            *_length_comparisons(identifiability),
+            *(
+                Comparison(
+                    f"{name} to [SEP], largest mean of a layer",
+                    None,
+                    percent(float(to_sep.sel(measure=measure).max())),
+                    "%",
+                    "the peak of the middle layers is said to disappear in effective attention",
+                )
+                for measure, name in MEASURES.items()
+            ),
+        ],
         notes=[*text_notes(reproduction, survey), PARAGRAPHS, bias_note(reproduction)],
     )
 
@@ -139,21 +152,6 @@ def _length_comparisons(result: xarray.Dataset) -> list[Comparison]:
             note=f"{float(longest['keys_mean']):.0f} tokens on average",
             digits=3,
         ),
-    ]
-
-
-def _peak_comparisons(share: xarray.DataArray) -> list[Comparison]:
-    """The peak of [SEP], which effective attention does not have."""
-    layers = share.sel(key_category="sep").mean("head")
-    return [
-        Comparison(
-            f"{name} to [SEP], largest mean of a layer",
-            None,
-            percent(float(layers.sel(measure=measure).max())),
-            "%",
-            "the peak of the middle layers is said to disappear in effective attention",
-        )
-        for measure, name in MEASURES.items()
     ]
 
 

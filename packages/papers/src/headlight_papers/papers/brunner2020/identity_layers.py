@@ -318,10 +318,19 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         f"Dashed is {names[0]}, solid the second model, {names[1]}; in the paper BERT before and "
         "after it was fine-tuned on this set."
     )
-    notes = identity_notes(reproduction, pairs, results["the model"])
-    return replace(
-        _between(writer, rates, dashed, pairs), comparisons=_drops(results), notes=[*notes, note]
-    )
+    changes = [
+        Comparison(
+            f"naive, {LOSS_TITLES[loss]}: change across the last layer, {label}",
+            None,
+            100 * float(each[-1] - each[-2]) if len(each) > 1 else None,
+            "pp",
+        )
+        for label, result in results.items()
+        for loss in LOSS_TITLES
+        for each in (_rates(result, loss),)
+    ]
+    notes = [*identity_notes(reproduction, pairs, results["the model"]), note]
+    return replace(_between(writer, rates, dashed, pairs), comparisons=changes, notes=notes)
 
 
 figure_12, figure_13 = figures_of_sets(
@@ -331,21 +340,6 @@ figure_12, figure_13 = figures_of_sets(
     (13, "cola", "Appendix B.4"),
     needs=("compared",),
 )
-
-
-def _drops(results: Mapping[str, xarray.Dataset]) -> list[Comparison]:
-    """By how much the rate changes across the last layer, against the one before."""
-    return [
-        Comparison(
-            f"naive, {LOSS_TITLES[loss]}: change across the last layer, {label}",
-            None,
-            100 * float(rates[-1] - rates[-2]) if len(rates) > 1 else None,
-            "pp",
-        )
-        for label, result in results.items()
-        for loss in LOSS_TITLES
-        for rates in (_rates(result, loss),)
-    ]
 
 
 def _between(

@@ -183,7 +183,10 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Attention cannot be told from the output."""
     result, tried = load_identifiability(reproduction), load_alternatives(reproduction)
     heads = count_heads(result["rank_by_length"])
-    table = _null_table(result)
+    means = result[list(BY_LENGTH.values())].mean(("layer", "head"))
+    table = pandas.DataFrame({label: means[name].values for label, name in BY_LENGTH.items()})
+    table["texts"] = table["texts"].astype(int)
+    pairs = float((result["rank_by_length"].notnull() * result["text_count"]).sum())
     most = float(tried["difference"].max())
     rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
     return Section(
@@ -195,7 +198,7 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         f"total variation that repeated linear programs find, in {ROWS} rows.",
         drawings=[
             writer.curves(
-                _means(result),
+                means,
                 *_dimensions(float(result["null_dimension"].mean(("layer", "head")).max())),
                 caption="Dimension of the null spaces by length, means over texts and heads.",
                 alternative="; ".join(
@@ -222,17 +225,17 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ),
         ],
         comparisons=[
-            Comparison(
-                "texts and heads in which dim LN(T) is just its bound",
-                "all, if E, W^V and H have full rank",
-                percent(_share(result, "equal_count")),
-                "%",
-            ),
-            Comparison(
-                "texts and heads in which dim LN([T, 1]) is just its bound",
-                None,
-                percent(_share(result, "equal_with_ones_count")),
-                "%",
+            *(
+                Comparison(
+                    f"texts and heads in which dim {space} is just its bound",
+                    there,
+                    percent(float(result[name].sum()) / pairs),
+                    "%",
+                )
+                for space, there, name in (
+                    ("LN(T)", "all, if E, W^V and H have full rank", "equal_count"),
+                    ("LN([T, 1])", None, "equal_with_ones_count"),
+                )
             ),
             Comparison(
                 "largest change of an output under alternative attention",
@@ -245,32 +248,16 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-def _share(result: xarray.Dataset, name: str) -> float:
-    pairs = float((result["rank_by_length"].notnull() * result["text_count"]).sum())
-    return float(result[name].sum()) / pairs
-
-
-def _means(result: xarray.Dataset) -> xarray.Dataset:
-    """Return null spaces by length, means over heads."""
-    names = ["rank_by_length", "null_dimension", "null_dimension_with_ones", "bound"]
-    names += ["bound_with_ones", "keys_mean", "text_count"]
-    return result[names].mean(("layer", "head"))
-
-
-def _null_table(result: xarray.Dataset) -> pandas.DataFrame:
-    """One row per bin of lengths."""
-    means = _means(result)
-    return pandas.DataFrame(
-        {
-            "tokens": means["keys_mean"].values,
-            "texts": means["text_count"].values.astype(int),
-            "rank T": means["rank_by_length"].values,
-            "dim LN(T)": means["null_dimension"].values,
-            "LN(T) at least": means["bound"].values,
-            "dim LN([T, 1])": means["null_dimension_with_ones"].values,
-            "LN([T, 1]) at least": means["bound_with_ones"].values,
-        }
-    )
+BY_LENGTH = {
+    "tokens": "keys_mean",
+    "texts": "text_count",
+    "rank T": "rank_by_length",
+    "dim LN(T)": "null_dimension",
+    "LN(T) at least": "bound",
+    "dim LN([T, 1])": "null_dimension_with_ones",
+    "LN([T, 1]) at least": "bound_with_ones",
+}
+"""Columns of the table, a row for each bin of lengths."""
 
 
 def _dimensions(largest: float) -> Iterator[Curve]:

@@ -294,7 +294,7 @@ def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                     columns=1 if len(groups) > 16 else 2,
                 ),
                 "Own contributions by part of speech, layer by layer.",
-                f"Order in the last layer: {', '.join(map(_label, groups))}.",
+                f"Order in the last layer: {', '.join(SPECIAL.get(tag, tag) for tag in groups)}.",
             )
         ],
         tables=[writer.table(_medians(result), "Median own contribution by layer, in percent")],
@@ -326,10 +326,6 @@ def _tags(result: xarray.Dataset) -> list[str]:
     return [str(name) for name in result["group"].values[len(GROUPS) :]]
 
 
-def _label(group: str) -> str:
-    return SPECIAL.get(group, group)
-
-
 def _medians(result: xarray.Dataset) -> pandas.DataFrame:
     """All groups, the largest of the last layer first."""
     medians = 100 * result["own_box"].sel(mark="median")
@@ -339,7 +335,7 @@ def _medians(result: xarray.Dataset) -> pandas.DataFrame:
         medians.sel(group=names).transpose("group", "layer").values,
         columns=[f"layer {name}" for name in layer_names(result)],
     )
-    frame.insert(0, "group", list(map(_label, names)))
+    frame.insert(0, "group", [SPECIAL.get(name, name) for name in names])
     frame.insert(1, "tokens", result["own_count"].sel(group=names).values.astype(int))
     return frame
 

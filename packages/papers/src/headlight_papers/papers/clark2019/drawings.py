@@ -223,8 +223,7 @@ def _word_maps(
     max_length: int | None = None,
 ) -> Iterator[tuple[Annotated, Map]]:
     """The texts that the model can read, and what a head is drawn by between their words."""
-    measures = reproduction.forward_measures
-    measure = measures[0] if measures else "weight"
+    measure = next(iter(reproduction.forward_measures), "weight")
     options: dict[str, Any] = {"measure": measure, "kind": reproduction.kind}
     options |= {"layer": link.layer, "head": link.head, "max_length": max_length}
     for text in texts:
@@ -237,11 +236,7 @@ def _word_maps(
 
 def _measure(reproduction: Reproduction[Settings]) -> str:
     """Return the measure by which single heads are drawn."""
-    return (
-        reproduction.forward_measures[0]
-        if reproduction.forward_measures
-        else reproduction.settings.measures[0]
-    )
+    return next(iter(reproduction.forward_measures), reproduction.settings.measures[0])
 
 
 @dataclass(frozen=True)
@@ -286,7 +281,11 @@ def _comparisons(row: tuple[str, str, float], link: _Link | None) -> Comparison:
 def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[LinkDrawing]:
     """One sentence in which the head finds most words of the relation; nothing if it finds none."""
     best: tuple[int, Sentence, Map] | None = None
-    short = _short(reproduction, source, link.relation)
+    short = (
+        sentence
+        for sentence in open_treebank(source, invalid=reproduction.settings.invalid)
+        if SHORTEST <= len(sentence) <= LONGEST and link.relation in sentence.relations
+    )
     read = _word_maps(reproduction, short, link)
     whole = (each for each in read if len(each[1]) == len(each[0]) + 2)
     for sentence, weights in islice(whole, CANDIDATES):
@@ -303,13 +302,6 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
     note = f"{100 * link.accuracy:.1f}% accuracy at the {link.relation} relation"
     faint = (0, len(words) - 1)
     yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending, faint=faint)
-
-
-def _short(reproduction: Reproduction[Settings], source: str, relation: str) -> Iterator[Sentence]:
-    """Sentences that can be drawn and have the relation."""
-    for sentence in open_treebank(source, invalid=reproduction.settings.invalid):
-        if SHORTEST <= len(sentence) <= LONGEST and relation in sentence.relations:
-            yield sentence
 
 
 def _dependents(sentence: Sentence, relation: str) -> list[int]:
@@ -354,12 +346,9 @@ def _coreferent(
         links = _found_links(document, weights, link.direction)
         if links:
             words = [START, *document.words[: len(weights) - 2], END]
-            note = f"{100 * link.accuracy:.1f}% of antecedents found"
-            faint = (0, len(words) - 1)
-            drawing = LinkDrawing(
-                link.title, words, words, weights, [note], links=links, faint=faint
-            )
-            return [windowed(drawing)]
+            notes, faint = [f"{100 * link.accuracy:.1f}% of antecedents found"], (0, len(words) - 1)
+            drawn = LinkDrawing(link.title, words, words, weights, notes, links=links, faint=faint)
+            return [windowed(drawn)]
     return []
 
 

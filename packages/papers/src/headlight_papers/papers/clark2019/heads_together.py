@@ -74,7 +74,10 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                     limits=(0.0, 1.0),
                 ),
                 "UAS with 95% intervals, sentences resampled.",
-                ", ".join(f"{_row_label(row)} {row['UAS']:.0f}%" for _, row in table.iterrows()),
+                ", ".join(
+                    f"{probe}{measure and f' ({measure})'} {uas:.0f}%"
+                    for probe, measure, uas in table[["probe", "measure", "UAS"]].to_numpy()
+                ),
             )
         ],
         tables=[
@@ -131,10 +134,6 @@ def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
         seeds=(chosen.seed,),
         processes=chosen.processes,
     )
-
-
-def _row_label(row: pandas.Series) -> str:
-    return f"{row['probe']} ({row['measure']})" if row["measure"] else str(row["probe"])
 
 
 def _comparisons(table: pandas.DataFrame) -> list[Comparison]:

@@ -36,7 +36,7 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         tables.append(_relations_table(result, name, writer))
         pictures += [_relations_drawing(result, name, writer), _relations_map(result, name, writer)]
         comparisons += _relations_comparisons(result, name)
-        notes += _notes(reproduction, result, name)
+        notes.append(_treebank_note(result, name))
         for measure in result["measure"].values:
             every = _named(all_heads(result, str(measure)))
             writer.keep(every, f"{name}-all-heads-{measure}")
@@ -176,7 +176,7 @@ def _relations_comparisons(result: xarray.Dataset, name: str) -> list[Comparison
     return rows
 
 
-def _notes(reproduction: Reproduction, result: xarray.Dataset, name: str) -> list[str]:
+def _treebank_note(result: xarray.Dataset, name: str) -> str:
     attributes = result.attrs
     left_out = {
         "too_long": "sentences too long for the model",
@@ -186,14 +186,13 @@ def _notes(reproduction: Reproduction, result: xarray.Dataset, name: str) -> lis
     }
     counts = [f"{attributes[key]} {what}" for key, what in left_out.items() if attributes.get(key)]
     right = float(result["right_branching"].sel(relation="all"))
-    note = (
+    return (
         f"{name}: {attributes['sentences']} sentences, {attributes['words']} words"
         + (f"; left out: {', '.join(counts)}" if counts else "")
         + f". Right-branching finds {100 * right:.1f}% of all governors (26 in the paper). The "
         "paper's treebank is the Wall Street Journal with Stanford Dependencies; where relations "
         "have other names here, the nearest is compared, and its extent may differ."
     )
-    return [note]
 
 
 KINDS = ("all", "pronoun", "proper", "nominal")
@@ -213,7 +212,15 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         tables.append(_antecedents_table(best, name, writer))
         pictures += [
             _antecedents_drawing(result, best, name, writer),
-            _antecedents_map(result, name, writer),
+            writer.maps(
+                result[["accuracy"]].sel(mention_kind="all").max("direction"),
+                Map(
+                    "accuracy", by="measure", limits=(0, 1), format=".0%", unit="antecedents found"
+                ),
+                caption=f"{name}: antecedents found by every head, in its better direction.",
+                alternative="Rows are layers, columns are heads.",
+                name=f"{name}-map",
+            ),
         ]
         comparisons += _antecedents_comparisons(best, name)
         notes.append(_note(reproduction, result, name))
@@ -285,16 +292,6 @@ def _antecedents_drawing(
         if len(best) > len(BASELINES)
         else "Baselines only.",
         f"{name}-accuracy",
-    )
-
-
-def _antecedents_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
-    return writer.maps(
-        result[["accuracy"]].sel(mention_kind="all").max("direction"),
-        Map("accuracy", by="measure", limits=(0.0, 1.0), format=".0%", unit="antecedents found"),
-        caption=f"{name}: antecedents found by every head, in its better direction.",
-        alternative="Rows are layers, columns are heads.",
-        name=f"{name}-map",
     )
 
 

@@ -77,7 +77,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 def to_neighbours(survey: xarray.Dataset) -> Claim:
     """Section 3.1: some heads attend mostly to the token before or behind."""
-    weights = _of_weight(survey)
+    weights = survey.isel(measure=0)
     answers, sentences = [], []
     for offset, name in ((-1, "previous"), (1, "next")):
         heads = estimates(weights, "neighbour", offset=offset)
@@ -96,7 +96,7 @@ def to_neighbours(survey: xarray.Dataset) -> Claim:
 
 def to_separators(survey: xarray.Dataset) -> Claim:
     """Section 3.2: over half of the attention of deep layers goes to [SEP]."""
-    to_sep = _of_weight(survey).sel(key_category="sep")
+    to_sep = survey.isel(measure=0).sel(key_category="sep")
     of_all = to_sep.sel(query_category="all")
     deeper = slice(of_all.sizes["layer"] // 2, None)
     layers = estimates(of_all, "share").mean(1).at(deeper)
@@ -111,7 +111,7 @@ def to_separators(survey: xarray.Dataset) -> Claim:
 
 def no_op(survey: xarray.Dataset) -> Claim:
     """Section 3.2: where heads attend to [SEP], [SEP] attends to itself, as in a no-op."""
-    to_sep = _of_weight(survey).sel(key_category="sep")
+    to_sep = survey.isel(measure=0).sel(key_category="sep")
     share = to_sep["share"].sel(query_category=["all", "sep"])
     shares = share.values.reshape(-1, 2)
     mostly = [float(own) for other, own in shares if other > MOST]
@@ -132,7 +132,7 @@ def no_op(survey: xarray.Dataset) -> Claim:
 
 def broad_below(survey: xarray.Dataset) -> Claim:
     """Section 3.3: some heads of low layers attend very broadly."""
-    weights = _of_weight(survey)
+    weights = survey.isel(measure=0)
     uniform = float(survey["entropy_uniform"])
     lowest = weights.sel(query_category="all").isel(layer=0)
     first = estimates(lowest, "entropy", ("head",))
@@ -236,10 +236,6 @@ def alike_in_layers(result: xarray.Dataset) -> Claim:
         f"by {gap:.3f} nats per token",
         within(gap, below=0),
     )
-
-
-def _of_weight(survey: xarray.Dataset) -> xarray.Dataset:
-    return survey.isel(measure=0)
 
 
 def _any_lies(numbers: Estimate, result: xarray.Dataset, **where: float) -> Answer:

@@ -221,19 +221,16 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         ],
         comparisons=[
             Comparison(
-                "heads with more than half of their attention on the previous token",
-                published.PREVIOUS_TOKEN_HEADS,
-                len(previous),
-                note=f"of 144 heads there, of {heads} here: {in_words(previous)}",
+                f"heads with more than half of their attention on the {name} token",
+                theirs,
+                len(ours),
+                note=f"of 144 heads there, of {heads} here: {in_words(ours)}",
                 digits=0,
-            ),
-            Comparison(
-                "heads with more than half of their attention on the next token",
-                published.NEXT_TOKEN_HEADS,
-                len(following),
-                note=f"of 144 heads there, of {heads} here: {in_words(following)}",
-                digits=0,
-            ),
+            )
+            for name, theirs, ours in (
+                ("previous", published.PREVIOUS_TOKEN_HEADS, previous),
+                ("next", published.NEXT_TOKEN_HEADS, following),
+            )
         ],
         notes=text_notes(reproduction, survey),
     )

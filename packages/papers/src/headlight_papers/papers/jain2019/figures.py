@@ -157,10 +157,30 @@ def by_largest_weight(
 ) -> Section:
     """Return the section of a number of texts by the largest weight and the predicted class."""
     results = load_all(reproduction)
-    table, draw = _by_weight(results, column, **axes)
-    medians = [float(found[column].median()) for found in results.values()]
+    frames, rows = [], []
+    for (title, encoder), result in results.items():
+        frame = frame_of(result).dropna(subset=[column])
+        model = f"{title}, {ENCODER_NAMES[encoder]}"
+        frame[LARGEST] = by_largest(frame.largest.to_numpy())
+        cells = {
+            label: f"{some.median():.3f} ({len(some)})" if len(some) else "–"
+            for label, some in frame.groupby(LARGEST, observed=False)[column]
+        }
+        rows.append({"model": model, **cells, "all": f"{frame[column].median():.3f}"})
+        frames.append(frame.assign(model=model, series=frame.predicted))
+    medians = [float(result[column].median()) for result in results.values()]
     picture = writer.picture(
-        draw,
+        boxes(
+            pandas.concat(frames),
+            LARGEST,
+            column,
+            panel="model",
+            colours=COLOURS,
+            names={number: f"class {number + 1}" for number in COLOURS},
+            columns=len(ENCODER_NAMES),
+            x_label=LARGEST,
+            **axes,
+        ),
         f"{caption} Lines are medians over texts, boxes quartiles, whiskers the 5th and the 95th "
         "percentile.",
         f"Medians over texts from {min(medians):.3f} to {max(medians):.3f}.",
@@ -168,7 +188,7 @@ def by_largest_weight(
     return Section(
         explanation=explanation,
         drawings=[picture],
-        tables=[writer.table(table, "Median over texts, by the largest weight")],
+        tables=[writer.table(pandas.DataFrame(rows), "Median over texts, by the largest weight")],
         notes=notes_of(reproduction, results),
     )
 
@@ -274,35 +294,6 @@ def outline(values: "pandas.Series[float]", edges: Values) -> Values:
     counts, _ = np.histogram(values.dropna(), edges)
     shares = counts / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
     return np.repeat(shares, 2)
-
-
-def _by_weight(
-    results: Results, name: str, **axes: Any
-) -> tuple[pandas.DataFrame, Callable[[], Figure]]:
-    """Medians by bins of the largest weight as a table, and boxes by class."""
-    frames, rows = [], []
-    for (title, encoder), result in results.items():
-        frame, model = frame_of(result).dropna(subset=[name]), f"{title}, {ENCODER_NAMES[encoder]}"
-        frame[LARGEST] = by_largest(frame.largest.to_numpy())
-        groups = frame.groupby(LARGEST, observed=False)[name]
-        cells = {
-            label: f"{some.median():.3f} ({len(some)})" if len(some) else "–"
-            for label, some in groups
-        }
-        rows.append({"model": model, **cells, "all": f"{frame[name].median():.3f}"})
-        frames.append(frame.assign(model=model, series=frame.predicted))
-    drawn = boxes(
-        pandas.concat(frames),
-        LARGEST,
-        name,
-        panel="model",
-        colours=COLOURS,
-        names={number: f"class {number + 1}" for number in COLOURS},
-        columns=len(ENCODER_NAMES),
-        x_label=LARGEST,
-        **axes,
-    )
-    return pandas.DataFrame(rows), drawn
 
 
 def _adversaries_row(title: str, encoder: Encoder, result: xarray.Dataset) -> dict[str, object]:

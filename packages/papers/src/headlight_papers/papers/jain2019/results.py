@@ -186,11 +186,7 @@ ENCODER_NAMES: dict[Encoder, str] = {
     "average": "average",
     "transformer": "Transformer",
 }
-PAIR_NAMES = {
-    "attention_gradient": "attention, gradient",
-    "attention_left_out": "attention, left out",
-    "gradient_left_out": "gradient, left out",
-}
+PAIR_NAMES = {name: ", ".join(pair) for name, pair in PAIRS.items()}
 OF_WHAT = (
     "τ is Kendall's rank correlation of two measures over the words of a text: the weights of "
     "attention; the gradient |∂p/∂x · x| of each word, with attention held fixed; and how far the "
@@ -238,7 +234,14 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             if encoder == "lstm"
         ]
     )
-    models = pandas.DataFrame([_about_model(*key, result) for key, result in results.items()])
+    scores = {"F1": "f1", "accuracy": "accuracy", "AUC": "auc", "NLL": "nll"}
+    models = pandas.DataFrame(
+        [
+            {"model": f"{title}, {ENCODER_NAMES[encoder]}"}
+            | {column: float(result[name]) for column, name in scores.items()}
+            for (title, encoder), result in results.items()
+        ]
+    )
     compared = [
         Comparison(
             f"{title}, {ENCODER_NAMES[encoder]}",
@@ -276,14 +279,6 @@ def _about_set(title: str, result: xarray.Dataset) -> dict[str, object]:
         "words": float(result["length"].sel(part="train")),
         "vocabulary": int(result["vocabulary"]),
         "published, test": published.TEST_TEXTS.get(title, "–"),
-    }
-
-
-def _about_model(title: str, encoder: Encoder, result: xarray.Dataset) -> dict[str, object]:
-    scores = {"F1": "f1", "accuracy": "accuracy", "AUC": "auc", "NLL": "nll"}
-    return {
-        "model": f"{title}, {ENCODER_NAMES[encoder]}",
-        **{column: float(result[name]) for column, name in scores.items()},
     }
 
 

@@ -135,6 +135,15 @@ def mean_of_layers(result: xarray.Dataset, measure: str, step: str) -> float:
     return 100 * float(result["error_rate"].sel(measure=measure, step=step).mean())
 
 
+def rates_by_method(result: xarray.Dataset, variable: str) -> dict[str, xarray.DataArray]:
+    """Return error rates in percent, by measure and step."""
+    return {
+        f"{label}, {name}": 100 * result[variable].sel(measure=measure, step=step)
+        for step, name in STEPS.items()
+        for measure, label in LABELS.items()
+    }
+
+
 def translator_note(reproduction: Reproduction) -> str:
     """Return the note on the translator, beside the paper's."""
     translator = translator_of(reproduction)
@@ -244,11 +253,7 @@ def trained_on_the_spot(
 
 
 def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.Dataset:
-    """The error rates of one aligner, in both directions and with both put together.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """Return the error rates of an aligner, in both directions and put together, if installed."""
     settings, sources = reproduction.settings, reproduction.sources
     aligned = aligned_of(reproduction)
 

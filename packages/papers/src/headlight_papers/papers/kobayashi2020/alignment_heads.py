@@ -1,7 +1,6 @@
 """Alignment error rates of heads, and soft alignments of translations (Figures 8 and 13 to 17)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Literal
@@ -26,11 +25,11 @@ from headlight.views.parts import (
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, head_name
 from headlight_papers.papers.kobayashi2020 import Settings, published
 from headlight_papers.papers.kobayashi2020.aligners import (
-    LABELS,
     STEPS,
     aligned_of,
     alignment_notes,
     load_attention,
+    rates_by_method,
     translator_note,
     translator_of,
 )
@@ -107,16 +106,13 @@ def highest_head(result: xarray.Dataset, step: str) -> tuple[str, Estimate]:
 
 
 def _table(result: xarray.Dataset, writer: ExhibitWriter) -> Table:
-    columns = {"mean norm": result["head_mean_norm"]}
-    for step, name in STEPS.items():
-        for measure, label in LABELS.items():
-            cell = result["head_error_rate"].sel(measure=measure, step=step)
-            columns[f"{label}, {name}"] = 100 * cell
+    rates = rates_by_method(result, "head_error_rate")
+    columns = {"mean norm": result["head_mean_norm"], **rates}
     frame = frame_of(columns).sort_values("mean norm", ascending=False, ignore_index=True)
     return writer.table(
         frame[["head", *columns]],
         "All heads, those of the highest mean norm first: error rates in percent",
-        formats={"mean norm": ".2f", **dict.fromkeys(list(columns)[1:], ".1f")},
+        formats={"mean norm": ".2f", **dict.fromkeys(rates, ".1f")},
     )
 
 
@@ -130,22 +126,17 @@ def _comparisons(result: xarray.Dataset) -> Iterator[Comparison]:
             digits=2,
             note=five,
         )
-    for step, name in STEPS.items():
-        layer, rate = highest_layer(result, step)
-        yield Comparison(
-            f"AER of the layer of the highest mean norm, {name}",
-            published.HIGHEST_NORM["layer", step],
-            100 * float(rate.value),
-            note=f"{five}, here layer {layer + 1}",
-        )
-    for step, name in STEPS.items():
-        head, rate = highest_head(result, step)
-        yield Comparison(
-            f"AER of the head of the highest mean norm, {name}",
-            published.HIGHEST_NORM["head", step],
-            100 * float(rate.value),
-            note=f"{five}, here head {head}",
-        )
+    for kind in ("layer", "head"):
+        for step, name in STEPS.items():
+            layer, of_layer = highest_layer(result, step)
+            head, of_head = highest_head(result, step)
+            place, rate = (layer + 1, of_layer) if kind == "layer" else (head, of_head)
+            yield Comparison(
+                f"AER of the {kind} of the highest mean norm, {name}",
+                published.HIGHEST_NORM[kind, step],
+                100 * float(rate.value),
+                note=f"{five}, here {kind} {place}",
+            )
 
 
 DRAWN = 2
@@ -157,36 +148,29 @@ SECOND = 1
 MEASURES: tuple[Literal["weight", "norm"], ...] = ("weight", "norm")
 
 
-@dataclass(frozen=True)
-class Example:
-    """One translation, and the gold links of its words."""
-
-    pair: TranslationPair
-    gold: Gold
+Example = tuple[TranslationPair, Gold]
+"""A translation, and the gold links of its words."""
 
 
 @exhibit("figure-8", "Figure 8 and Section 5", "translator")
 def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Soft alignments in layer 2."""
-    layers = _layers(reproduction)
-    chosen = [layer for layer in layers if layer == SECOND] or layers[:1]
-    return _content(reproduction, writer, chosen)
+    return _soft_alignments(reproduction, writer, second=True)
 
 
 @exhibit("figure-13", "Figures 13 to 17 and Appendix E", "translator")
 def figure_13(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Soft alignments in the other layers."""
-    layers = [layer for layer in _layers(reproduction) if layer != SECOND]
-    return _content(reproduction, writer, layers)
+    return _soft_alignments(reproduction, writer, second=False)
 
 
-def _layers(reproduction: Reproduction) -> list[int]:
-    return [site.layer for site in translator_of(reproduction).sites_of("cross")]
-
-
-def _content(
-    reproduction: Reproduction[Settings], writer: ExhibitWriter, layers: Sequence[int]
+def _soft_alignments(
+    reproduction: Reproduction[Settings], writer: ExhibitWriter, *, second: bool
 ) -> Section:
+    every = [site.layer for site in translator_of(reproduction).sites_of("cross")]
+    layers = [layer for layer in every if (layer == SECOND) == second]
+    if second and not layers:
+        layers = every[:1]
     examples = list(islice(_examples(reproduction), DRAWN))
     pictures = [
         picture for layer in layers for picture in _pictures(reproduction, writer, layer, examples)
@@ -214,7 +198,7 @@ def _examples(reproduction: Reproduction[Settings]) -> list[Example]:
         aligned = aligned_of(reproduction)
         pairs, gold = aligned.pairs, aligned.gold
     return [
-        Example(pair, links)
+        (pair, links)
         for pair, links in zip(pairs, gold, strict=True)
         if 0 < max(len(pair.source.split()), len(pair.target.split())) <= MOST_WORDS
     ]
@@ -225,23 +209,23 @@ def _pictures(
 ) -> list[Drawing]:
     links = {}
     for measure in MEASURES:
-        pairs = [example.pair for example in examples]
+        pairs = [pair for pair, _ in examples]
         aligned = translator_of(reproduction).align(pairs, measure=measure, layer=layer)
         links[measure] = list(aligned)
     pictures = []
-    for number, example in enumerate(examples):
+    for number, (pair, gold) in enumerate(examples):
         soft = {measure: each[number].soft for measure, each in links.items()}
         drawn = DrawnAlignment(
-            example.pair.name,
-            example.pair.source.split(),
-            example.pair.target.split(),
+            pair.name,
+            pair.source.split(),
+            pair.target.split(),
             {measure: matrix for measure, matrix in soft.items() if matrix is not None},
             links["norm"][number].links,
-            example.gold.possible,
+            gold.possible,
         )
         name = f"layer-{layer + 1}-{number + 1}"
         writer.keep(_frame(drawn), name)
-        caption = f"Layer {layer + 1}: {example.pair.source} → {example.pair.target}"
+        caption = f"Layer {layer + 1}: {pair.source} → {pair.target}"
         pictures.append(
             writer.picture(
                 partial(alignment_picture, drawn),

@@ -1,13 +1,13 @@
 """Alignment error rates of all methods (Table 3) and by layer (Figure 7)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import pandas
 import xarray
 
 from headlight.findings.estimates import Estimate
 from headlight.views.parts import By, Comparison, Curve, Drawing, Section, Table, bars
-from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, layer_names
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of
 from headlight_papers.papers.kobayashi2020 import Settings, published
 from headlight_papers.papers.kobayashi2020.aligners import (
     FORWARD,
@@ -24,6 +24,7 @@ from headlight_papers.papers.kobayashi2020.aligners import (
     load_inputs,
     max_gradients,
     mean_of_layers,
+    rates_by_method,
 )
 from headlight_papers.papers.reproduction import Reproduction
 
@@ -269,21 +270,14 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         ],
         tables=[
             writer.table(
-                _frame(result), "Alignment error rates in percent, by layer", formats=".1f"
+                frame_of(rates_by_method(result, "error_rate")),
+                "Alignment error rates in percent, by layer",
+                formats=".1f",
             )
         ],
         comparisons=list(_comparisons(result)),
         notes=[note, *alignment_notes(reproduction)],
     )
-
-
-def _frame(result: xarray.Dataset) -> pandas.DataFrame:
-    columns: dict[str, Sequence[object]] = {"layer": layer_names(result)}
-    for step, name in STEPS.items():
-        for measure, label in LABELS.items():
-            cell = result["error_rate"].sel(measure=measure, step=step)
-            columns[f"{label}, {name}"] = list(100 * cell.values)
-    return pandas.DataFrame(columns)
 
 
 def _comparisons(result: xarray.Dataset) -> Iterator[Comparison]:

@@ -116,11 +116,11 @@ def judge_claims(result: xarray.Dataset) -> list[Claim]:
     claims = [LENGTHS_VARY.judge({"variation": float(result["vector_norm_cv"].mean())})]
     for name in _of_interest(result):
         weight, norm = mean_shares(result, name)
-        rho = _counted(result.sel(key_group=name), "weight_norm_spearman")
+        rho = around(float(result["weight_norm_spearman"].sel(key_group=name)), BINNED)
         shares = {"weight": weight, "norm": norm, "ratio": norm / weight if weight else np.nan}
         claims.append(_cancelled(name).judge(shares | {"rho": rho}))
     rhos = {
-        name: _counted(result.sel(quantity=name), "frequency_spearman")
+        name: around(float(result["frequency_spearman"].sel(quantity=name)), BINNED)
         for name in ("weight", "norm")
     }
     return [*claims, *judge_rows(FREQUENCY, rhos | {"against": rhos["weight"].times(-1)})]
@@ -129,11 +129,6 @@ def judge_claims(result: xarray.Dataset) -> list[Claim]:
 def _of_interest(result: xarray.Dataset) -> list[str]:
     """The categories of tokens that say little by themselves."""
     return [name for name in categories(result) if name != "other"]
-
-
-def _counted(result: xarray.Dataset, name: str) -> Estimate:
-    """Return ρ of all pairs, which is off by no more than their bins allow."""
-    return around(float(result[name]), BINNED)
 
 
 FAST_ALIGN = KNOWN["fastalign"]

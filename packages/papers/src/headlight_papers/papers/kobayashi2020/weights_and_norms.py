@@ -322,15 +322,12 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(f"ρ of rank and {SYMBOLS[name]}", number, rho[name], digits=2)
             for name, number in published.FIGURE_6.items()
         ],
-        notes=[_ranks_note(result), *text_notes(reproduction, result)],
-    )
-
-
-def _ranks_note(result: xarray.Dataset) -> str:
-    attributes = result.attrs
-    return (
-        f"Ranks: {attributes.get('frequency_source')}, exclusions: "
-        f"{attributes.get('frequency_exclusions')}; {attributes.get('frequency_left_out')} "
-        "occurrences without a rank were left out. The paper takes the ids of BERT's vocabulary "
-        "for ranks, without special tokens and single characters, with . , [SEP] [CLS] first."
+        notes=[
+            f"Ranks: {result.attrs.get('frequency_source')}, exclusions: "
+            f"{result.attrs.get('frequency_exclusions')}; {result.attrs.get('frequency_left_out')} "
+            "occurrences without a rank were left out. The paper takes the ids of BERT's "
+            "vocabulary for ranks, without special tokens and single characters, with . , [SEP] "
+            "[CLS] first.",
+            *text_notes(reproduction, result),
+        ],
     )

@@ -110,7 +110,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
     """Section 4: a trained model can predict the same and attend otherwise than seeds do."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
-        seeds, taught = _seeds(models, encoder), _adversaries(models, encoder)
+        seeds, taught = _of(models, "seed", encoder), _adversaries(models, encoder)
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
         alike = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
         exists = any_of(
@@ -175,8 +175,7 @@ def harder_than_single_texts(
 
 def learnt(models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether bases tell the classes apart; of one that does not nothing follows."""
-    bases = models[(models.kind == "base") & (models.encoder == encoder)]
-    return within(mean_of(bases.accuracy), least=LEARNT)
+    return within(mean_of(_of(models, "base", encoder).accuracy), least=LEARNT)
 
 
 def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
@@ -190,25 +189,25 @@ def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a run predicts as its base does; not if its TVD is clearly above that of seeds."""
     if within(tvd, most=_kept_up_to(models, encoder)):
         return True
-    above = within(difference([tvd], _seeds(models, encoder).tvd), above=0)
+    above = within(difference([tvd], _of(models, "seed", encoder).tvd), above=0)
     return False if above else None
 
 
 def _kept_up_to(models: pandas.DataFrame, encoder: Encoder) -> float:
     """TVD that is no more than other seeds have."""
-    return max([SAME, *map(float, _seeds(models, encoder).tvd)])
+    return max([SAME, *map(float, _of(models, "seed", encoder).tvd)])
 
 
 def _adversaries(
     models: pandas.DataFrame, encoder: Encoder, *, control: bool = False
 ) -> pandas.DataFrame:
     """Return the adversaries of λ > 0; or of λ = 0, the control, which is no finding."""
-    taught = models[(models.kind == "adversary") & (models.encoder == encoder)]
+    taught = _of(models, "adversary", encoder)
     return taught[taught.weight == 0] if control else taught[taught.weight > 0]
 
 
-def _seeds(models: pandas.DataFrame, encoder: Encoder) -> pandas.DataFrame:
-    return models[(models.kind == "seed") & (models.encoder == encoder)]
+def _of(models: pandas.DataFrame, kind: str, encoder: Encoder) -> pandas.DataFrame:
+    return models[(models.kind == kind) & (models.encoder == encoder)]
 
 
 def _nearest(taught: pandas.DataFrame) -> str:
@@ -228,7 +227,7 @@ def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Estimate | s
 def _f1(
     rows: pandas.DataFrame, kind: str, encoder: Encoder, guide: str = ""
 ) -> "pandas.Series[float]":
-    models = rows[(rows.kind == kind) & (rows.encoder == encoder)]
+    models = _of(rows, kind, encoder)
     return models[models.guide == guide].f1 if guide else models.f1
 
 

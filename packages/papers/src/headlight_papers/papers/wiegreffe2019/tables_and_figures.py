@@ -1,5 +1,7 @@
 """Tables 2 to 4, need, guides and adversaries; Figures 3 to 5, seeds and the JSD-TVD plane."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas
 import xarray
@@ -12,6 +14,7 @@ from headlight_papers.papers.text_classifiers import LARGEST, PATIENCE, by_large
 from headlight_papers.papers.trained import LINE, PLANE, lambdas_of, points, with_line
 from headlight_papers.papers.wiegreffe2019 import QUOTED, SOURCE, UNCHECKED
 from headlight_papers.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, load_all
+from headlight_papers.training.text_classifier import Encoder
 
 exhibit = exhibits_of(SOURCE, "labelled")
 
@@ -60,24 +63,22 @@ def notes_of(reproduction: Reproduction) -> list[str]:
 @exhibit("table-2", "Table 2 and Section 3.1", title="Whether attention is needed at all")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1 of bases, of models trained with uniform attention, and of bases into which it is put."""
-    rows = frames_of(reproduction)
     table = []
-    for title in rows.set.unique():
-        for encoder in IN_CONTEXT:
-            some = rows[(rows.set == title) & (rows.encoder == encoder)]
-            quoted = QUOTED.get(title) if encoder == "lstm" else None
-            table.append(
-                {
-                    "set": title,
-                    "encoder": ENCODER_NAMES[encoder],
-                    "base": str(mean_interval(some[some.kind == "base"].f1)),
-                    "uniform, trained": str(mean_interval(some[some.kind == "guided"].f1)),
-                    "uniform, put in": str(mean_interval(some[some.kind == "uniform"].f1)),
-                    "accuracy of the base": str(mean_interval(some[some.kind == "base"].accuracy)),
-                    "base, quoted": quoted.base if quoted else np.nan,
-                    "uniform, quoted": quoted.uniform if quoted else np.nan,
-                }
-            )
+    for title, encoder, some in _in_context(frames_of(reproduction)):
+        quoted = QUOTED.get(title) if encoder == "lstm" else None
+        base, guided, uniform = (some[some.kind == kind] for kind in ("base", "guided", "uniform"))
+        table.append(
+            {
+                "set": title,
+                "encoder": ENCODER_NAMES[encoder],
+                "base": str(mean_interval(base.f1)),
+                "uniform, trained": str(mean_interval(guided.f1)),
+                "uniform, put in": str(mean_interval(uniform.f1)),
+                "accuracy of the base": str(mean_interval(base.accuracy)),
+                "base, quoted": quoted.base if quoted else np.nan,
+                "uniform, quoted": quoted.uniform if quoted else np.nan,
+            }
+        )
     return Section(
         explanation=f"{OF_WHAT} Where a model that is trained with frozen uniform attention is as "
         "good as one with attention of its own, the task does not need attention, and what is "
@@ -85,6 +86,13 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         tables=[_quoted(writer, pandas.DataFrame(table), "F1 with and without attention")],
         notes=notes_of(reproduction),
     )
+
+
+def _in_context(rows: pandas.DataFrame) -> Iterator[tuple[str, Encoder, pandas.DataFrame]]:
+    """Yield the models of every set and encoder that reads words in context."""
+    for title in rows.set.unique():
+        for encoder in IN_CONTEXT:
+            yield title, encoder, rows[(rows.set == title) & (rows.encoder == encoder)]
 
 
 @exhibit("table-3", "Table 3 and Section 3.4", title="Whether attention is of use to another model")
@@ -102,11 +110,8 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ("its own, trained", some[some.kind == "base"]),
             ("of the LSTM", some[some.guide == "base"]),
         ]
-        misled = some[some.guide == "adversary"]
-        guides += [
-            (f"of its adversary, λ = {weight:g}", misled[misled.weight == weight])
-            for weight in sorted(misled.weight.unique())
-        ]
+        misled = some[some.guide == "adversary"].groupby("weight")
+        guides += [(f"of its adversary, λ = {one:g}", models) for one, models in misled]
         table += [
             {
                 "set": title,
@@ -142,49 +147,34 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Models that predict the same and attend otherwise."""
     rows = frames_of(reproduction)
     table = []
-    for title in rows.set.unique():
-        for encoder in IN_CONTEXT:
-            some = rows[(rows.set == title) & (rows.encoder == encoder)]
-            models = [("other seeds", some[some.kind == "seed"])]
-            taught = some[some.kind == "adversary"]
-            models += [
-                (f"λ = {weight:g}", taught[taught.weight == weight])
-                for weight in sorted(taught.weight.unique())
-            ]
-            table += [
-                {
-                    "set": title,
-                    "encoder": ENCODER_NAMES[encoder],
-                    "model": name,
-                    **{key: float(models_of_kind[of].mean()) for key, of in SHOWN.items()},
-                }
-                for name, models_of_kind in models
-                if len(models_of_kind)
-            ]
-    quoted = pandas.DataFrame(
-        [
+    for title, encoder, some in _in_context(rows):
+        taught = some[some.kind == "adversary"].groupby("weight")
+        models = [("other seeds", some[some.kind == "seed"])]
+        models += [(f"λ = {weight:g}", each) for weight, each in taught]
+        table += [
             {
                 "set": title,
-                "λ": each.weight,
-                "F1": each.f1,
-                "TVD": each.tvd,
-                "our TVD": 2 * each.tvd,
-                "JSD": each.jsd,
+                "encoder": ENCODER_NAMES[encoder],
+                "model": name,
+                **{key: float(models_of_kind[of].mean()) for key, of in SHOWN.items()},
             }
+            for name, models_of_kind in models
+            if len(models_of_kind)
+        ]
+    columns = ["set", "λ", "F1", "TVD", "our TVD", "JSD"]
+    quoted = pandas.DataFrame(
+        [
+            (title, each.weight, each.f1, each.tvd, 2 * each.tvd, each.jsd)
             for title, each in QUOTED.items()
             if each.tvd is not None and title in set(rows.set)
-        ]
+        ],
+        columns=columns,
     )
     tables = [writer.table(pandas.DataFrame(table), "Adversaries by λ", formats=FORMATS)]
     if len(quoted):
         caption = f"Of the paper ({UNCHECKED})"
-        quoted_table = writer.table(
-            quoted,
-            caption,
-            formats={"λ": "g", **dict.fromkeys(("F1", "TVD", "our TVD", "JSD"), ".3f")},
-            name="quoted",
-        )
-        tables.append(quoted_table)
+        formats = {"λ": "g", **dict.fromkeys(columns[2:], ".3f")}
+        tables.append(writer.table(quoted, caption, formats=formats, name="quoted"))
     return Section(
         explanation=f"{OF_WHAT} An adversary is trained to predict as the base does and to attend "
         "otherwise, by a loss of TVD minus λ times KL. What counts is the distance to the row of "

@@ -43,7 +43,7 @@ from headlight_papers.papers.yang2020.results import (
     load_sweep,
     taggers_of,
 )
-from headlight_papers.papers.yang2020.tables_and_figures import lambda_name, notes_of, shown_weights
+from headlight_papers.papers.yang2020.tables_and_figures import notes_of, shown_weights
 from headlight_papers.papers.yang2020.tagger import TagBatch
 from headlight_papers.training.text_classifier import Encoder, Outputs
 
@@ -147,7 +147,7 @@ def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     weights = lambdas_of(reproduction)
     table = []
     for weight in weights:
-        row = {"model": f"λ = {lambda_name(weight)}", "NLL times": f"{growth[weight]:.2f}"}
+        row = {"model": f"λ = {weight:g}", "NLL times": f"{growth[weight]:.2f}"}
         row["side"] = "after" if len(broken) and weight >= broken.min() else "before"
         for of in (BASE, BEFORE):
             some = frame[(frame.of == of) & (frame.weight == weight)]
@@ -270,9 +270,8 @@ SHOWN = {"tvd": "TVD", "jsd": "JSD", "kl": "KL row", "agreement": "agreement", "
 
 def _models(task: str, rows: pandas.DataFrame) -> Iterator[dict[str, str]]:
     groups = {"base": rows[rows.kind == "base"], "other seed": rows[rows.kind == "seed"]}
-    taught = rows[rows.kind == "adversary"]
-    groups |= {f"λ = {lambda_name(float(one))}": taught[taught.weight == one]
-               for one in sorted(taught.weight.unique())}  # fmt: skip
+    taught = rows[rows.kind == "adversary"].groupby("weight")
+    groups |= {f"λ = {one:g}": some for one, some in taught}
     groups["uniform"] = rows[rows.kind == "uniform"]
     for name, some in groups.items():
         if len(some):

@@ -18,8 +18,11 @@ from headlight.corpora import open_tagged, read_word_vectors, source_state
 from headlight.errors import CorpusError, setting
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.trained import (
+    Kind,
     ModelFamily,
     Rows,
+    TeacherJob,
+    TeacherTrainer,
     lambdas_of,
     reference_rows,
     run_table,
@@ -33,57 +36,11 @@ from headlight_papers.papers.yang2020.tagger import (
     prepare_data,
 )
 from headlight_papers.spans import SpanScore, span_score
-from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer
 from headlight_papers.training.text_classifier import Attention, Outputs, compare, cross_entropy
 from headlight_papers.training.trainer import TrainingTask, rise_and_fall
 
 Numbers = dict[str, float | list[float]]
 """By name; a list has one for each head."""
-
-
-def quality(data: TaggingData, batches: Sequence[TagBatch], outputs: Sequence[Outputs]) -> Numbers:
-    """F1 of spans by both readings, the share of right tags, and NLL of the gold tags per word."""
-    strict, lenient = SpanScore(), SpanScore()
-    right, surprise, words = 0, 0.0, 0
-    for batch, output in zip(batches, outputs, strict=True):
-        tags = output.probability.argmax(-1)
-        gold, predicted = data.tag_names(batch, batch.tags), data.tag_names(batch, tags)
-        strict += span_score(gold, predicted)
-        lenient += span_score(gold, predicted, "lenient")
-        right += int((tags == batch.tags)[batch.real].sum())
-        lost = cross_entropy(output.probability.double().clamp_min(1e-300).log(), batch.tags)
-        surprise += float(lost[batch.real].sum())
-        words += int(batch.real.sum())
-    return {
-        "f1": strict.f1,
-        "f1_lenient": lenient.f1,
-        "accuracy": right / words,
-        "nll": surprise / words,
-    }
-
-
-def difference(
-    batches: Sequence[TagBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
-) -> Numbers:
-    """Compute the distance of predictions and attention from a teacher's, as means over words.
-
-    `kl_cell` is KL as the paper has it, a mean over all entries of the attention: that of a row is
-    divided by how many it has.
-    """
-    sums: dict[str, Float64[Tensor, "..."]] = {}
-    words, cells = 0, 0
-    for batch, one, other in zip(batches, outputs, teacher, strict=True):
-        real = batch.real
-        log = one.probability.double().clamp_min(1e-300).log().log_softmax(-1)
-        for name, values in compare(one, other, batch.valid, log).items():
-            selected = real if values.ndim == 2 else real[:, None]
-            total = torch.where(selected, values.double(), 0).sum((0, -1))
-            sums[name] = sums.get(name, 0) + total
-        words += int(real.sum())
-        cells += int((real.sum(-1) ** 2).sum())
-    numbers: Numbers = {name: (total / words).tolist() for name, total in sums.items()}
-    numbers["kl_cell"] = float(sums["kl"].mean() / cells)
-    return numbers
 
 
 Guide = Literal["base", "adversary", "uniform", "identity"]
@@ -133,14 +90,50 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
         return weight[:, None].expand(-1, HEADS, -1, -1)
 
     def quality(self, batches: Sequence[TagBatch], outputs: Sequence[Outputs]) -> Numbers:
-        """See `quality`."""
-        return quality(self.data, batches, outputs)
+        """F1 of spans by both readings, share of right tags, and NLL of the gold tags per word."""
+        strict, lenient = SpanScore(), SpanScore()
+        right, surprise, words = 0, 0.0, 0
+        for batch, output in zip(batches, outputs, strict=True):
+            tags = output.probability.argmax(-1)
+            gold, predicted = (
+                self.data.tag_names(batch, batch.tags),
+                self.data.tag_names(batch, tags),
+            )
+            strict += span_score(gold, predicted)
+            lenient += span_score(gold, predicted, "lenient")
+            right += int((tags == batch.tags)[batch.real].sum())
+            lost = cross_entropy(output.probability.double().clamp_min(1e-300).log(), batch.tags)
+            surprise += float(lost[batch.real].sum())
+            words += int(batch.real.sum())
+        return {
+            "f1": strict.f1,
+            "f1_lenient": lenient.f1,
+            "accuracy": right / words,
+            "nll": surprise / words,
+        }
 
     def difference(
         self, batches: Sequence[TagBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
     ) -> Numbers:
-        """The means over words."""
-        return difference(batches, outputs, teacher)
+        """Compute the distance of predictions and attention from a teacher's, as means over words.
+
+        `kl_cell` is KL as the paper has it, a mean over all entries of the attention: that of a row
+        is divided by how many it has.
+        """
+        sums: dict[str, Float64[Tensor, "..."]] = {}
+        words, cells = 0, 0
+        for batch, one, other in zip(batches, outputs, teacher, strict=True):
+            real = batch.real
+            log = one.probability.double().clamp_min(1e-300).log().log_softmax(-1)
+            for name, values in compare(one, other, batch.valid, log).items():
+                selected = real if values.ndim == 2 else real[:, None]
+                total = torch.where(selected, values.double(), 0).sum((0, -1))
+                sums[name] = sums.get(name, 0) + total
+            words += int(real.sum())
+            cells += int((real.sum(-1) ** 2).sum())
+        numbers: Numbers = {name: (total / words).tolist() for name, total in sums.items()}
+        numbers["kl_cell"] = float(sums["kl"].mean() / cells)
+        return numbers
 
 
 MODELS = "taggers"

@@ -74,11 +74,6 @@ def notes_of(reproduction: Reproduction) -> list[str]:
     ]
 
 
-def lambda_name(weight: float) -> str:
-    """As it is written."""
-    return f"{weight:g}"
-
-
 @exhibit("table-1", "Table 1")
 def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1 of the base and of adversaries."""
@@ -124,11 +119,10 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
     """A row for the base, for each λ, for another seed and for uniform attention."""
-    weights = sorted(rows[rows.kind == "adversary"].weight.unique())
     parts = [("base", "", rows[rows.kind == "base"])]
     parts += [
-        (f"λ = {lambda_name(one)}", f"{one * length:.3g}", _adversaries(rows, one))
-        for one in weights
+        (f"λ = {one:g}", f"{one * length:.3g}", _adversaries(rows, one))
+        for one in sorted(rows[rows.kind == "adversary"].weight.unique())
     ]
     parts += [
         ("other seed", "", rows[rows.kind == "seed"]),

@@ -26,7 +26,6 @@ from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError, setting
 from headlight.tensors import Visible
 from headlight.vocabulary import Kind
-from headlight_papers.other_attention import uniform
 from headlight_papers.spans import span_score
 from headlight_papers.studies.adversary import AdversarySettings
 from headlight_papers.training.text_classifier import (
@@ -37,6 +36,7 @@ from headlight_papers.training.text_classifier import (
     compare,
     cross_entropy,
 )
+from headlight_papers.training.text_predictor import uniform
 from headlight_papers.training.trainer import (
     AdversarialObjective,
     Trainer,
@@ -185,9 +185,14 @@ def evaluate(
         rows; ``counts``, see `counts`; ``units``, the document, or text, of each.
     """
     chosen = length_batches(examples, selection.settings.batch_tokens)
-    reads = (selection.read(teacher, [examples[at] for at in batch]) for batch in chosen)
     parts = []
-    for read, one, other in _pairs(student, teacher, reads, selection):
+    for batch in chosen:
+        read = selection.read(teacher, [examples[at] for at in batch])
+        other = record_outputs(teacher, selection, read)
+        if student is None:
+            one = _uniform(teacher, read, other, selection)
+        else:
+            one = record_outputs(student, selection, read)
         parts.append(
             {
                 **_compared(read, one, other),
@@ -196,21 +201,6 @@ def evaluate(
             }
         )
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-
-
-def _pairs(
-    student: CapturedModel | None,
-    teacher: CapturedModel,
-    reads: Iterator[ReadBatch],
-    selection: AttentionSelection,
-) -> Iterator[tuple[ReadBatch, ModelOutputs, ModelOutputs]]:
-    """Yield the outputs of both models for every batch."""
-    for read in reads:
-        other = record_outputs(teacher, selection, read)
-        if student is None:
-            yield read, _uniform(teacher, read, other, selection), other
-        else:
-            yield read, record_outputs(student, selection, read), other
 
 
 def _uniform(

@@ -206,7 +206,11 @@ def run(
     settings = settings or AdversarySettings()
     start = settings.start_for(model.name)
     settings = settings.replace(start=start)
-    _check(settings, model, folder)
+    if settings.keep_models and not isinstance(folder.place if folder else None, Path):
+        raise UsageError(
+            f"models are kept in a folder of this machine; name one with {setting('out=')}."
+        )
+    choose_processes(settings.processes, model)
     title = "Other attention with the same predictions"
     plan, classes = plan_classifier_study("adversary", title, source, model, settings)
     _check_tags(model, classes)
@@ -266,20 +270,6 @@ def _runs(trainer: StudentTrainer, settings: AdversarySettings, progress: bool) 
         ),
         Run("uniform", None, None, even),
     ]
-
-
-def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder | None) -> None:
-    """Refuse settings that do not go together.
-
-    Raises:
-        UsageError: it is so.
-    """
-    place = folder.place if folder else None
-    if settings.keep_models and not isinstance(place, Path):
-        raise UsageError(
-            f"models are kept in a folder of this machine; name one with {setting('out=')}."
-        )
-    choose_processes(settings.processes, model)
 
 
 def _check_tags(model: CapturedModel, classes: Classes) -> None:

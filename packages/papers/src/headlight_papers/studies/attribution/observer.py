@@ -216,11 +216,7 @@ def piece_codes(
 
 
 def _of_words(example: Encoded, tags: str) -> tuple[str, ...]:
-    """Tags of the words that were kept.
-
-    Raises:
-        UsageError: the example is no sentence of a treebank, or has no such tags.
-    """
+    """Return the tags of the words that were kept; refuse an example without such tags."""
     if not isinstance(example, EncodedSentence):
         raise UsageError(
             "parts of speech are known of treebank sentences alone; make the examples with "

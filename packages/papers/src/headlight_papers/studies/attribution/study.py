@@ -413,11 +413,7 @@ def _short(texts: Iterable[Encoded], settings: AttributionStudySettings) -> Iter
 def _compare_with_exact(
     plan: StudyPlan[Encoded], spec: AttributionSpec, folder: RunFolder | None, *, progress: bool
 ) -> State | None:
-    """The estimate against what is exact, on the first examples; None where nothing is estimated.
-
-    It is a pass of its own over the first short examples, with a folder of its own within that of
-    the run.
-    """
+    """Compare with what is exact, in a pass of its own; return None where nothing is estimated."""
     settings = spec.settings
     estimate = settings.attribution
     if estimate.method == "exact" or not settings.exact:

@@ -134,10 +134,10 @@ class MentionTable:
             document=document,
             settings=settings,
             mentions=mentions,
-            first=_numbers([mention.first for mention in mentions]),
-            last=_numbers([mention.last for mention in mentions]),
-            heads=_numbers([mention.head for mention in mentions]),
-            chain=_numbers([numbers[mention.chain] for mention in mentions]),
+            first=np.array([mention.first for mention in mentions], dtype=np.int64),
+            last=np.array([mention.last for mention in mentions], dtype=np.int64),
+            heads=np.array([mention.head for mention in mentions], dtype=np.int64),
+            chain=np.array([numbers[mention.chain] for mention in mentions], dtype=np.int64),
             tags=_tags(document),
         )
 
@@ -198,10 +198,6 @@ class MentionTable:
             earlier=pairs.earlier[questions],
             antecedent=pairs.antecedent[questions],
         )
-
-
-def _numbers(values: list[int]) -> Int64[np.ndarray, " mention"]:
-    return np.array(values, dtype=np.int64)
 
 
 def _mentions(document: CoreferenceDocument, settings: TaskSettings) -> tuple[Mention, ...]:

@@ -1,6 +1,6 @@
 """Classifiers that read each token alone, guides that give them attention, and their training."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, ResultError, UsageError, setting
 from headlight.tensor_files import save_tensors
 from headlight_papers.studies.guided import GuidedSettings, of_model
-from headlight_papers.training.text_classifier import (
-    Attention,
-    AverageEncoder,
-    Logits,
-    TextBatch,
-    TextClassifier,
-)
+from headlight_papers.training.text_classifier import AverageEncoder, TextBatch, TextClassifier
 from headlight_papers.training.trainer import (
     Trainer,
     TrainingBatch,
@@ -153,12 +147,6 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
         steps = self.settings.epochs * -(-len(self.training) // BATCH_SIZE)
         return adam, rise_and_fall(adam, steps)
 
-    def forward(
-        self, model: TextClassifier, batch: TextBatch, given: Attention | None
-    ) -> tuple[Logits, Attention]:
-        """Nothing that makes weights is computed where they are given."""
-        return model.run(batch, given)
-
     def run(self, job: Job) -> None:
         """Train a model, try it, and write its file."""
         guide = self.guides[job.guide]
@@ -256,15 +244,14 @@ def guided_texts(
         UsageError: a further model has another tokenizer.
     """
     texts = [list(_plain(each, model, sites, settings, itself=tagger)) for each in examples]
-    rows = _of_words if tagger else _of_texts
     if settings.measures:
-        for text, word, name, weight in _measured(examples, model, sites, settings, rows):
+        for text, word, name, weight in _measured(examples, model, sites, settings, tagger=tagger):
             texts[text][word].weights[name] = weight
     for other in settings.also:
         reader = _also(other, model)
         places = reader.sites_of(sites[0].kind, settings.layers)
         alone = settings.replace(measures=("weight",))
-        for text, word, _, weight in _measured(examples, reader, places, alone, rows):
+        for text, word, _, weight in _measured(examples, reader, places, alone, tagger=tagger):
             texts[text][word].weights[of_model(other)] = weight
     return [word for words in texts for word in words]
 
@@ -308,79 +295,70 @@ def _measured(
     model: CapturedModel,
     sites: Sequence[AttentionSite],
     settings: GuidedSettings,
-    rows_of: Callable[..., dict[str, Rows]],
+    *,
+    tagger: bool,
 ) -> Iterator[tuple[int, int, str, Weights]]:
     """Number of the text, that of the word, measure, and what it gives the tokens."""
     for chosen in length_batches(examples, settings.batch_tokens):
         some = [examples[at] for at in chosen]
-        for name, rows in rows_of(some, model, sites, settings).items():
+        for name, rows in _rows(some, model, sites, settings, tagger=tagger).items():
             values = rows.detach().cpu().double().numpy()
             for row, at in enumerate(chosen):
                 for word in range(len(examples[at].labels)):
                     yield at, word, name, share(values[row, word][tokens_of(examples[at])])
 
 
-def _of_texts(
+def _rows(
     examples: Sequence[Classified],
     model: CapturedModel,
     sites: Sequence[AttentionSite],
     settings: GuidedSettings,
+    *,
+    tagger: bool,
 ) -> dict[str, Rows]:
-    """Return each measure's values for the tokens of a batch, in one row for each text."""
-    batch = model.collate(examples)
-    texts = Texts.of(batch, examples, sites[0].kind)
-    rows, by_guide = texts.rows(settings.rows), {}
-    if of_attention := _of_attention(settings):
-        importance = AttentionImportance(rows, of_attention)
+    """Return each measure's values for the tokens of a batch: a row for each text, or each word.
+
+    The rows of a tagger are arbitrary behind a sentence's last word.
+    """
+    batch, kind = model.collate(examples), sites[0].kind
+    longest = max(len(example.labels) for example in examples)
+    joined = None if tagger else Texts.of(batch, examples, kind).rows(settings.rows)
+    by_guide: dict[str, Float[Tensor, "batch ..."]] = {}
+    of_attention = [name for name in settings.measures if name in ("weight", "norm", "effective")]
+    if of_attention:
+        importance = AttentionImportance(joined, of_attention)
         with model.capture(sites) as recorder:
             recorder.visit = importance.visit
             model.run(batch)
-        by_guide = importance.found()
-    if "gradient_input" in settings.measures:
-        positions = LabelPositions(examples, model.transformer.device)
-        predictor = CapturedPredictor(model, batch, positions, model.sites_of(sites[0].kind))
-        by_guide["gradient_input"] = predictor.gradient_input()
-    if "attribution" in settings.measures:
-        attribution = attribute(model, batch, settings.attribution, kind=sites[0].kind)
-        by_guide["attribution"] = share_of_rows(attribution.contribution[-1], rows)
-    return {name: values[:, None] for name, values in by_guide.items()}
-
-
-def _of_attention(settings: GuidedSettings) -> list[str]:
-    """Return the measures of every head and row that are asked for."""
-    return [name for name in settings.measures if name in ("weight", "norm", "effective")]
-
-
-def _of_words(
-    examples: Sequence[Classified],
-    model: CapturedModel,
-    sites: Sequence[AttentionSite],
-    settings: GuidedSettings,
-) -> dict[str, Rows]:
-    """Return the rows of a tagger, for each word; arbitrary behind a sentence's last word."""
-    batch, kind = model.collate(examples), sites[0].kind
-    longest = max(len(example.labels) for example in examples)
-    places = torch.tensor(
-        [[example.places[min(at, len(example.places) - 1)] for at in range(longest)]
-         for example in examples],
-        device=model.transformer.device,
-    )  # fmt: skip
-    rows = torch.arange(len(examples), device=places.device)[:, None]
-    importance = AttentionImportance(None, _of_attention(settings))
-    with model.capture(sites) as recorder:
-        recorder.visit = importance.visit
-        model.run(batch)
-    by_guide = {
-        name: contribution[rows, places] for name, contribution in importance.found().items()
-    }
-    if "gradient_input" in settings.measures:
-        by_guide["gradient_input"] = torch.stack(
-            [_gradient(examples, batch, model, sites, word) for word in range(longest)], 1
-        )
+        by_guide |= importance.found()
     if "attribution" in settings.measures:
         contribution = attribute(model, batch, settings.attribution, kind=kind).contribution[-1]
-        by_guide["attribution"] = share_of_rows(contribution[rows, places], None)
-    return by_guide
+        by_guide["attribution"] = share_of_rows(contribution, joined)
+    if tagger:
+        places = torch.tensor(
+            [[example.places[min(at, len(example.places) - 1)] for at in range(longest)]
+             for example in examples],
+            device=model.transformer.device,
+        )  # fmt: skip
+        texts = torch.arange(len(examples), device=places.device)[:, None]
+        by_word = {name: values[texts, places] for name, values in by_guide.items()}
+    else:
+        by_word = {name: values[:, None] for name, values in by_guide.items()}
+    if "gradient_input" in settings.measures:
+        readings = [_of_one_word(examples, word) if tagger else examples for word in range(longest)]
+        by_word["gradient_input"] = torch.stack(
+            [_gradient(each, batch, model, sites) for each in readings], 1
+        )
+    return by_word
+
+
+def _of_one_word(examples: Sequence[Classified], word: int) -> list[Classified]:
+    """Sentences with the label of one word alone; of the last one where they are shorter."""
+    at = [min(word, len(example.labels) - 1) for example in examples]
+    return [
+        replace(example, labels=(example.labels[one],), places=(example.places[one],))
+        for example, one in zip(examples, at, strict=True)
+    ]
 
 
 def _gradient(
@@ -388,24 +366,14 @@ def _gradient(
     batch: Batch,
     model: CapturedModel,
     sites: Sequence[AttentionSite],
-    word: int,
 ) -> Float[Tensor, "batch key"]:
-    """Compute the gradient of one word's predictions in each sentence; of the last if shorter."""
-    alone = []
-    for example in examples:
-        at = min(word, len(example.labels) - 1)
-        alone.append(replace(example, labels=(example.labels[at],), places=(example.places[at],)))
-    positions = LabelPositions(alone, model.transformer.device)
+    positions = LabelPositions(examples, model.transformer.device)
     predictor = CapturedPredictor(model, batch, positions, model.sites_of(sites[0].kind))
     return predictor.gradient_input()
 
 
 def _also(name: str, model: CapturedModel) -> CapturedModel:
-    """A further classifier, which reads the same tokens.
-
-    Raises:
-        UsageError: its tokenizer is another one.
-    """
+    """Return a further classifier, which reads the same tokens; refuse another tokenizer."""
     classifier = load_model(name, head="classification", device=str(model.transformer.device))
     own: Any = model.tokenizer
     theirs: Any = classifier.tokenizer

@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from headlight.views.frames import ByWhich
@@ -12,7 +11,6 @@ from headlight.views.parts import (
     Columns,
     Curve,
     Drawing,
-    Figure,
     Map,
     Section,
     Summary,
@@ -24,14 +22,13 @@ from headlight.views.parts import (
     rounded,
     settings_of,
 )
-from headlight.views.pictures import Box, BoxPanel, boxes
 from headlight_papers import findings as classifiers
 from headlight_papers.sharpness import (
-    boxes_by_sharpness,
-    by_sharpness,
-    place_label,
+    Groups,
+    by_largest_weight,
     places_of,
-    quartiles,
+    spread_boxes,
+    spread_table,
 )
 
 findings = classifiers.instance_adversary
@@ -40,9 +37,11 @@ findings = classifiers.instance_adversary
 BOUND = float(np.log(2))
 JAIN = "Jain and Wallace (2019), {}"
 NAMES = {"jsd": "nearly the same prediction", "exact_jsd": "exactly the same output"}
+NEAR = "JSD ≥ 0.6"
+SPREAD = dict.fromkeys(("lower quartile", "median", "upper quartile"), ".3f")
 COLUMNS = (
     Columns("jsd", ".3f", "JSD", interval=True),
-    Columns("near", ".1%", "JSD ≥ 0.6"),
+    Columns("near", ".1%", NEAR),
     Columns("moved", ".4f", "TVD"),
     Columns("steps", ".0f", "steps"),
     Columns("exact_jsd", ".3f", "exact JSD"),
@@ -160,48 +159,29 @@ def _heads(result: xr.Dataset) -> Section:
     )
 
 
-def _by_class(result: xr.Dataset, place: str) -> dict[str, xr.DataArray]:
-    """The divergences of single texts, all and by the predicted class."""
-    points = result["points"].sel(place=place)
-    jsd, prediction = points.sel(quantity="jsd"), points.sel(quantity="predicted_class").values
-    by_class = {"all texts": jsd}
-    if "predicted_class" in result.coords:
-        names = map(str, result["predicted_class"].values)
-        by_class |= {name: jsd[prediction == at] for at, name in enumerate(names)}
-    exact = points.sel(quantity="exact_jsd")
-    return by_class | ({"exact": exact} if exact.notnull().any() else {})
+def _by_class(result: xr.Dataset) -> Groups:
+    """The divergences of single texts by place, all and by the predicted class."""
+    groups = {}
+    for place in places_of(result):
+        points = result["points"].sel(place=place)
+        jsd, exact, chosen = (
+            points.sel(quantity=name).values for name in ("jsd", "exact_jsd", "predicted_class")
+        )
+        groups[place] = {"all texts": jsd}
+        if "predicted_class" in result.coords:
+            names = map(str, result["predicted_class"].values)
+            groups[place] |= {name: jsd[chosen == at] for at, name in enumerate(names)}
+        if np.isfinite(exact).any():
+            groups[place]["exact"] = exact
+    return groups
 
 
 def _texts(result: xr.Dataset) -> Section:
-    places = places_of(result)
-    rows = []
-    for place in places:
-        for name, texts in _by_class(result, place).items():
-            values = texts.values[np.isfinite(texts.values)]
-            rows.append(
-                {
-                    "attention": place_label(place),
-                    "predicted class": name,
-                    "texts": values.size,
-                    **quartiles(values),
-                    "JSD ≥ 0.6": float((values >= 0.6).mean()) if values.size else np.nan,
-                }
-            )
-
-    def draw() -> Figure:
-        return boxes(
-            [
-                BoxPanel(
-                    place_label(place),
-                    [Box.of(name, part.values) for name, part in _by_class(result, place).items()],
-                    "predicted class",
-                    "JSD (nats)",
-                    limits=(0, 0.7),
-                )
-                for place in places
-            ]
-        )
-
+    groups, kind = _by_class(result), "predicted class"
+    every = [values[np.isfinite(values)] for each in groups.values() for values in each.values()]
+    near = [float((values >= 0.6).mean()) if values.size else np.nan for values in every]
+    table = spread_table(groups, kind).assign(**{NEAR: near})
+    draw = partial(spread_boxes, groups, kind, "JSD (nats)", (0.0, 0.7))
     return Section(
         "texts",
         "From text to text",
@@ -209,17 +189,13 @@ def _texts(result: xr.Dataset) -> Section:
         "exactly the same output. Boxes are quartiles, whiskers the 5th and 95th percentile.",
         JAIN.format("Figure 8"),
         [Drawing("texts", "", "Divergence by the predicted class.", draw)],
-        [_spread("texts", "JSD by the predicted class", pd.DataFrame(rows))],
+        [Table("texts", "JSD by the predicted class", table, SPREAD | {NEAR: ".1%"})],
     )
 
 
 def _largest(result: xr.Dataset) -> Section:
-    quantities = ["largest_weight", "jsd"]
-    points = {
-        place: result["points"].sel(place=place, quantity=quantities).values
-        for place in places_of(result)
-    }
-    draw = partial(boxes_by_sharpness, points, "JSD (nats)", (0, 0.7))
+    groups, kind = by_largest_weight(result, "jsd"), "largest weight"
+    draw = partial(spread_boxes, groups, kind, "JSD (nats)", (0.0, 0.7))
     return Section(
         "largest",
         "Can attention that is sharp be less different?",
@@ -227,12 +203,5 @@ def _largest(result: xr.Dataset) -> Section:
         "attention were fixed by the prediction, boxes would fall from left to right.",
         JAIN.format("Figure 9"),
         [Drawing("largest", "", "Divergence by the largest weight.", draw)],
-        [_spread("largest", "JSD by the largest weight", by_sharpness(points))],
+        [Table("largest", "JSD by the largest weight", spread_table(groups, kind), SPREAD)],
     )
-
-
-def _spread(name: str, caption: str, frame: pd.DataFrame) -> Table:
-    """Quartiles over texts."""
-    formats = dict.fromkeys(("lower quartile", "median", "upper quartile"), ".3f")
-    near = {"JSD ≥ 0.6": ".1%"} if "JSD ≥ 0.6" in frame else {}
-    return Table(name, caption, frame, formats | near)

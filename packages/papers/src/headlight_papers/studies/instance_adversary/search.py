@@ -81,15 +81,11 @@ class InstanceSearch:
             torch.cat([part.keys.flatten(1, 2) for part in parts], 1),
             torch.cat([part.start.flatten(2, 3) for part in parts], 2),
         )
-        before = _like_predictions(self.before, self.model.transformer.device)
+        device = self.model.transformer.device
+        with torch.inference_mode(mode=False):
+            exact = self.before.clone()  # where the model is, in the best precision that there is
+            before = exact.float().to(device) if device.type == "mps" else exact.to(device)
         return search_attention(predictor, before, attention, self.search)
-
-
-def _like_predictions(before: Outputs, device: torch.device) -> Tensor:
-    """The predictions where the model is, in the best precision that there is."""
-    with torch.inference_mode(mode=False):
-        exact = before.clone()
-        return exact.float().to(device) if device.type == "mps" else exact.to(device)
 
 
 GENERATOR = np.random.default_rng(0)

@@ -16,7 +16,6 @@ from headlight.analysis.classifier_predictions import (
     components_of,
     key_mask,
     mean_largest,
-    name_of,
     random_source,
     slots_by_scope,
 )
@@ -42,6 +41,7 @@ from headlight_papers.studies.instance_adversary.search import (
     kept_attention,
     own_attention,
 )
+from headlight_papers.training.text_predictor import sampled_points
 
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
 """Of each text and place."""
@@ -144,22 +144,11 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
             texts = statistics["found"]["whole"].sum(0)[1:, 0, 0]
             variables["predicted_class_texts"] = ("predicted_class", texts)
         variables["exact_moved"] = ((), statistics["exact"]["mean"])
-        (points,) = statistics["points"]["rows"]
-        finite_points = points[np.isfinite(points[:, -1])]
-        variables["points"] = (
-            ("point", "quantity", "place"),
-            finite_points.reshape(len(finite_points), len(QUANTITIES), len(components)),
-        )
-        coordinates: dict[str, list[Any]] = {
-            "quantity": list(QUANTITIES),
-            "place": [name_of(component) for component in components],
-            "layer": [site.layer for site in sites],
-        }
+        (rows_of_texts,) = statistics["points"]["rows"]
+        points, coordinates = sampled_points(rows_of_texts, QUANTITIES, components, sites)
         if classes:
             coordinates["predicted_class"] = list(classes)
-        if "head_jsd" in variables:
-            coordinates["head"] = list(range(max(site.heads for site in sites)))
-        return described(variables, coordinates, VARIABLES)
+        return described(variables | points, coordinates, VARIABLES)
 
 
 run = InstanceAdversaryStudy.run

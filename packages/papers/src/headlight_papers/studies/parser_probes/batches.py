@@ -15,20 +15,16 @@ from headlight.corpora import WordVectors
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, SPECIALS, Index, WordMaps
 
-Features = Float[Tensor, "sentence dependent candidate feature"]
-OfDependents = Float[Tensor, "sentence dependent hidden"]
-OfCandidates = Float[Tensor, "sentence candidate hidden"]
-OfFeatures = Float[Tensor, "feature hidden"]
-Output = Float[Tensor, " hidden"]
 Scores = Float[Tensor, "sentence dependent candidate"]
+OfPositions = Float[Tensor, "sentence position direction=2 head"]
 
 
 def pair_scores(
-    features: Features,
-    weight: OfFeatures,
-    dependent: OfDependents,
-    candidate: OfCandidates,
-    out: Output,
+    features: Float[Tensor, "sentence dependent candidate feature"],
+    weight: Float[Tensor, "feature hidden"],
+    dependent: Float[Tensor, "sentence dependent hidden"],
+    candidate: Float[Tensor, "sentence candidate hidden"],
+    out: Float[Tensor, " hidden"],
 ) -> Scores:
     """Σ_h out_h tanh(features_ij · weight_h + dependent_ih + candidate_jh).
 
@@ -47,12 +43,9 @@ def pair_scores(
     return scores
 
 
-HeadMaps = Float[Tensor, "sentence query key head"]
-OfPositions = Float[Tensor, "sentence position direction=2 head"]
-Sums = Float[Tensor, "direction=2 sentence query key"]
-
-
-def weighted_maps(maps: HeadMaps, of_query: OfPositions, of_key: OfPositions) -> Sums:
+def weighted_maps(
+    maps: Float[Tensor, "sentence query key head"], of_query: OfPositions, of_key: OfPositions
+) -> Float[Tensor, "direction=2 sentence query key"]:
     """Σ_k α^k_xy (q^k_x + r^k_y), for both directions.
 
     Args:
@@ -60,7 +53,7 @@ def weighted_maps(maps: HeadMaps, of_query: OfPositions, of_key: OfPositions) ->
         of_query: q.
         of_key: r.
     """
-    sums: Sums = torch.einsum("sxyk,sxdk->dsxy", maps, of_query)
+    sums: Tensor = torch.einsum("sxyk,sxdk->dsxy", maps, of_query)
     return sums + torch.einsum("sxyk,sydk->dsxy", maps, of_key)
 
 

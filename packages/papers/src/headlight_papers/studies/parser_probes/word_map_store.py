@@ -107,7 +107,10 @@ class WordMaps:
         self.signature = dict(signature)
         self.scale = scale
         self._path = path
-        self._cells = _mapped(path)
+        self._cells: Float16[Tensor, " number"] | None = None  # of a file that is empty
+        if path.stat().st_size:
+            # Copied on writing: torch warns of memory that cannot be written, which nobody does.
+            self._cells = torch.from_numpy(np.memmap(path, np.float16, mode="c"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process reads the same file."""
@@ -142,14 +145,6 @@ class WordMaps:
         return self._cells[first:end].view(size, size, self.heads)
 
 
-def _mapped(path: Path) -> Float16[Tensor, " number"] | None:
-    """The file as a tensor; None where it is empty."""
-    if not path.stat().st_size:
-        return None
-    # Copied on writing, since torch warns of memory that cannot be written, which nobody does.
-    return torch.from_numpy(np.memmap(path, np.float16, mode="c"))
-
-
 def maps_path(folder: Path, measure: str) -> Path:
     """Return the path of the numbers."""
     return folder / f"{measure}.maps"
@@ -158,19 +153,6 @@ def maps_path(folder: Path, measure: str) -> Path:
 def header_path(folder: Path, measure: str) -> Path:
     """Return the path of the header, which is written only once the numbers are complete."""
     return folder / f"{measure}.safetensors"
-
-
-def write_header(
-    folder: Path, index: Index, signature: Mapping[str, Any], scale: Float32[np.ndarray, " head"]
-) -> None:
-    """Say what the maps are, which completes a store.
-
-    Raises:
-        RunError: the disk is full, the folder read-only, and so on.
-    """
-    header = {"format": _FORMAT, "signature": signature, "vocabulary": index.vocabulary}
-    path = header_path(folder, signature["measure"])
-    save_tensors(path, {**index.arrays(), "scale": scale}, header, error=RunError)
 
 
 def open_word_maps(folder: Path, measure: str) -> WordMaps | None:
@@ -259,9 +241,12 @@ class MapsWriter:
         with _refusing(self._path):
             self._file.flush()
             os.fsync(self._file.fileno())
-            header_path(self.folder, self.signature["measure"]).unlink(missing_ok=True)
+            path = header_path(self.folder, self.signature["measure"])
+            path.unlink(missing_ok=True)
             self._partial.replace(self._path)
-        write_header(self.folder, self.index, self.signature, self.scale)
+        vocabulary = self.index.vocabulary
+        header = {"format": _FORMAT, "signature": self.signature, "vocabulary": vocabulary}
+        save_tensors(path, {**self.index.arrays(), "scale": self.scale}, header, error=RunError)
 
 
 @contextmanager

@@ -47,40 +47,41 @@ from headlight_papers.studies.parser_probes.word_map_store import (
 )
 
 
-@dataclass(slots=True)
-class _Growing:
-    """An index in the making; tuples of Python numbers, a few hundred bytes per sentence."""
-
-    lengths: list[int] = field(default_factory=list)
-    heads: list[int] = field(default_factory=list)
-    punctuation: list[bool] = field(default_factory=list)
-    word: list[int] = field(default_factory=list)
-    entries: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
-    special: list[bool] = field(default_factory=lambda: [True, True])
-
-
 def index_of(examples: Iterable[EncodedSentence]) -> tuple[Index, str]:
     """The index, and the digest of what the model will read.
 
     Raises:
         CorpusError: a sentence has no heads, or there is no sentence.
     """
-    grown, digest = _Growing(), NOTHING_SEEN
+    lengths, heads, words = list[int](), list[int](), list[int]()
+    punctuation, special = list[bool](), [True, True]
+    entries: dict[tuple[str, tuple[int, ...]], int] = {}
+    digest = NOTHING_SEEN
     for example in examples:
-        _add(grown, example)
         digest = digest_with(digest, example)
-    if not grown.lengths:
+        sentence, count = example.sentence, example.kept
+        sentence.require_tree()
+        lengths.append(count)
+        heads += [head if head <= count else NO_HEAD for head in sentence.heads[:count]]
+        punctuation += map(sentence.is_punctuation, range(count))
+        pieces = _pieces(example)
+        for number in range(count):
+            key = (sentence.words[number], pieces.get(number, ()))
+            words.append(entries.setdefault(key, len(entries)))
+        if count:
+            places = with_positions(example).words
+            special = [each and at in places for at, each in enumerate(special)]
+    if not lengths:
         raise CorpusError("the treebank holds no sentence that the model can read.")
-    entries = list(grown.entries)
     return Index(
-        lengths=np.array(grown.lengths, dtype=np.int64),
-        heads=np.array(grown.heads, dtype=np.int64),
-        punctuation=np.array(grown.punctuation, dtype=np.bool_),
-        word=np.array(grown.word, dtype=np.int64),
+        lengths=np.array(lengths, dtype=np.int64),
+        heads=np.array(heads, dtype=np.int64),
+        punctuation=np.array(punctuation, dtype=np.bool_),
+        word=np.array(words, dtype=np.int64),
         vocabulary=tuple(word for word, _ in entries),
         pieces=np.array([piece for _, pieces in entries for piece in pieces], dtype=np.int64),
         piece_counts=np.array([len(pieces) for _, pieces in entries], dtype=np.int64),
-        special=np.array(grown.special),
+        special=np.array(special),
     ), digest
 
 
@@ -98,23 +99,6 @@ def with_positions(example: EncodedSentence) -> EncodedSentence:
     if places and places[-1] < len(words) - 1:
         moved[-1] = 1
     return replace(example, words=tuple(moved))
-
-
-def _add(grown: _Growing, example: EncodedSentence) -> None:
-    sentence, count = example.sentence, example.kept
-    sentence.require_tree()
-    grown.lengths.append(count)
-    grown.heads += [head if head <= count else NO_HEAD for head in sentence.heads[:count]]
-    grown.punctuation += [sentence.is_punctuation(word) for word in range(count)]
-    pieces = _pieces(example)
-    for number in range(count):
-        key = (sentence.words[number], pieces.get(number, ()))
-        grown.word.append(grown.entries.setdefault(key, len(grown.entries)))
-    if count:
-        special = with_positions(example).words
-        grown.special = [
-            has_token and place in special for place, has_token in enumerate(grown.special)
-        ]
 
 
 def _pieces(example: EncodedSentence) -> dict[int, tuple[int, ...]]:

@@ -22,7 +22,7 @@ from headlight.views.parts import (
     settings_of,
 )
 from headlight_papers import findings as classifiers
-from headlight_papers.sharpness import boxes_by_sharpness, by_sharpness, places_of
+from headlight_papers.sharpness import by_largest_weight, spread_boxes, spread_table
 
 findings = classifiers.permutation
 """In words, which stand first."""
@@ -164,8 +164,8 @@ def _heads(result: xr.Dataset) -> Section:
 
 def _largest(result: xr.Dataset) -> Section:
     change = NAMES[str(result["change"].values[0])]
-    points = {place: result["points"].sel(place=place).values for place in places_of(result)}
-    draw = partial(boxes_by_sharpness, points, "TVD")
+    groups, kind = by_largest_weight(result, "tvd"), "largest weight"
+    draw = partial(spread_boxes, groups, kind, "TVD")
     title = f"TVD by the largest weight; attention is {change}"
     return Section(
         "largest",
@@ -175,5 +175,5 @@ def _largest(result: xr.Dataset) -> Section:
         f"whiskers the 5th and 95th percentile; attention is {change}. All panels have one scale.",
         JAIN.format("Figures 6 and 7"),
         [Drawing("largest", "", "Change of the predictions by the largest weight.", draw)],
-        [Table("largest", title, by_sharpness(points))],
+        [Table("largest", title, spread_table(groups, kind))],
     )

@@ -34,8 +34,8 @@ from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
 from headlight.tensors import Weight
-from headlight_papers.other_attention import on_one, permuted, uniform
 from headlight_papers.studies.permutation import Change, PermutationSettings
+from headlight_papers.training.text_predictor import on_one, permuted, sampled_points, uniform
 
 STATISTICS = ("tvd", "agreement", "accuracy")
 """Of each text and replacement: the mean over its predictions."""
@@ -92,21 +92,10 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
             for prefix, (axes, slots) in slots_by_scope(sums, components, sites).items():
                 dims = (*of_change, *axes)
                 variables |= with_slots(f"{prefix}{name}", dims, slots["mean"], slots)
-        (points,) = statistics["points"]["rows"]
-        finite_points = points[np.isfinite(points[:, -1])]
-        variables["points"] = (
-            ("point", "quantity", "place"),
-            finite_points.reshape(len(finite_points), len(QUANTITIES), len(components)),
-        )
-        coordinates: dict[str, list[Any]] = {
-            "change": list(self.settings.changes),
-            "quantity": list(QUANTITIES),
-            "place": [name_of(component) for component in components],
-            "layer": [site.layer for site in sites],
-        }
-        if "head_tvd" in variables:
-            coordinates["head"] = list(range(max(site.heads for site in sites)))
-        return described(variables, coordinates, VARIABLES)
+        (rows_of_texts,) = statistics["points"]["rows"]
+        points, coordinates = sampled_points(rows_of_texts, QUANTITIES, components, sites)
+        coordinates["change"] = list(self.settings.changes)
+        return described(variables | points, coordinates, VARIABLES)
 
 
 run = PermutationStudy.run

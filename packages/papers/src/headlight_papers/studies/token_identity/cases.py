@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headlight.errors import UsageError
 from headlight_papers.studies.token_identity import Loss, MapKind, TokenIdentitySettings
-from headlight_papers.studies.token_identity.extraction import TokenVectors, tensor
+from headlight_papers.studies.token_identity.extraction import TokenVectors
 from headlight_papers.studies.token_identity.models import unit
 
 Rows = Float[Tensor, "token dim"]
@@ -216,14 +216,14 @@ class Tokens:
         return tuple(range(count)) if chosen_layers is None else chosen_layers
 
     def hidden(self, layer: int) -> Rows:
-        """e^l of every token."""
-        return tensor(self.vectors.hidden[layer])
+        """Return e^l of every token, in the memory or the file of the vectors."""
+        return torch.from_numpy(self.vectors.hidden[layer])
 
     def goals(self, layer: int) -> Rows:
         """Return the targets of maps of this layer, a row for each token."""
         if self.settings.target == "previous_layer":
-            return tensor(self.vectors.previous_layer(layer))
-        return tensor(self.vectors.inputs)
+            return torch.from_numpy(self.vectors.previous_layer(layer))
+        return torch.from_numpy(self.vectors.inputs)
 
     def some(self, rows: Rows, numbers: Int64[np.ndarray, " pair"]) -> Float[Tensor, "pair dim"]:
         """Some of the rows, on the device."""

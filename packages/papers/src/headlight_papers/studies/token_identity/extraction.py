@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
@@ -54,20 +53,9 @@ class TokenVectors:
         """The number of the sequence of each token, from 0."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
-    @property
-    def position(self) -> Int64[np.ndarray, " token"]:
-        """The place of each token within its sequence, from 0."""
-        position: np.ndarray = np.arange(len(self.inputs)) - self.first[self.sequence]
-        return position
-
     def previous_layer(self, layer: int) -> Float32[np.ndarray, "token dim"]:
         """Return the input of the block of this layer: the output of the previous one, or x_i."""
         return self.hidden[layer - 1] if layer else self.inputs
-
-
-def tensor(rows: Float32[np.ndarray, "token dim"]) -> Float32[Tensor, "token dim"]:
-    """The rows as a tensor that shares their memory, or their file; it is only read."""
-    return torch.from_numpy(rows)
 
 
 def vector_files(folder: Path, layers: int) -> tuple[Path, list[Path]]:
