@@ -387,7 +387,7 @@ class PromptViewer:
             ) from problem
         inputs = inputs.to(self.network.device, self.network.dtype)
         ids = inputs["input_ids"][0].tolist()
-        layout, shown = self._layout(inputs, picture, ids.count(self.image_id))
+        layout, scaled = self._layout(inputs, picture, ids.count(self.image_id))
         mark = zlib.crc32(picture.tobytes())
         about = self.image_id, layout, mark
         example = encode_prompt(self.tokenizer, prompt, ids, *about, max_length=longest)
@@ -400,7 +400,7 @@ class PromptViewer:
                 "attention cannot be shown; read the text or the picture alone."
             )
         named = replace(example, name=picture_name(image))
-        return annotate(named, EncodedPrompt, arguments=arguments, image=shown)
+        return annotate(named, EncodedPrompt, arguments=arguments, image=scaled)
 
     def _with_token(self, prompt: str) -> str:
         """Return a prompt that holds the image token once.

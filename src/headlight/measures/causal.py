@@ -255,9 +255,9 @@ class CausalSpaces:
             self._spanning, real[:, None].expand(self._spanning.shape[:3])
         )
         self._count = self._distinct.new.cumsum(-1)
-        seen = real.cumsum(-1)[:, None]
-        self._merges = self._count < seen
-        counts = torch.cat([self._count, seen], dim=1).cpu()
+        token_counts = real.cumsum(-1)[:, None]
+        self._merges = self._count < token_counts
+        counts = torch.cat([self._count, token_counts], dim=1).cpu()
         self._host_count, self._host_seen = counts[:, :-1], counts[:, -1:]
         self._host_short = (self._host_count <= size).flatten(0, 1)
         self._rank = self._count.clamp(max=size).repeat_interleave(self._sharing, dim=1)
@@ -280,7 +280,7 @@ class CausalSpaces:
         self._merge(weights, results, settled, first)
         short = self._host_short[:, part]
         if bool(short.all()):
-            left = ~settled.cpu()
+            unsettled = ~settled.cpu()
         else:
             basis, usable = self._basis
             _, null = self._null_vectors
@@ -289,14 +289,16 @@ class CausalSpaces:
             for prefixes in self._prefixes:
                 prefixes.fill(weights, results, settled, first)
             masks = torch.cat([settled, usable[:, None]], dim=1).cpu()
-            left, able = ~masks[:, :-1], masks[:, -1:]
-            single = (left & ~short & able).nonzero()
+            unsettled, able = ~masks[:, :-1], masks[:, -1:]
+            single = (unsettled & ~short & able).nonzero()
             if len(single):
                 project_singly(basis, single, weights, results, settled, first)
-                left = ~settled.cpu()
-            left |= ~(short | able)
+                unsettled = ~settled.cpu()
+            unsettled |= ~(short | able)
         rank = self._rank[:, :, part].clone()
-        chosen = left.view(len(alpha), -1, alpha.shape[2]).repeat_interleave(self._sharing, dim=1)
+        chosen = unsettled.view(len(alpha), -1, alpha.shape[2]).repeat_interleave(
+            self._sharing, dim=1
+        )
         self._decompose(alpha, chosen.nonzero(), attention, rank, first)
         return rank
 
