@@ -45,7 +45,7 @@ def adversary(result: xr.Dataset) -> list[str]:
             f"Another seed alone moves attention by {_mean(result, 'jsd', seeds)} and predictions "
             f"by {_mean(result, 'tvd', seeds)}; {_more(result, adversaries, seeds)}."
         )
-    control = trained(result, 0)
+    control = trained(result, 0.0)
     if control.any() and largest > 0:
         before, now = (f"{_mean(result, 'kl', rows)} nats" for rows in (control, adversaries))
         verdict = compared(result, "kl", adversaries, control, MOVED)
