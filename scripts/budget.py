@@ -44,10 +44,9 @@ VAGUE = frozenset(
 )
 """Names that say how a value came about instead of what it is."""
 
-DOCUMENTED = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 COUNTED = (
-    *DOCUMENTED, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension, ast.withitem,
-    ast.Dict, ast.Tuple, ast.List, ast.Set,
+    ast.ClassDef, ast.Expr, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension,
+    ast.withitem, ast.Dict, ast.Tuple, ast.List, ast.Set,
 )  # fmt: skip
 """The parts of a syntax tree that are counted."""
 
@@ -171,10 +170,11 @@ def settings_fields(node: ast.AST) -> int:
 
 
 def begins_badly(node: ast.AST) -> bool:
-    """Return whether a docstring begins as `BEGINS` says."""
-    if not isinstance(node, DOCUMENTED):
-        return False
-    return bool(BEGINS.match((ast.get_docstring(node, clean=False) or "").lstrip()))
+    """Return whether a docstring, also of a constant, begins as `BEGINS` says."""
+    match node:
+        case ast.Expr(ast.Constant(str(text))):
+            return bool(BEGINS.match(text.lstrip()))
+    return False
 
 
 def assigned(node: Any) -> list[str]:

@@ -143,9 +143,10 @@ def test_the_module_of_a_table_may_list_its_rows() -> None:
 
 def test_beginnings_of_docstrings_are_counted() -> None:
     source = statements(
-        '"""What it is."""\nclass A:\n  """Those of A."""\n  def f(self):\n    "Often."'
+        '"""What it is."""\nB = 1\n"""Of B."""\n'
+        'class A:\n  """Those of A."""\n  def f(self):\n    "Often."'
     )
-    assert sum(map(budget.begins_badly, source)) == 2
+    assert sum(map(budget.begins_badly, source)) == 3
 
 
 def test_names_are_counted_where_they_get_a_value() -> None:
