@@ -18,10 +18,10 @@ BEYOND_TEXT = (
     "functions",
     "documents",
 )
-"""What a message or a chat may hold beside texts, and is not read."""
+"""Entries of a message or a chat beside its texts, which are not read."""
 
 BETWEEN = "\n\n"
-"""What separates messages that are read without a template."""
+"""Separator of messages that are read without a template."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ Overlap = Float[Tensor, "inner inner"]
 """Q Qᵀ over all heads, ``inner`` = head × head_dim: how the spaces that heads write to overlap."""
 
 GateValues = Float[Tensor, "batch head query gate"]
-"""What the context of each query is multiplied by; ``gate`` is 1, or head_dim where every component
-has a number of its own."""
+"""Factors of each query's context; ``gate`` is 1, or head_dim where each component has its own."""
 
 Score = Float[Tensor, "batch head query key"]
 """One number per head and pair of positions."""

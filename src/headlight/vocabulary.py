@@ -14,32 +14,32 @@ from typing import Literal
 from headlight.errors import UnknownNameError, UsageError
 
 Kind = Literal["encoder", "decoder", "cross"]
-"""Which attention: of an encoder, of a decoder, or of a decoder to an encoder."""
+"""Kind of attention: of an encoder, of a decoder, or of a decoder to an encoder."""
 
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 Kinds = Literal["encoder", "decoder", "cross", "all"]
-"""The same, or all of them at once."""
+"""Kind of attention, or all of them at once."""
 
 ATTENTION = {
     "encoder": "Attention of the encoder",
     "decoder": "Attention of the decoder",
     "cross": "Cross-attention, from the target to the source",
 }
-"""What each kind is called over what is said of it."""
+"""Headings for each kind of attention."""
 
 Part = Literal["train", "dev", "test"]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
-"""Of the data that a model is trained with: to learn from, to choose on, to be tried on."""
+"""Splits of the data that a model is trained with: for training, for selection, for testing."""
 
 ValueBias = Literal["include", "exclude"]
 """Whether T of effective attention has the value bias in it."""
 
 NormPooling = Literal["norms", "vectors"]
-"""How norms are joined over the pieces of a word: their sum, or the norm of the summed vectors."""
+"""Pooling of norms over the pieces of a word: their sum, or the norm of the summed vectors."""
 
 QueryPooling = Literal["mean", "first", "max"]
-"""How the pieces of the attending word are joined."""
+"""Pooling of the pieces of the attending word."""
 
 RANKS_WITHOUT_FILE = ("corpus", "ids")
 """Frequency ranks that are in no file: counted in the corpus, or the order of the vocabulary."""
@@ -57,7 +57,7 @@ CATEGORIES = tuple(CATEGORY_LABELS)
 """Token categories; an index into this tuple stands for one of them."""
 
 ROLES = ("system", "user", "assistant")
-"""Whose the messages of a chat are."""
+"""Roles of the messages of a chat."""
 
 TEMPLATE = "template"
 """The segment of all that is no content of a message."""
@@ -78,14 +78,14 @@ CONTRIBUTION = "contribution"
 """Variable of a generation: what each token adds to the logit of the next one."""
 
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
-"""Where a neighbour is, counted from the attending position."""
+"""Offsets of neighbours from the attending position."""
 
 
 SINK = 0.3
 """A text in which a head gives the first token more than this has a sink (Gu et al. 2024)."""
 
 FEWEST_FREEDOM = 3
-"""Of fewer degrees of freedom nothing is known of an error over texts: the interval is missing."""
+"""Minimum degrees of freedom of an error over texts; with fewer, the interval is missing."""
 
 MASSIVE, MASSIVE_RATIO = 100, 1000
 """An entry of a hidden state is massive above the first, if it is the second times the median (Sun
@@ -101,13 +101,13 @@ RELATIVE = tuple(range(-8, 9))
 """Places of keys, counted from the query."""
 
 DISTANCES = (0, *(2**power for power in range(15)))
-"""Where each bin of distances begins; it ends before the next, and the last has no end."""
+"""Lower edges of the bins of distances; each ends before the next, and the last has no end."""
 
 MODEL_LABEL, CORPUS_LABEL = "model_label", "corpus_label"
 """Attributes of a result: what titles call its model and its corpus, where users have said it."""
 
 NUMBERING = "L4H7 is head 7 of layer 4; both are counted from 0, as in transformers."
-"""How heads are named, to be said once wherever they are."""
+"""Explanation of the names of heads, to be given once wherever they are."""
 
 Colour = Literal["blue", "orange", "purple", "green", "red"]
 Marker = Literal["circle", "square", "diamond", "triangle", "inverted triangle", "plus"]
@@ -329,7 +329,7 @@ _TABLE = {
 }
 
 MEASURES = tuple(row.name for row in _TABLE.values() if row.default)
-"""What studies look at by default."""
+"""Names of the measures that studies look at by default."""
 
 
 def head_name(layer: int, head: int) -> str:
@@ -413,7 +413,7 @@ def remove_measure(name: str) -> None:
 
 
 _LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]|[\w.-]+/[\w.-]+/")
-"""How a path begins that is no name of a hub, which has one slash at most."""
+"""Beginning of a path that is no name of a hub, which has one slash at most."""
 
 
 def base_name(name: object) -> str:

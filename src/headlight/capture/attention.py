@@ -34,7 +34,7 @@ from headlight.errors import UnsupportedModelError, UsageError
 
 IMPLEMENTATION = "headlight"
 _TENSORS = ("query", "key", "value")
-"""What every attention function takes first."""
+"""Names of the first arguments of every attention function."""
 
 
 @runtime_checkable
@@ -344,7 +344,7 @@ _INNER = {
     "DataParallel": "module",
     "DistributedDataParallel": "module",
 }
-"""Where wrappers keep the model that they run: compiled, or in copies on several devices."""
+"""Attributes in which wrappers keep their model: compiled, or in copies on several devices."""
 
 
 def unwrapped(network: nn.Module) -> PreTrainedModel:

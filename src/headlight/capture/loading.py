@@ -389,7 +389,7 @@ def _refusal(source: str, problem: Exception) -> ModelError:
 
 
 _CUT_SHORT = ("cannot reshape array", "divisor of the total size")
-"""What numpy says of an array of a GGUF file that ends too early."""
+"""Messages of numpy about an array of a GGUF file that ends too early."""
 
 
 def _loading_sentence(source: str, problem: Exception) -> str:

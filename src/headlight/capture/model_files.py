@@ -114,7 +114,7 @@ def unpacked(config: Any) -> dict[str, Any]:
 
 
 _DEPTHS = ("num_hidden_layers", "num_layers", "encoder_layers", "decoder_layers")
-"""What architectures call the number of their layers, or of those of one half."""
+"""Names in configurations of the number of layers, or of those of one half."""
 
 
 def depth_of(config: Any) -> int:
@@ -133,7 +133,7 @@ _ANY_WEIGHTS = 1 << 16
 _ANY_SIZE = 1 << 28
 """Numbers that a model may have, whatever its weights."""
 _ELEMENTS_IN_A_BYTE = 4
-"""Of weights that are rounded most."""
+"""Number of elements in a byte of the weights that are rounded most."""
 
 
 def check_sizes(source: str, loader: Any, config: Any, options: dict[str, Any]) -> None:

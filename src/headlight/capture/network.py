@@ -75,7 +75,7 @@ class LinearPass:
     addends: list[Addend] = field(default_factory=list)
     attention: list[Attended] = field(default_factory=list)
     linear: list[Tensor] = field(default_factory=list)
-    """What linear maps in blocks put out, but for those that heads are projected by; where the
+    """Outputs of linear maps in blocks, but for those that heads are projected by; where the
     network is cut these are addends, in the same order."""
     suspects: list[str] = field(default_factory=list)
 

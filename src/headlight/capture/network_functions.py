@@ -42,7 +42,7 @@ SHAPED = frozenset([
 """They look at no numbers."""
 
 ATTRIBUTES = frozenset(["T", "mT", "H", "mH", "real", "data"])
-"""Those that are tensors."""
+"""Attributes of a tensor that are tensors."""
 
 SUMS = frozenset(["add", "iadd", "radd", "sub", "isub", "rsub", "subtract"])
 LISTS = frozenset(["cat", "concat", "concatenate", "stack", "hstack", "vstack"])
@@ -71,7 +71,7 @@ def in_place(func: Callable[..., Any], options: dict[str, Any]) -> bool:
 
 
 AddendKind = Literal["token", "embedding", "input", "bias", "attention", "linear", "frozen"]
-"""Where an addend comes from.
+"""Source of an addend.
 
 ``token``
     rows of the table of input embeddings.

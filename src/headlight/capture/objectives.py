@@ -27,7 +27,7 @@ NOTHING = -100
 """The label of a position that predicts nothing."""
 
 Reduction = Literal["sum", "mean"]
-"""How the loss of a sequence is made of those of its predicted positions."""
+"""Reduction of the losses of the predicted positions to the loss of a sequence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

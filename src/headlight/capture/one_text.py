@@ -187,7 +187,7 @@ _SIGNS = (
     *("can't allocate memory", "not enough memory", "out of memory", "alloc_failed"),
     "could not create a primitive",
 )
-"""What PyTorch says on a CPU of Linux or macOS, on one of Windows, on others; cuBLAS; oneDNN."""
+"""Messages of PyTorch on CPUs of Linux or macOS, of Windows, on others; of cuBLAS; of oneDNN."""
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -199,7 +199,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 UNNAMED = "LABEL_"
-"""How names begin that transformers gives to classes of which nobody has said what they are."""
+"""Prefix of the names that transformers gives to classes without a name of their own."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Step(NamedTuple):
     arguments: tuple[Any, ...]
     options: dict[str, Any]
     place: int
-    """Of the context among the arguments."""
+    """Position of the context among the arguments."""
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from headlight.capture.own_layout import Context, Layout, Notation, Step, derive
 from headlight.tensors import Value, Weight
 
 Call = tuple[Tensor, Tensor, Tensor, Tensor | None]
-"""What an attention function is given: queries, keys, values and a mask."""
+"""Arguments of an attention function: queries, keys, values and a mask."""
 
 _KEPT_LAYOUTS = 512
 _layouts: dict[Any, Layout] = {}
@@ -135,7 +135,7 @@ class FusedProduct:
 
 
 _FUSED = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
-"""What torch's fused attention is given, in order."""
+"""Names of the arguments of torch's fused attention, in order."""
 
 Product = WeightProduct | FusedProduct
 
@@ -295,7 +295,7 @@ class Route:
 
 
 routes: WeakKeyDictionary[nn.Module, Route] = WeakKeyDictionary()
-"""Of every attention module with code of its own that was found in a traced model."""
+"""Routes of all attention modules with code of their own that were found in a traced model."""
 
 
 def routes_of(model: nn.Module) -> dict[nn.Module, Route]:

@@ -31,7 +31,7 @@ GRAIN = 16
 AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
 
 _FAILURES = (RuntimeError, ValueError, IndexError, TypeError)
-"""What an eager function may raise that is given a block of queries and cannot work with it."""
+"""Exceptions of an eager function that is given a block of queries and cannot work with it."""
 
 
 class Block(NamedTuple):

@@ -135,8 +135,8 @@ KEPT_WIDTH = 4096
 """Up to this many rows of W^O (64 MB a layer), the overlap of its heads is computed only once."""
 
 Gate = Literal["head", "element"]
-"""What a model multiplies the context by before W^O: a number for each query and head, or a vector
-for each.  It does not depend on what the heads compute."""
+"""Factor of the context before W^O: a number for each query and head, or a vector for each.  It
+does not depend on what the heads compute."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,9 +246,9 @@ class AttentionSite:
     blocks: bool = True
     """Whether its attention can be computed for some queries at a time."""
     gate: Gate | None = None
-    """What the context is multiplied by before it is projected, if anything."""
+    """Factor of the context before it is projected, if any."""
     processes: "ProcessGroup | None" = None
-    """Those that share its heads; None where this one has all."""
+    """Processes that share its heads; None where this one has all."""
 
     sequence_first: bool = False
     """Whether hidden states are ``token batch size`` in its model."""

@@ -16,10 +16,10 @@ from headlight.capture.own_products import own_projections
 from headlight.capture.residual_stream import Registration, first_tensor, hooked
 
 Number = int
-"""Of a value in the graph: values that were made later have larger ones."""
+"""Number of a value in the graph: values that were made later have larger ones."""
 
 Slot = int | str | None
-"""What a module was given, by position or name; None for what it put out."""
+"""Position or name of an input of a module; None for its output."""
 
 
 @dataclass(eq=False)

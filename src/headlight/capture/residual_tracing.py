@@ -298,7 +298,7 @@ class ResidualCheck:
         self.error = 0.0
         """The largest so far, relative to the norm of what leaves the block."""
         self.compared = 0
-        """How often."""
+        """Number of comparisons."""
         self._expected: dict[Place, tuple[AttentionSite, Residual]] = {}
 
     def visit(self, record: LayerRecord) -> None:

@@ -35,7 +35,7 @@ class Call:
 
     module: nn.Module
     context: Tensor
-    """Of the heads of this process, where each has some; the others are of all."""
+    """Contexts of the heads of this process, where each has some; the other tensors are of all."""
     all_contexts: Tensor
     weight: Tensor
     value: Tensor
@@ -47,7 +47,7 @@ class Call:
     projected: Tensor | None = None
     sequence_first: bool = False
     gate: Tensor | None = None
-    """What the context is multiplied by before it is projected; of the heads of this process."""
+    """Factor of the context before it is projected; of the heads of this process."""
     after: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list)
     """The linear maps that ran next, with input and output, while none was the projection."""
 
@@ -159,7 +159,7 @@ class Substituted:
 
     def __init__(self, calls: list[Call], contexts: Mapping[int, Tensor]) -> None:
         self.received: dict[int, Tensor] = {}
-        """What their projections were given."""
+        """Inputs of the projections, by number of the call."""
         self._calls = calls
         self._contexts = contexts
         self._next = 0

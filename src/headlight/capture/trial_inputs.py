@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from headlight.errors import UnsupportedModelError
 
 FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
-"""What a model may raise that cannot take an input."""
+"""Exceptions of a model that cannot take an input."""
 ENCODER_LENGTH, DECODER_LENGTH = 7, 5
 """Different, so that cross-attention shows itself by its shape."""
 
 _BINS = ("input_feat_per_channel", "feature_projection_input_dim", "num_mel_bins")
-"""What configurations call the number of features of a frame."""
+"""Names in configurations of the number of features of a frame."""
 
 _GRID = torch.tensor([[1, 4, 4]])
 
@@ -251,7 +251,7 @@ _BESIDE: _Makers = {
 
 _WITH_MAIN = ("bbox", "pixel_values", "visual_feats", "visual_pos", "target_sizes",
               "decoder_input_values", "encoder_hidden_states")  # fmt: skip
-"""Those of which a model may say only as it runs that it cannot do without them."""
+"""Arguments that a model may turn out to need only as it runs."""
 
 
 def _made(model: Any, names: set[str]) -> dict[str, Tensor]:

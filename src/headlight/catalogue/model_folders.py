@@ -128,12 +128,12 @@ HUB_NAME = pattern(r"\w[\w.-]*(/\w[\w.-]*)?")
 MOST_LAYERS = 10_000
 """A configuration that says more is no model's: making them would fill the memory."""
 MOST_LABELS = 100_000
-"""The same of labels, each of which is given a name when the configuration is read."""
+"""Maximum number of labels, each of which is given a name when the configuration is read."""
 PATIENCE = 5.0
 """Seconds that the hub is given to take a connection."""
 _DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
            "decoder_layers", "num_decoder_layers")  # fmt: skip
-"""What files call the number of layers, or of those of one half."""
+"""Names in configuration files of the number of layers, or of those of one half."""
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 

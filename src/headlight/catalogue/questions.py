@@ -26,7 +26,7 @@ from headlight.settings.flow import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind
 
 USUAL_METHODS = ("rollout", "globenc", "alti")
-"""Of all methods by which tokens are followed, those that need one forward pass."""
+"""Methods of following tokens that need one forward pass."""
 
 
 @dataclass(frozen=True, kw_only=True)

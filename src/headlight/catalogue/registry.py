@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "headlight.studies"
-"""Of entry points, and the package of our own studies."""
+"""Group of entry points, and the package of our own studies."""
 
 MEASURES = "headlight.measures"
-"""Of entry points whose value registers a measure."""
+"""Group of entry points whose value registers a measure."""
 
 COMMANDS = "headlight.commands"
-"""Of entry points whose value is a `Command`."""
+"""Group of entry points whose value is a `Command`."""
 
 TAKEN = {
     *(

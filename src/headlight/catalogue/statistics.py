@@ -25,16 +25,16 @@ from headlight.vocabulary import (
 )
 
 GROUP = "headlight.statistics"
-"""Of entry points whose value is a `Statistic`."""
+"""Group of entry points whose value is a `Statistic`."""
 
 Unit = Literal["share", "nats", "tokens", "1"]
-"""Of a share of rows or texts, of an entropy, of a distance; all else is a plain number."""
+"""Unit of a share of rows or texts, of an entropy, of a distance; all else is a plain number."""
 
 OWN: tuple[Kind, ...] = ("encoder", "decoder")
 """Attention of a text to itself."""
 
 MIN_ROWS = 5
-"""Of fewer rows of attention no head is ranked, and nothing is found."""
+"""Minimum number of rows of attention for heads to be ranked, and for findings."""
 
 Where = Mapping[str, str | int]
 
@@ -145,7 +145,7 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 """Function words of English: the closed classes."""
 
 FIRST_TOKENS = ("first", "second", "third", "fourth")
-"""Those of single tokens, by their place."""
+"""Behaviours towards single tokens, by their place."""
 
 SEGMENT_TARGETS = {
     TEMPLATE: "the chat template",
@@ -155,7 +155,7 @@ SEGMENT_TARGETS = {
     REGISTER: "registers",
     IMAGE: "the picture beside a prompt",
 }
-"""What a share of a row goes to, by named segment."""
+"""Targets of a share of a row, by named segment."""
 
 KEY_CLASSES = ("first", *CATEGORIES)
 """Kinds of key of a decoder: the first token, and what is of a category beside it."""

@@ -35,7 +35,7 @@ ROWS = {
     "tokens have is not shown.",
     True: "Every row is a target word, and shows how similar the source words are to it.",
 }
-"""How to read the maps of a page, by whether they show similarities."""
+"""Explanations of the maps of a page, by whether they show similarities."""
 OUTPUT = "The links"
 WHY = {"empty": "without words on a side", "too long": "longer than the model takes"}
 

@@ -34,7 +34,7 @@ LONGEST = 3_000
 """Characters of a sentence that is said on standard error: files may hold words of any length."""
 
 BROKEN_PIPE = 141
-"""What a shell reports of a program whose reader went away."""
+"""Exit code that a shell reports of a program whose reader went away."""
 
 UNWRITABLE = 1
 """The exit code where all went well but for what was to be printed."""

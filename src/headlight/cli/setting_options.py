@@ -52,13 +52,13 @@ COMMON = frozenset(
 
 HEAD = re.compile(r"L(\d{1,4})H(\d{1,4})")
 LETTERS = {"layers": "L", "heads": "H"}
-"""What may stand before the numbers of these, as in the names of heads: L3H2."""
+"""Letters that may stand before the numbers of these settings, as in the names of heads: L3H2."""
 
 OWN = "model:"
-"""What stands before layers that are numbered as in the model."""
+"""Prefix of layers that are numbered as in the model."""
 
 KNOWN_NAMES: Mapping[str, Callable[[], tuple[str, ...]]] = {"measures": measure_names}
-"""What a setting takes whose type does not say it."""
+"""Functions that give the names that a setting takes, where its type does not say them."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ LONGEST_BODY = 1_000_000
 LONGEST_PICTURE = 14_000_000
 """Bytes of a request with a picture, a third of which are its encoding as text."""
 OPEN = ("/", "/health")
-"""What needs no token, since it holds nothing: the page is empty until it has asked."""
+"""Paths that need no token, since they hold nothing: the page is empty until it has asked."""
 
 SAFE = {
     "X-Content-Type-Options": "nosniff",

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 PATIENCE = 10.0
 """Seconds that a process is given to end before it is killed."""
 OUTPUT = ".out"
-"""Of the file of what a worker puts out, which is the table of the result: it says that it ran."""
+"""Suffix of the file of a worker's output, the table of the result, which shows that it ran."""
 KILLED = -9
-"""How a process ends that the system kills; Windows does not."""
+"""Exit code of a process that the system kills; not on Windows."""
 
 
 def check_workers(study: Study, source: Any, folder: RunFolder, objects: Sequence[str]) -> None:

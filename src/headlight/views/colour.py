@@ -69,7 +69,7 @@ _GROUPS = (
     SeriesStyle("#6b7178", "#a3abb4", "circle"),
     SeriesStyle("#14803c", "#63c583", "square"),
 )
-"""Of kinds of key, then of neighbours, in the order of their tables."""
+"""Styles of kinds of key, then of neighbours, in the order of their tables."""
 
 
 def series_styles() -> dict[str, SeriesStyle]:

@@ -36,7 +36,7 @@ from headlight.vocabulary import ATTENTION, DISTANCES, head_name
 
 MEASURE = "weight"
 BINS = 20
-"""Of the strongest links of texts, from 0 to 1."""
+"""Number of bins of the strongest links of texts, from 0 to 1."""
 
 _METRICS: dict[str, tuple[str, dict[str, str | int], int, str]] = {
     "self_attention_score": (

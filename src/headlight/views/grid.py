@@ -42,7 +42,7 @@ _TEXT_UP_TO = 16
 _SHARES: tuple[Format, Format] = (percent_cell, percent_text)
 _DECIMALS: tuple[Format, Format] = (decimal_cell, decimal)
 _FORMATS: dict[str, tuple[Format, Format]] = {"rank": (rank_text, rank_text)}
-"""How numbers are written in squares and beside them."""
+"""Formats of numbers in squares and beside them."""
 
 
 class _Margins(NamedTuple):

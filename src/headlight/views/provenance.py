@@ -193,7 +193,7 @@ INTERVAL = re.compile(r" \(95%: [^()]*\)")
 """An interval in a sentence."""
 
 _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) (?=\S)")
-"""Where a sentence ends, and not an abbreviation."""
+"""Blank at the end of a sentence, and not of an abbreviation."""
 
 
 def sentences_of(text: str) -> list[str]:

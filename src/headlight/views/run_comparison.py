@@ -34,7 +34,7 @@ PassagePages = Mapping[Shown, str]
 NO_PAGES: PassagePages = MappingProxyType({})
 
 _SOMETHING = 0.05
-"""Of the highest weight: a token that gets less is shown only beside others."""
+"""Share of the highest weight below which a token is shown only beside others."""
 
 
 def drawn_passage(passage: Passage, *, own: bool) -> Markup:
@@ -89,7 +89,7 @@ def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
 
 COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
            "high", "false alarms"]  # fmt: skip
-"""Of the table of all that differs."""
+"""Columns of the table of all that differs."""
 
 LARGEST = 10
 """Heads that are drawn."""

@@ -53,8 +53,8 @@ _ABOUT = {
 }
 _BARS = "data-bars"
 _GROW = 1.65, 1.35
-"""How much larger than in files a picture of one panel may be, and one of several; of bars none, so
-that each is 28 pixels high."""
+"""Factor by which a picture may be larger than in files, of one panel and of several; none for
+bars, so that each is 28 pixels high."""
 STANDS = 4
 """A table of one row and more columns than these is shown with a row for each column."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

@@ -128,19 +128,19 @@ MODULES = (
         "main",
     ),
 )
-"""Of the view, in an order in which each stands after those that it imports."""
+"""Modules of the view, in an order in which each stands after those that it imports."""
 
 HEADS = ("bytes", "svg", "head_numbers", "head_card", "head_scatter", "head_pages", "report_heads")
-"""Of single heads in the report of a survey."""
+"""Modules of single heads in the report of a survey."""
 
 GALLERY = ("svg", "head_numbers", "head_scatter", "gallery_data", "gallery_search", "gallery")
-"""Of the first page of a gallery."""
+"""Modules of the first page of a gallery."""
 
 GALLERY_MODEL = (
     *("svg", "head_numbers", "head_card", "head_scatter"),
     *("head_pages", "gallery_data", "gallery_model"),
 )
-"""Of the page of one model in it."""
+"""Modules of the page of one model in a gallery."""
 
 _IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*.*?\*/ *)\n", re.MULTILINE | re.DOTALL)

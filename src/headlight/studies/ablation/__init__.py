@@ -10,11 +10,11 @@ from headlight.settings import AtLeast0, require_distinct
 from headlight.vocabulary import Kind
 
 Removed = Literal["head", "layer"]
-"""What is taken out at once: one head, or all heads of a layer."""
+"""Component removed at a time: one head, or all heads of a layer."""
 
 OF_TEXT = ("column", "pairs", "overflow", "segment_ids", "lone_units")
 OF_LABELS = ("columns", "label_column", "class_names")
-"""What says how a corpus is read, of language models and of classifiers alone."""
+"""Settings of how a corpus is read, for language models and for classifiers alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,10 +29,10 @@ from headlight.tensors import single
 from headlight.vocabulary import Kind
 
 STATISTICS = ("kl", "changed", "loss", "accuracy")
-"""Of each text: means over its predictions, of the last two over those that have a label."""
+"""Statistics of each text: means over its predictions, for the last two over those with a label."""
 
 NUMBERS_AT_ONCE = 1 << 20
-"""Of distributions that are compared together: 4 MB, which a cache holds between steps."""
+"""Number of probabilities compared at a time: 4 MB, which a cache holds between steps."""
 
 Logarithms = Float[Tensor, "output choice"]
 """The logarithms of the probabilities of each prediction."""
@@ -254,7 +254,7 @@ def most_changed(
 
 
 TEXTS = tuple(f"passage_{name}" for name in ("left", "token", "right", "before", "after"))
-"""Those of `VARIABLES` that are texts."""
+"""Names of the `VARIABLES` that are texts."""
 
 
 def _texts(

@@ -35,7 +35,7 @@ NAMED = 5
 
 KEPT = ("layer", "head", "left", "token", "right", "kl", "before", "before_share", "after",
         "after_share")  # fmt: skip
-"""What is kept of a passage."""
+"""Names of the variables of a passage, without their prefix."""
 
 COLUMNS = (
     Columns("kl", ".4f", "KL", interval=True),
@@ -44,7 +44,7 @@ COLUMNS = (
     Columns("accuracy_change", "+.1%", "right"),
     Columns("norm", ".3f", "length"),
 )
-"""Of the tables of heads and layers."""
+"""Columns of the tables of heads and layers."""
 
 EXPLANATION = (
     "A head that is removed hands zeros on, as if all its weights were zero; nothing is trained "

@@ -48,9 +48,9 @@ from headlight.studies.ablation.outputs import (
 from headlight.tensors import double
 
 CHANGES = (*STATISTICS, "norm")
-"""Of each text and removal: how far predictions move, and how long what is removed was."""
+"""Statistics of each text and removal: changes of predictions, and the norm of what is removed."""
 OWN = ("loss", "accuracy")
-"""Of each text with all heads."""
+"""Statistics of each text with all heads."""
 
 CALLED = {"loss": "loss_change", "accuracy": "accuracy_change"}
 """Variables that are differences."""

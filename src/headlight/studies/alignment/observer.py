@@ -203,7 +203,7 @@ OF_WORDS = {
         interval="share",
     ),
 }
-"""What is said of each way to link words to time; all but the last only where times are known."""
+"""Variables of each way to link words to time; all but the last only where times are known."""
 
 BY = {
     "": ", of all heads of a layer together",

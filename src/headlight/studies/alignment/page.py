@@ -32,12 +32,12 @@ findings = words.alignment
 """In words, which stand first."""
 
 STEP_NAMES = {"input": "reads the word (AWI)", "output": "predicts the word (AWO)"}
-"""What a row of cross-attention speaks of."""
+"""Labels of the steps: the word that a row of cross-attention stands for."""
 BOTH = "{measure}, {step}"
-"""What a column or a map is called that shows a measure at a step."""
+"""Template for the label of a column or a map that shows a measure at a step."""
 RATES = ("error_rate", "low", "high", "precision", "recall")
 COLUMNS = {"layer": "best layer", "error_rate": "AER", "cross_fit": "by cross-fit"}
-"""What columns of tables of the report are called, if not as in `best_layers`."""
+"""Column names of the report's tables, if not as in `best_layers`."""
 SHOWN_RATES = ("AER", *RATES[1:], "by cross-fit", "mean of layers")
 
 

@@ -148,7 +148,7 @@ def _described(
 
 
 LISTED = "alignment_heads"
-"""What a generation config calls the heads of cross-attention by which words are timed."""
+"""Name in generation configs of the heads of cross-attention by which words are timed."""
 
 INPUTS = "inputs"
 """The folder of the pass for gradients and differences."""

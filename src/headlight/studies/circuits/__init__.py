@@ -9,7 +9,7 @@ from headlight.settings import UNLISTED, AtLeast0, AtLeast1, require_distinct
 from headlight.vocabulary import Kind
 
 Part = Literal["copying", "matching", "composition", "repeated", "needle"]
-"""What is asked of heads: three scores of their weights, and what they do on two kinds of texts."""
+"""Part of the study: three scores of weights of heads, and what they do on two kinds of texts."""
 
 OF_WEIGHTS = ("copying", "matching", "composition")
 OF_TEXTS = ("repeated", "needle")

@@ -42,7 +42,7 @@ BEHAVIOURS = {
 OF_OLSSON = list(BEHAVIOURS)[:3]
 VERSIONS = {"paper": "tokens copied (paper)", "code": "steps that copy (code)"}
 PAIRS = 30
-"""How many of the strongest compositions are shown."""
+"""Number of the strongest compositions that are shown."""
 
 
 def summary(result: xr.Dataset) -> Summary:

@@ -27,7 +27,7 @@ from headlight.tensors import Score
 from headlight.vocabulary import measure
 
 CHARACTERS = 8
-"""Of a text, for each token of a haystack; most tokens have fewer."""
+"""Characters of text for each token of a haystack; most tokens have fewer."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -247,7 +247,7 @@ def _joined(parts: Sequence[Pieces]) -> Pieces:
 VERSIONS = ("paper", "code")
 """Wu et al. count tokens that were copied at least once; their program counts every step."""
 OVERLAP = 0.9
-"""Of the tokens of a needle, what a stretch must hold that the program takes for it."""
+"""Share of the distinct tokens of a needle above which the program takes a stretch for it."""
 
 Span = tuple[int, int]
 
@@ -376,7 +376,7 @@ are defined as two tools define them.
 """
 SUMS = ("induction", "duplicate", "previous", "not_small", "all_previous", "whole")
 SMALLEST = 0.01
-"""Of what HeadVis counts; less is nothing."""
+"""Smallest value that HeadVis counts; less is taken as 0."""
 
 
 class RepeatedCounter:

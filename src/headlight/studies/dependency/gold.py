@@ -21,7 +21,7 @@ UNLABELLED = "_"
 POSSESSIVES = ("poss", "nmod:poss")
 """The relation of a possessor to what is possessed, in Stanford and in Universal Dependencies."""
 CLITICS = ("'s", "s'", "’s", "s’")
-"""What marks the possessor; the authors' code knows the first two."""
+"""Markers of the possessor; the authors' code knows the first two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def _mark(
 
 
 DIRECTIONS: Final = ("dependent", "head")
-"""Who attends: the dependent to its head word, or the head word to its dependent."""
+"""Direction of attention: from the dependent to its head word, or the reverse."""
 NOTHING = -2
 """No prediction; it is never right."""
 

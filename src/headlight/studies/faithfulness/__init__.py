@@ -22,7 +22,7 @@ REFERENCES: tuple[TokenMap, ...] = ("leave_one_out", "gradient_input")
 Question = Literal["removal", "flips", "correlation"]
 
 Shares = Literal["tenths", "eraser"]
-"""Which shares of the tokens are removed."""
+"""Choice of the shares of the tokens that are removed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ REST = {
     "tenths": "p less p without the least important tokens, the mean over the same shares",
     "eraser": "p less p with the most important tokens alone, the mean over the same shares",
 }
-"""What sufficiency is, by the shares that are removed."""
+"""Definitions of sufficiency, by the shares that are removed."""
 
 QUESTIONS = {
     "comprehensiveness": (

@@ -55,7 +55,7 @@ Prediction = Callable[[Words], tuple[float, bool]]
 """The probability of the target without some tokens, and whether it is still the largest."""
 
 Lost = Float64[np.ndarray, "end share"]
-"""What the probability loses without a share of the tokens: the most important, the least."""
+"""Drop in the probability without a share of the tokens: the most important, the least."""
 
 
 def order_of(importance: Importance) -> Order:

@@ -77,7 +77,7 @@ AXES = {
     "probability": (),
     **dict.fromkeys(OF_PAIRS, ("map", "other")),
 }
-"""Of all variables with an interval."""
+"""Axes of all variables with an interval."""
 
 
 class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):

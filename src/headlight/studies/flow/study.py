@@ -199,7 +199,7 @@ DISTANCES = (0, 1, 2, 4, 8, 16, 32, 64, 128)
 """The least distance of a band, in tokens."""
 
 TOKENS = ("all", "first", "last")
-"""Whose vectors are looked at: the mean over all tokens of a text, or one of them."""
+"""Tokens whose vectors are looked at: the mean over all tokens of a text, or one of them."""
 
 COMPARED = 3
 """The order of input tokens is compared where there are as many of them, or more."""

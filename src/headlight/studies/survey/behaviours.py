@@ -53,15 +53,15 @@ def numbers() -> tuple[str | int, ...]:
 
 
 SHOWN = ("first", "duplicate", "induction", "subword")
-"""Of which each row of the weight is told, for passages."""
+"""Behaviours whose weight is kept for each row, for passages."""
 
 POWERS = 3
-"""Of the distance, from 0: their sums give its mean and variance."""
+"""Number of powers of the distance, from 0: their sums give its mean and variance."""
 
 Rows = Float[Tensor, "batch head query"]
 Numbers = Float[Tensor, "batch head number"]
 FourSums = tuple[Tensor, Tensor, Tensor, Tensor]
-"""What keys get, from how many queries, and the same without the first token."""
+"""Sums that keys get, numbers of queries, and the same without the first token."""
 
 
 class Parts(NamedTuple):
@@ -99,7 +99,7 @@ class _Block(NamedTuple):
     factor: Rows
     counted: Rows
     first: Rows
-    """What each query gives to the first token; as `factor` has it."""
+    """Score of the first token for each query, times `factor`."""
 
     @property
     def rest(self) -> Rows:

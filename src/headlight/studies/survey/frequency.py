@@ -166,7 +166,7 @@ def _line(line: str, place: str, types: int) -> tuple[int, int]:
 
 
 OCTAVE_BITS = 7
-"""Of a value's bins: 2^7 to the octave."""
+"""Base-2 logarithm of the number of bins of values to the octave."""
 LOWEST, BINS = (127 - 30) << OCTAVE_BITS, 38 << OCTAVE_BITS
 """The bin of 2^-30, which has all values below it too, and how many there are, to 2^8."""
 

@@ -34,7 +34,7 @@ KEY_CATEGORIES = ("unmasked", *CATEGORIES, "masked")
 """``masked`` are the mask tokens; ``unmasked`` all others, of which the categories are parts."""
 
 QUERY_CATEGORIES = ("all", *CATEGORIES, "masked")
-"""The same for queries, but for the first, which is every token."""
+"""Categories of queries: as those of keys, but for the first, which is every token."""
 
 Cells = Float[Tensor, "batch query_category key_category"]
 
@@ -186,7 +186,7 @@ _TOGETHER: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     **dict.fromkeys((*RANKS, *BOUNDS), torch.maximum),
     **dict.fromkeys(EQUAL, torch.minimum),
 }
-"""How the numbers of two blocks of queries become one."""
+"""Functions that join the numbers of two blocks of queries."""
 
 HEAD = ("length", "layer", "head")
 NAMES = dict(

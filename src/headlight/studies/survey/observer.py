@@ -43,12 +43,12 @@ from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, Valu
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
 POWERS = ("vector_norm_powers", "input_norm_powers")
-"""What is known of lengths of each text: how many, their sum, that of their squares."""
+"""Power sums of the lengths in each text: their number, their sum, the sum of their squares."""
 OFFSETS = tuple(NEIGHBOURS.values())
 ROUNDING = 1e-6
 """Sums of weights that are smaller are what rounding leaves of 0."""
 QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
-"""Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
+"""Groups of queries to average; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
 
 
 class HeadsObserver:

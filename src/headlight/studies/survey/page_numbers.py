@@ -44,7 +44,7 @@ KOBAYASHI, BRUNNER = "Kobayashi et al. (2020), {}", "Brunner et al. (2020), {}"
 QUANTITY = By("quantity", {"weight": "α received", "norm": "‖f(x)‖"})
 LENGTH = By("length", heading="length from")
 CELLS = 40
-"""Of the picture of points, along each side."""
+"""Number of cells along each side of the picture of points."""
 
 
 def chosen_sections(result: xr.Dataset) -> list[Section]:

@@ -27,7 +27,7 @@ from headlight.views.pictures import Line, LinePanel, Reference, SlopePanel, lin
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name
 
 OUT_OF_REACH = "out of reach"
-"""What the weight is called that effective attention leaves out."""
+"""Label of the weight that effective attention leaves out."""
 MANY_HEADS = 100
 """Above this many heads, shares of one kind of attending token are shown as means over heads."""
 NAMED = 3

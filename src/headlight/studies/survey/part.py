@@ -39,7 +39,7 @@ from headlight.studies.survey.row_loops import (
 from headlight.tensors import Score
 
 GROUPS = ("duplicate", "induction", "subword")
-"""Whose keys are listed; along the axis of `HeadSums.groups`."""
+"""Behaviours whose keys are listed; along the axis of `HeadSums.groups`."""
 
 FEW = 1 << 16
 """Cells for which another thread is not worth it."""
@@ -177,7 +177,7 @@ def _in_threads(loop: Callable[..., Any], cells: int, *arguments: Any) -> None:
 
 
 TEXTS = ("passages", "drawn")
-"""What observers keep of texts, which is no statistic."""
+"""Members of a tally that hold texts, and no statistic."""
 
 Variables: TypeAlias = dict[str, Any]
 """Variables of a result by name, as `xarray.Dataset` takes them; coordinates are among them."""

@@ -28,7 +28,7 @@ from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
 
 TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")
 STATISTICS = (*TO_CATEGORY, *NEIGHBOURS, "broad", "narrow", *SHOWN)
-"""What a head may do most, named as findings name it."""
+"""Behaviours that a head may show most, named as in findings."""
 
 KEPT, HIGHEST = 24, 8
 """Tokens of a row that are kept, and those of them that are the highest and not the nearest."""

@@ -30,7 +30,7 @@ from headlight.vocabulary import CATEGORIES
 
 HEAD = ("layer", "head")
 QUANTITIES = ("weight", "norm")
-"""What a frequency is compared with, and the numbers of a pair: α, and ‖f(x)‖."""
+"""Quantities that a frequency is compared with, and the numbers of a pair: α, and ‖f(x)‖."""
 FIELDS = ("rank", "weight", "norm", "token")
 
 
@@ -57,7 +57,7 @@ VARIABLES = {
     **_described("weight_norm_spearman", "α and ‖f(x)‖"),
     **_described("frequency_spearman", "frequency rank and what a token receives"),
 }
-"""Of keys by ``key_group``: their category, or ``sink`` where sinks are looked for."""
+"""Variables of keys by ``key_group``: their category, or ``sink`` where sinks are looked for."""
 
 
 @dataclass(frozen=True)

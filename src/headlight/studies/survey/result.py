@@ -184,7 +184,7 @@ def _measures_first(variables: Mapping[str, Any]) -> Variables:
 
 
 _SIZES = {"total": "share", "neighbour": "neighbour", "class": "class"}
-"""What the ratios of each member to what a row gives are called."""
+"""Prefixes of the names of each member's ratios to what a row gives."""
 
 
 def _shares_of_rows(

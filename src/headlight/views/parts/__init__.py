@@ -205,7 +205,7 @@ Link = tuple[int, int]
 NAMED = 40
 """Letters of a sentence that name its pair."""
 MOST_WORDS = 60
-"""Of a sentence that is drawn; the words of longer ones could not be read."""
+"""Maximum number of words of a sentence that is drawn; those of longer ones could not be read."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from headlight.vocabulary import measure_names
 __all__ = ["By", "Columns", "columns"]
 
 Figure = Any
-"""Of matplotlib, which is loaded when one is drawn."""
+"""Figure of matplotlib, which is loaded when one is drawn."""
 
 Summary = dict[str, float | int | str]
 """The few numbers that say what was found, by name."""
@@ -206,7 +206,7 @@ class Section:
 
 
 ENDS = ("low", "high")
-"""Of an interval: what its columns are called, and how its variables end."""
+"""Ends of an interval: names of its columns, and suffixes of its variables."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,7 @@ def _axis(
 
 
 SHADE = 0.35
-"""How strong the colour of a box is."""
+"""Opacity of the colour of a box."""
 
 
 @dataclass(frozen=True, slots=True)

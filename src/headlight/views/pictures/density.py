@@ -44,7 +44,7 @@ from headlight.views.provenance import shortened
 SIZE = (3.6, 3.0)
 
 _LEAST_WEIGHT, _CELLS = 1e-6, 60
-"""Of a picture of weights and lengths: the weight at its left, and the cells along each side."""
+"""Weight at the left of a picture of weights and lengths, and number of cells along each side."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _TITLE = 64
 _BEFORE = 3
 """Tokens that a window shows before the first red one."""
 _FAINT = 0.25
-"""Of their darkness, lines keep so much that begin or end at a faint token."""
+"""Share of its darkness that a line keeps that begins or ends at a faint token."""
 _NAMED = 0.5
 """Links that are given by name are at least so dark, or they would be lost among many."""
 _FAINTEST = 0.01

@@ -46,7 +46,7 @@ from headlight.vocabulary import MODEL_LABEL, Measure, head_name, measure, measu
 
 FORMAT = "headlight-view/2"
 CELLS = (32, 16, 8, 4)
-"""How many cells of a row may be kept, the most that fits first."""
+"""Numbers of cells of a row that may be kept, the largest first; the first that fits is taken."""
 
 Blobs = dict[str, bytes]
 Head = tuple[int, int]

@@ -25,7 +25,7 @@ from headlight.views.reading.serial import largest_cell
 from headlight.vocabulary import PER_HEAD, measure, measure_table
 
 SECOND, DIFFERENCE = "-second", "-difference"
-"""What the names of measures end in: those of the second reading, and the second less the first."""
+"""Suffixes of the names of measures: of the second reading, and of the second less the first."""
 APART = "apart"
 """The statistic of how far the two are apart in a head."""
 

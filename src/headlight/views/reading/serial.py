@@ -227,7 +227,7 @@ PICTURE = 48
 """Rows and columns of the picture of a head that keeps some cells only."""
 
 Code = Literal["sqrt", "signed"]
-"""Of sizes, or of numbers that may be below 0; see `headlight.views.reading.format`."""
+"""Code of sizes, or of numbers that may be below 0; see `headlight.views.reading.format`."""
 WORST = {
     "sqrt": 1 / STEPS + 1 / (2 * STEPS) ** 2,
     "signed": 1 / SIGNED_STEPS + 1 / (2 * SIGNED_STEPS) ** 2,
