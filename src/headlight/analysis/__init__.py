@@ -23,19 +23,19 @@ __all__ = ["folder", "plan", "runner", "text_study"]
 BATCH_TOKENS = 2048
 
 RowsOfText = Literal["mean", "first", "last"]
-"""Which rows of attention speak for a text."""
+"""Rows of attention that represent a text."""
 
 Removal = Literal["mask", "delete", "attention"]
-"""How a word is removed."""
+"""Way to remove a word."""
 
 Scope = Literal["all", "layer", "head"]
-"""Whose attention is replaced at once: of all layers, of one layer, of one head."""
+"""Scope of the attention that is replaced at once: all layers, one layer, or one head."""
 
 Rows = Literal["all", "first", "last"]
-"""Whose rows are replaced: of every token, of the first one ([CLS]), of the last one."""
+"""Rows that are replaced: of every token, of the first one ([CLS]), or of the last one."""
 
 RANDOM = "random"
-"""What knows nothing of a text, beside all measures."""
+"""Name of the control beside all measures, which knows nothing of a text."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ Component = tuple[int | None, int | None]
 """A layer and a head; None for all of them."""
 
 KeyMask = Bool[Tensor, "batch 1 query key"]
-"""Which keys take part in each row; none in rows that stay as they are."""
+"""Mask of the keys that take part in each row; none in rows that stay as they are."""
 
 
 def components_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[Component]:
@@ -138,9 +138,9 @@ Predictions = Float[Tensor, "output class"]
 Words = frozenset[int]
 """The numbers of the words of a text that are removed."""
 Predicted = Float64[np.ndarray, "prediction class"]
-"""Of a text the probabilities of its prediction; of a sentence of a tagger those of each word."""
+"""Probabilities of the prediction of a text, or of each word of a sentence of a tagger."""
 Importance = Float64[np.ndarray, " _"]
-"""Of each word of a text; texts differ in length."""
+"""Importance of each word of a text; texts differ in length."""
 
 Change = Callable[[Weight, int], Weight]
 """New weights for those of a layer, ``batch head query key``, with the number of the layer."""

@@ -163,7 +163,7 @@ KEPT = "kept"
 """The folder of what numbers were made of; see `headlight.analysis.classifier_study`."""
 RAY = "ray"
 JOIN = "join"
-"""What a process is told that is one of any number which share a run."""
+"""Setting of workers by which a process is one of any number that share a run."""
 WRITABLE = ".writable"
 """An empty object that a store is given for a moment, to see whether it takes any."""
 

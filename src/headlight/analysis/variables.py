@@ -188,7 +188,7 @@ LONGEST = 20
 """Words of a sentence that is shown."""
 
 NAMES = ("sentence_word", "sentence_found", "sentence_right")
-"""Of the variables: the words, what is predicted for each, and whether that is right."""
+"""Names of the variables: the words, what is predicted for each, and whether that is right."""
 
 
 _RANKS = 2**40

@@ -94,7 +94,7 @@ OF_TWO_TEXTS: Mapping[str, Callable[[str], Corpus]] = {
     "pairs": open_sentence_pairs,
     "translations": open_parallel,
 }
-"""What opens corpora whose elements are two texts, by the format that studies of texts name."""
+"""Functions that open corpora of pairs of texts, by the format that studies of texts name."""
 
 
 def __getattr__(name: str) -> Any:

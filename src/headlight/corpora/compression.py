@@ -148,4 +148,4 @@ NAMES = {
     str(SAMPLE_TREEBANK): "the sample treebank",
     str(SAMPLE_REVIEWS): "the sample reviews",
 }
-"""What reports call them, wherever the package lies."""
+"""Names of the samples in reports, wherever the package lies."""

@@ -18,7 +18,7 @@ from headlight.settings import Range, require_range
 CorpusKind = Literal[
     "text", "treebank", "coreference", "pairs", "tagged", "parallel", "links", "speech", "pictures"
 ]
-"""What the elements are: documents, sentences, annotated documents, pairs, tagged sentences,
+"""Kind of the elements: documents, sentences, annotated documents, pairs, tagged sentences,
 translations, links, recordings, pictures."""
 
 ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
@@ -32,10 +32,10 @@ ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "speech": ("recording", "recordings"),
     "pictures": ("picture", "pictures"),
 }
-"""What one element is called in messages, and what several are."""
+"""Names of one element and of several in messages."""
 
 Invalid = Literal["refuse", "skip"]
-"""What becomes of invalid elements: they are an error, or left out and counted."""
+"""Treatment of invalid elements: they are an error, or left out and counted."""
 
 FINEST = 20
 """Packed files of fewer than this many `READ_AHEAD` do not tell how far one has come."""

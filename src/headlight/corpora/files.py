@@ -47,7 +47,7 @@ NO_TEXT = {
     b"PAR1": f"a Parquet table; {_TABLE}",
     b"SQLite format 3\0": f"an SQLite database; {_TABLE}",
 }
-"""What files begin with that hold no text, or hold it in a form that is not read here."""
+"""Descriptions of files that hold no text, or none in a form read here, by their first bytes."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

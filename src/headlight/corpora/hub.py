@@ -174,7 +174,7 @@ def _choose_split(
 
 
 _OF_READING = ("atime", "time")
-"""What drivers of stores call the time at which a file was last read."""
+"""Names that drivers of stores give to the time at which a file was last read."""
 
 _READ_AT_ONCE = 1 << 22
 

@@ -17,7 +17,7 @@ TASKS = {
 }  # fmt: skip
 TASK_NAME = re.compile(rf"(?<![a-z])({'|'.join(TASKS)})(?![a-z])")
 OTHER = "pairs"
-"""What sentence pairs are called that are of none of the three."""
+"""Name of sentence pairs that are of none of the three."""
 
 PREFERRED_SPLITS = ("validation", "validation_matched", "dev", "test", "train")
 

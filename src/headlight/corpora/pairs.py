@@ -45,7 +45,7 @@ SENTENCES: tuple[tuple[str, ...], ...] = (
 LABELS = ("gold_label", "Quality", "label")
 
 NO_LABEL = ("", "-", "-1")
-"""What stands for no label: annotators of MNLI disagree, or a test set keeps its labels."""
+"""Values without a label: annotators of MNLI disagree, or a test set keeps its labels."""
 
 
 def sentence_columns(available: Collection[str]) -> tuple[str, ...] | None:
@@ -123,7 +123,7 @@ def _label(value: object) -> str | None:
 
 
 OLD_ENCODING = "latin-1"
-"""Of SST and of the newsgroups as they are distributed."""
+"""Encoding of SST and of the newsgroups as they are distributed."""
 
 NEWS_CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 REVIEW_KEYS = {"label", "file", "text"}

@@ -104,7 +104,7 @@ def _held(row: Row, inside: str | None, place: str) -> Row:
 
 
 BARS = re.compile(r"(?<!\S)\|\|\|(?!\S)")
-"""What stands between source and target, as a word of its own."""
+"""Separator of source and target, as a word of its own."""
 
 
 def bar_pairs(lines: Lines) -> Iterator[TranslationPair]:

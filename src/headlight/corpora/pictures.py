@@ -25,7 +25,7 @@ _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 MOST_PIXELS = 50_000_000
 """Pixels that are decoded: 150 MB as RGB."""
 LONGEST = 50
-"""How many times as long as wide a picture may be: processors enlarge its shorter side."""
+"""Largest ratio of the sides of a picture: processors enlarge its shorter side."""
 LARGEST, MOST_BYTES = 768, 150_000
 """Pixels of a side in a page, and bytes from which on its picture is a JPEG, and no PNG."""
 

@@ -58,11 +58,11 @@ def read_lines(lines: Lines) -> Iterator[Document]:
 SEVERAL = 20
 """Fewer lines without a blank one between them are a document."""
 ENDS = (*".!?…;:。！？؟।\"'”’»)]}",)
-"""What a line ends in that ends a sentence."""
+"""Characters at the end of a line that ends a sentence."""
 COLUMNS = (40, 200)
 """Between which widths prose is wrapped."""
 FULL, MOST = 0.75, 0.6
-"""Of wrapped prose at least the second share of lines has at least the first of the widest."""
+"""Least width of a full line, relative to the widest; least share of those in wrapped prose."""
 
 
 def is_a_text_a_line(lines: Sequence[str]) -> bool:
@@ -168,7 +168,7 @@ LOOKED_AT, CHARACTERS = 10_000, 2**24
 """Lines by which a file is taken as texts, one a line; fewer, if they have this many characters."""
 
 TREEBANK_SUFFIXES = (".conllu", ".conllx", ".conll09")
-"""Of files whose columns nobody means to read as text."""
+"""Suffixes of files whose columns nobody means to read as text."""
 
 
 def open_corpus(

@@ -44,7 +44,7 @@ COLUMNS = Layout(range(3, 5), word=0, upos=1, xpos=1, head=2, relation=3)
 """A word, its part of speech, its head, and its relation where there is one."""
 
 WORDS = Layout(range(3, 4), word=0, head=1, relation=2)
-"""What `word_rows` makes of the lines of Clark et al. (2019)."""
+"""Layout of the rows that `word_rows` makes of the lines of Clark et al. (2019)."""
 
 BLANKS = re.compile(r"[ \t]+")
 

@@ -265,7 +265,7 @@ class Assembly:
 
 
 Names = dict[str, str]
-"""Of special tokens, by their category."""
+"""Names of special tokens, by their category."""
 
 
 def special_tokens(tokenizer: Tokenizer, decoder_start: int | None = None) -> tuple[Names, Names]:
@@ -309,7 +309,7 @@ def _names(tokenizer: Any, ids: Sequence[int], categories: Sequence[int]) -> Nam
 
 
 Overflow = Literal["skip", "error"]
-"""What becomes of a pair that is too long; cut off, its words could not be aligned."""
+"""Treatment of a pair that is too long; cut off, its words could not be aligned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

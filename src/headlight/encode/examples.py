@@ -16,7 +16,7 @@ from headlight.vocabulary import ANSWER, CATEGORIES, PROMPT, TEMPLATE
 CLS, SEP, PUNCTUATION, OTHER = range(len(CATEGORIES))
 
 BOUNDARIES = ("", "Ġ", "▁")
-"""What vocabularies write before a piece that begins a word; ``##`` marks the opposite."""
+"""Marks of vocabularies before a piece that begins a word; ``##`` marks the opposite."""
 
 ENDINGS = ("", "</w>")
 

@@ -369,7 +369,7 @@ _SIGNS = {
     "wordpiece": '"WordPiece"',
     "end-of-word": "</w>",
 }
-"""What the decoder or the splitter of such a tokenizer holds."""
+"""Signs in the decoder or the splitter of a tokenizer, by its style."""
 
 
 def piece_style(tokenizer: Tokenizer) -> str:

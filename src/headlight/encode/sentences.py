@@ -13,10 +13,10 @@ from headlight.errors import CorpusError, UsageError
 from headlight.settings import require_choice
 
 Overflow = Literal["skip", "truncate", "error"]
-"""What becomes of a sentence that is too long."""
+"""Treatment of a sentence that is too long."""
 
 Unencodable = Literal["error", "skip"]
-"""What becomes of a sentence or a document with a word that the tokenizer does not keep."""
+"""Treatment of a sentence or a document with a word that the tokenizer does not keep."""
 
 
 @runtime_checkable
@@ -148,7 +148,7 @@ class _SentenceEncoder:
 
 
 PairOverflow = Literal["truncate", "skip", "error"]
-"""What becomes of a pair that is too long."""
+"""Treatment of a pair that is too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from headlight.errors import CorpusError
 from headlight.files import Location, location, open_file, storable
 
 FRAME_NAMES = {"all": "all frames", "sep": "final silence", "other": "sound"}
-"""What frames of each category are called; silence fills the window after the end of the sound."""
+"""Names of frames by category; silence fills the window after the end of the sound."""
 
 _MILLISECONDS = 1 << 20
 """More than a window has."""

@@ -21,7 +21,7 @@ SegmentIds = Literal["pair", "zeros"]
 """Token type ids: as the tokenizer gives them, or zeros for both segments."""
 
 LoneUnits = Literal["join", "discard"]
-"""What becomes of a unit that fills an example alone."""
+"""Treatment of a unit that fills an example alone."""
 
 
 def adjacent_segments(
@@ -227,7 +227,7 @@ def _window(text: Pieces, size: int, generator: np.random.Generator) -> Pieces:
 
 
 Overflow = Literal["truncate", "split", "error"]
-"""What becomes of a document that is too long."""
+"""Treatment of a document that is too long."""
 
 
 def texts(

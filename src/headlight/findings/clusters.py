@@ -16,7 +16,7 @@ from jaxtyping import Float64
 from headlight.errors import UsageError
 
 BEHAVIOURS = ("next", "previous", "broad", "cls", "sep", "punctuation")
-"""What `behaviours` finds by itself; where a head shows several, the last of them is its name."""
+"""Behaviours that `behaviours` finds by itself; a head is named by the last one that it shows."""
 
 OTHER = "other"
 """The name of a head without a behaviour."""

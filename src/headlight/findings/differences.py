@@ -36,7 +36,7 @@ LEVEL = 0.05
 """The share of false alarms that is allowed among what is said to differ."""
 
 MATCHES = ("place", "behaviour")
-"""How heads of two surveys are put beside each other."""
+"""Ways to match heads of two surveys."""
 
 SAME = 1e-5
 """Numbers that differ by less, or by this share, do so by rounding."""

@@ -25,7 +25,7 @@ TOTALS = ("weight", "norm")
 """Measures of which is compared what goes to each category of keys."""
 
 TOKENS = {"token_share": "key_category", "token_count": "key_group"}
-"""What results call the number of tokens of a category, and its axis."""
+"""Names in results of the number of tokens of a category, and of its axis."""
 
 _LABELS = {"all": "all tokens", **CATEGORY_LABELS, "sink": "sinks"}
 
@@ -199,7 +199,7 @@ def interval(low: float, high: float, written: Callable[[float], str] = percent)
 ENDS = ("", "_low", "_high")
 
 NO_INTERVAL = "no interval was computed"
-"""Why a sentence says nothing of what it would otherwise compare."""
+"""Reason for a sentence that says nothing of what it would otherwise compare."""
 
 NAMED = 3
 """Heads that are named at most, of those that may be first."""

@@ -193,7 +193,7 @@ HEAD_ANSWERS = 3
 """Highlights of a survey that stand above its page; all of them stand on it."""
 
 NOTHING = "No head stands out by the rules of this page."
-"""Where there are none."""
+"""Sentence in the place of findings where there are none."""
 
 
 def survey(result: xr.Dataset) -> list[str]:

@@ -109,7 +109,7 @@ RETRIEVES = 0.1
 """A head that copies more than this share of a needle's tokens retrieves (Wu et al. 2024)."""
 
 FAR_BELOW = 0.5
-"""What is taken is far below the weight if its share is at most this many times the weight's."""
+"""Largest ratio to the share of the weight at which another share is far below it."""
 
 APART = 0.1
 """Two shares differ if they are so far apart: ten points."""
@@ -118,7 +118,7 @@ OPEN = 0.5
 """An interval wider than this part of all that there can be says nothing."""
 
 NEARLY_ALL = 0.9
-"""Of a head that gives the first token more, what goes to others is not spoken of."""
+"""Share of the first token above which what a head gives to others is not spoken of."""
 
 BROAD, VERY_BROAD, NARROW = 0.75, 0.9, 0.5
 """Shares of the entropy of uniform attention: a head above the first is broad, above the second
@@ -155,11 +155,11 @@ FEW_EXAMPLES = 20
 """Fewer examples say little of a corpus, which is said above all findings."""
 
 FEW_MENTIONS, FEWEST_DOCUMENTS = 100, 5
-"""Of fewer mentions the best head is picked by chance as well; of fewer documents there is no
+"""Mentions below which the best head is picked by chance as well; documents below which there is no
 interval."""
 
 ONE_WORD = 0.5
-"""Where more than this share of the texts is one word, nothing is said of pieces of words."""
+"""Share of texts of one word above which nothing is said of pieces of words."""
 
 MANY_UNKNOWN = 0.1
 """The share of tokens that a tokenizer may not know without a word about it."""
@@ -182,7 +182,7 @@ def is_near_majority(accuracy: float, low: float, majority: float) -> bool:
 
 
 TARGETS = ("cls", "sep", "punctuation", "sink")
-"""Where attention goes that is to do nothing."""
+"""Targets of attention that is to do nothing."""
 
 Shares = NDArray[np.float64]
 

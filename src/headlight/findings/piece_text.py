@@ -24,7 +24,7 @@ from headlight.vocabulary import CATEGORIES, TEMPLATE, head_name
 
 BLANK, INSIDE = " ", "##"
 _SPACE = "␣"
-"""What is shown for a blank that is all of a piece, or an end of it."""
+"""Sign for a blank that is all of a piece, or an end of it."""
 _LINES = str.maketrans({"\n": "↵", "\r": "␍", "\t": "⇥"})
 _SENTENCEPIECE = "▁"
 _ENDING = "</w>"
@@ -96,7 +96,7 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
 
 
 FIRST_TOKEN = "first token"
-"""That of a decoder, which heads attend to for want of others, is counted apart."""
+"""Name of the first token of a decoder, counted apart: heads attend to it for want of others."""
 
 
 def segment_sums(

@@ -147,7 +147,7 @@ LOWER_IS_BETTER = ("sufficiency", "share_to_flip")
 BEST, WORSE, OPEN = "best", "worse", "inconclusive"
 RANDOM = "random"
 BESIDE = {RANDOM: "control", "leave_one_out": "reference"}
-"""What is no map of the inside of a model, and stands beside them."""
+"""Roles of the maps that are none of the inside of a model, and stand beside those that are."""
 
 SAYS = {
     "comprehensiveness": "Most is lost without the tokens that come first by {best}",
@@ -168,7 +168,7 @@ NAMES = {
     "leave_one_out": "leave one out",
     RANDOM: "random order",
 }
-"""What maps are called, where not by their names."""
+"""Labels of maps that are not called by their names."""
 
 BESIDE_RANDOM = {
     "below": "a random order does certainly better",

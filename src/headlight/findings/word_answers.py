@@ -163,7 +163,7 @@ def _best(one: xarray.Dataset) -> dict[str, object]:
 
 NUMBERS = ("start_error", "end_error", "inside", "on_path")
 PREFIXES = {"chosen_": "chosen heads", "": "best layer", "head_": "best head"}
-"""What is put together, by the prefix of its variables."""
+"""Labels of what is put together, by the prefix of its variables."""
 
 
 def are_of_speech(result: xr.Dataset) -> bool:

@@ -297,7 +297,7 @@ def _eflomal(tested: Sequence[WordPair], learnt: Sequence[WordPair]) -> Directio
 
 
 Words = tuple[Sequence[str], Sequence[str]]
-"""Of source and target."""
+"""Words of source and target."""
 
 NO_SCORES: Scores = MappingProxyType({})
 

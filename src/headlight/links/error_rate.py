@@ -15,7 +15,7 @@ from headlight.result.estimate import Estimate
 from headlight.version import __version__
 
 RATES = ("precision", "recall", "error_rate")
-"""What is computed of the counts, in this order."""
+"""Rates computed from the counts, in this order."""
 
 Interval = tuple[float, float]
 """The lower and the upper bound."""
@@ -177,7 +177,7 @@ def score_links(gold: Iterable[Gold], links: Iterable[Iterable[Link]]) -> LinkSc
 
 
 SHARE, GAIN = 0.7, 0.1
-"""What share of the error rate may be left in another reading, and how much must be gone.
+"""Largest share of the error rate that is left in another reading, and smallest decrease of it.
 
 Of links of fast_align and GIZA++ that are read wrongly, at most 0.57 is left in the right reading
 (German, French and Romanian with English).  Of links that are bad, such as those that miss every

@@ -20,7 +20,7 @@ Links = frozenset[Link]
 """The links of one sentence."""
 
 Scores = Mapping[Link, float]
-"""How strong links are; not all of them need a score."""
+"""Strengths of links; not all of them need a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ NUMBERED: tuple[LinkFormat, ...] = ("naacl", "tsv")
 """Formats that say of which sentence a link is, and nothing of sentences without links."""
 
 COLUMNS = ("sentence", "source", "target", "kind")
-"""What a table begins with; scores and words may follow."""
+"""First columns of a table; scores and words may follow."""
 
 SUFFIXES: dict[str, LinkFormat] = {
     ".pharaoh": "pharaoh", ".talp": "talp", ".naacl": "naacl", ".wa": "naacl",
@@ -83,10 +83,10 @@ LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})(?::\S+|(?:-\d?\.\d+)+)?", re.ASCII)
 """A link, and perhaps its score: ``3-4``, ``3p4``, ``3-4:0.83``; simalign's ``3-4-.83-.91``."""
 
 IDENTIFIER = re.compile(r"\s*[^\s-]*\t")
-"""What simalign writes before the links."""
+"""Identifier that simalign writes before the links."""
 
 AFTERWARDS = " ||| "
-"""What fast_align writes between the links and the score of a sentence."""
+"""Separator that fast_align writes between the links and the score of a sentence."""
 
 ROW = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SP])(?:\s+\S+)?)?\s*", re.ASCII)
 

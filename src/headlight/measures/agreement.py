@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Float64
 from headlight.errors import UsageError
 
 Importance = Float[np.ndarray, " _"]
-"""Of each word of one text, or of each token; texts differ in length."""
+"""Importance of each word of one text, or of each token; texts differ in length."""
 
 SIGNIFICANT = 0.05
 """A correlation of this p-value at most counts as significant."""

@@ -194,13 +194,13 @@ Weights = Float[Tensor, "text row key"]
 Candidates = Float[Tensor, "candidate text row key"]
 
 Keys = Bool[Tensor, "text row key"]
-"""Which keys take part; none in rows that stay as they are."""
+"""Mask of the keys that take part; none in rows that stay as they are."""
 
 PerText = Float[Tensor, " text"]
 
 Moved = Callable[[Candidates], Float[Tensor, "candidate text"]]
-"""How far the predictions to texts are, with such attention, from what they were: a total variation
-distance, which can be differentiated.  What it says of a text depends on that text alone."""
+"""Change of the predictions to texts with such attention: a total variation distance, which can be
+differentiated.  What it says of a text depends on that text alone."""
 
 NOTICED = 1e-3
 """A loss that falls by less has not fallen."""

@@ -15,7 +15,7 @@ from headlight.capture.head_weights import HeadWeights
 from headlight.tensors import double
 
 ROWS = 8192
-"""Of the vocabulary, of which products are summed at a time."""
+"""Number of vocabulary entries of which products are summed at a time."""
 
 Gram = Float64[Tensor, "d_model d_model"]
 PerHead = Float64[Tensor, " head"]
@@ -98,9 +98,9 @@ class _Factors(NamedTuple):
     """
 
     writes: Tensor | None
-    """Of W_V W_O, on the left of a product."""
+    """Factor of W_V W_O, on the left of a product."""
     reads: tuple[Tensor | None, Tensor | None, Tensor | None]
-    """Of (W_Q W_Kᵀ)ᵀ, W_Q W_Kᵀ and (W_V W_O)ᵀ, transposed, on its right."""
+    """Factors of (W_Q W_Kᵀ)ᵀ, W_Q W_Kᵀ and (W_V W_O)ᵀ, transposed, on its right."""
 
 
 def compositions(

@@ -111,7 +111,7 @@ Rows = Float[Tensor, "head query key"]
 """Heads, of one layer or of several, on one text without padding."""
 
 Real = Bool[Tensor, "*#rows #key"]
-"""Which entries of rows are real, and not padding."""
+"""Mask of the entries of rows that are real, and not padding."""
 
 
 def total_variation(

@@ -150,11 +150,11 @@ class DistinctRows(NamedTuple):
     """Groups of rows that are equal, bit by bit."""
 
     number: Int[Tensor, "*batch key"]
-    """Of the row among the distinct ones, in the order in which they come first."""
+    """Number of the row among the distinct ones, in the order in which they come first."""
     present: Bool[Tensor, "*batch key"]
-    """Which rows are neither padding nor zero."""
+    """Mask of the rows that are neither padding nor zero."""
     new: Bool[Tensor, "*batch key"]
-    """Which of them are the first of their kind."""
+    """Mask of those that are the first of their kind."""
 
 
 def distinct_rows(rows: KeyRows, real: Bool[Tensor, "*batch key"]) -> DistinctRows:

@@ -318,7 +318,7 @@ _FUNCTIONS: dict[str, Callable[[Scores], Tensor]] = {
     "entropy": lambda scores: scores.entropy,
     "rank": lambda scores: scores.rank.amax(-1),
 }
-"""How each measure of the table in `headlight.vocabulary` is computed."""
+"""Functions that compute each measure of the table in `headlight.vocabulary`."""
 
 
 def register_measure(row: Measure, function: Callable[[Scores], Tensor]) -> None:

@@ -23,7 +23,7 @@ from headlight.measures import Scores
 from headlight.settings import require_place
 
 SAME = 1e-3
-"""How far a logit of the linear network may be from the model's own, relative to the largest."""
+"""Tolerance of logits of the linear network to the model's own, relative to the largest."""
 
 BATCH = 4096
 """Tokens of texts with an answer that a model reads at once, at most, padding included."""

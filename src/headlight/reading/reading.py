@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headlight.views.pictures import Picture
 
 FRAME_HEIGHT = 640
-"""Of the page within a notebook, in pixels."""
+"""Height of the page within a notebook, in pixels."""
 
 IN_NOTEBOOK = 2.0
 """Megabytes that a page within a notebook may have, which keeps it."""
@@ -39,7 +39,7 @@ _HOW = {
     "with residual=True",
     "input": "what the values are made from was not found in this model",
 }
-"""Why a reading may lack a measure that needs something."""
+"""Reasons why a reading may lack a measure, by what the measure needs."""
 
 
 class Reading:

@@ -235,7 +235,7 @@ def _dataset(
 
 
 TOKENS_AT_ONCE = 512
-"""Of the copies of a text that run together; fewer than in a study, since somebody is waiting."""
+"""Tokens of copies of a text that run together; fewer than in a study: somebody is waiting."""
 
 
 @dataclass(frozen=True)

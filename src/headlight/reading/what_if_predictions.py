@@ -83,7 +83,7 @@ class Predictor:
 
 
 Change = Literal["remove", "uniform", "first", "separator", "previous", "weights", "alternative"]
-"""What becomes of rows of attention."""
+"""Change of rows of attention."""
 
 CHANGES: tuple[Change, ...] = (
     "remove", "uniform", "first", "separator", "previous", "weights", "alternative",

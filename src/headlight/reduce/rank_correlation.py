@@ -16,14 +16,14 @@ ROUNDING = 64
 LEAST, NEAREST = np.float32(2.0**-62), np.float32(2.0**-25)
 """First numbers below this are equal, and so are those that are nearer to 1."""
 ERROR = 0.005
-"""Of ρ, at most, for weights and norms of trained models."""
+"""Largest error of ρ, for weights and norms of trained models."""
 
 HALF = np.float32(0.5).view(np.int32)
 MISSING = np.iinfo(np.int32).max
 """The code of a pair that is missing."""
 
 Keys = Int64[np.ndarray, " _"]
-"""Of any length: rows of several tables are joined, and merged to fewer."""
+"""Keys of second numbers, of any length: rows of tables are joined, and merged to fewer."""
 Cells = Int64[np.ndarray, "row bin"]
 
 

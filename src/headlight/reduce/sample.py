@@ -148,8 +148,8 @@ class Sample(Accumulator):
 
 
 UNIT = 2.0**-26
-"""What is summed is rounded to whole numbers of this, which float64 adds without an error up to
-2²⁷ (134 million) of what is counted."""
+"""Unit of sums: what is summed is rounded to whole numbers of it, which float64 adds without an
+error up to 2²⁷ (134 million) of what is counted."""
 
 
 class KeyedSums(Accumulator):

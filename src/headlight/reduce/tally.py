@@ -127,7 +127,7 @@ class Tally(Mapping[str, Accumulator]):
 
 
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What accumulators raise of a state that is none of theirs."""
+"""Errors that accumulators raise for a state that is none of theirs."""
 
 
 def _check_format(header: Mapping[str, Any], path: Location) -> None:

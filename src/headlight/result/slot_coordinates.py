@@ -19,7 +19,7 @@ FEWEST_SLOTS = 5
 """Slots that must hold something of a number, or move a difference, for it to have an interval."""
 
 FEWEST_UNBOUNDED = 10
-"""The same of numbers that have no upper bound, of which few slots say little."""
+"""Slots that a number without an upper bound must have for an interval; few say little of it."""
 
 FEWEST_TESTED, FEWEST_FILLED = 20, 16
 """Units, and slots that hold them, from which on many numbers may be tested at once."""

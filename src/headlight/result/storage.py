@@ -54,7 +54,7 @@ _CALCULATING = ("headlight", "torch", "transformers")
 _MEASURED_WITH = ("torch", "transformers", "numpy", "xarray")
 
 Scale = Literal["share", "correlation", "positive", "signed", "row_share", "row_positive"]
-"""What kind of number an interval is of; of a row: but for measures with a sign."""
+"""Kind of number that an interval is of; ``row_``: of a row, except for measures with a sign."""
 LIMITS = {
     "share": (0.0, 1.0),
     "correlation": (-1.0, 1.0),
@@ -67,7 +67,7 @@ Description = tuple[str, str] | tuple[str, str, Scale]
 """Long name and unit of a variable, and the scale of one with an interval."""
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n")
-"""What the text in a cell begins with that a spreadsheet takes for a formula, or runs into one."""
+"""Beginnings of text in a cell that a spreadsheet takes for a formula, or runs into one."""
 
 # Other separators than the comma are not put into quotes, and then no quotes protect what follows.
 _INNER_FORMULA = re.compile(r"[;\t\n][\s\"]*(?=[=+\-@])")

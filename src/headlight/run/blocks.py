@@ -33,7 +33,7 @@ BLOCKS = "blocks"
 CLAIMS = "claims"
 COUNTS = "counts"
 MERGE = "merge"
-"""What is claimed besides blocks, by the one that merges them."""
+"""Name of the claim of the process that merges the blocks."""
 PASS = ".pass"
 """In a folder within that of a run: it is a pass of this run, and no run of its own."""
 STALE = 120.0
@@ -41,7 +41,7 @@ STALE = 120.0
 BEAT = 20.0
 """Seconds between two signs of life."""
 _ALONE = 256
-"""Of this many shards each is a block; then blocks double whenever the number of shards does."""
+"""First shards that are a block each; then blocks double whenever the number of shards does."""
 _LARGEST = 6
 """Blocks hold at most two to this power of shards."""
 _MOST_PROCESSES = 2**31

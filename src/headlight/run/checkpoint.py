@@ -21,7 +21,7 @@ from headlight.run.progress import Progress
 FILE = "checkpoint.safetensors"
 LOCK = ".lock"
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What is raised by reading a state whose digest is right, and whose content is not."""
+"""Errors raised by reading a state whose digest is right, and whose content is not."""
 SHARD_ELEMENTS = "shard_elements"
 """Among the settings of a run, how many elements of the corpus a shard has at most."""
 ROUNDING = "rounding"
@@ -35,17 +35,17 @@ class State:
     tally: Tally = field(default_factory=Tally)
     """Everything that was seen, once the corpus is at its end."""
     tree: Tree = field(default_factory=Tree)
-    """What was seen so far, while it is not."""
+    """Everything that was seen so far, before the end of the corpus."""
     shards: int = 0
-    """How many are measured."""
+    """Number of shards that are measured."""
     examples: int = 0
     tokens: int = 0
     digest: str = NOTHING_SEEN
-    """Of the examples so far, see `headlight.run.example.digest_with`."""
+    """Digest of the examples so far, see `headlight.run.example.digest_with`."""
     read: str = ""
-    """Of what was read so far, see `headlight.run.example.ShardReader.digest`."""
+    """Digest of what was read so far, see `headlight.run.example.ShardReader.digest`."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """What became of the elements so far; empty where that is not known."""
+    """Numbers of elements so far by what became of them; empty where that is not known."""
     finished: bool = False
     """Whether the corpus is at its end."""
 

@@ -19,7 +19,7 @@ from headlight.run.progress import Progress
 E = TypeVar("E", bound=Example)
 
 Mode = Literal["begin", "resume", "share"]
-"""How a folder is used: it must be empty, a run in it is gone on with, or others work in it too."""
+"""Use of a folder: it must be empty, a run in it is gone on with, or others work in it too."""
 
 POLL = 0.2
 """Seconds between two looks at what others have done; five times as many after a while."""

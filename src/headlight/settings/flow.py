@@ -25,10 +25,10 @@ FollowedMap = Literal[
 """The share of an input token in a hidden token, by what layers do with vectors and weights."""
 
 MethodName = Literal[FollowedMap, "attribution", "gradient_hidden"]
-"""Of `METHODS`: the same, and two derivatives."""
+"""Name of one of `METHODS`: a followed map, or one of two derivatives."""
 
 FlowName = Literal[MethodName, "mixing", "mixing_feed_forward"]
-"""The same, and how much of a token comes from others in each layer by itself: mixing ratios."""
+"""Name of a method, or of mixing ratios: the share of others in a token, in each single layer."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 
 Embeddings = Literal["sum", "output"]
-"""What an input token is: the sum of its embeddings, or what the first block is given."""
+"""Vector of an input token: the sum of its embeddings, or the input of the first block."""
 
 MatrixPrecision = Literal["highest", "medium"]
-"""Of products of float32 matrices, as `torch.set_float32_matmul_precision` names it."""
+"""Precision of float32 matrix products, as `torch.set_float32_matmul_precision` names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class AttributionSettings(Settings):
 
 
 Slope = Literal["zero_origin", "chord", "derivative"]
-"""How an activation is made linear.
+"""Slope of an activation that is made linear.
 
 ``zero_origin``
     act(x) / x: the line through the origin (DecompX, Modarressi et al. 2023, Section 2).

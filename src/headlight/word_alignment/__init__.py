@@ -25,7 +25,7 @@ AlignmentMeasure = Literal[
     "norm", "weight", "effective", "gradient", "smoothgrad", "difference", "similarity"
 ]
 Extraction = Literal["argmax", "itermax", "match", "softmax", "forward", "reverse"]
-"""How similarities of two sentences' hidden states become links."""
+"""Rule that turns similarities of two sentences' hidden states into links."""
 Null = Literal["special", "exclude"]
 
 STEPS: tuple[Step, ...] = get_args(Step)
@@ -54,7 +54,7 @@ def check_measure(measure: AlignmentMeasure, name: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class InputMeasureSettings(Settings):
-    """How gradients of predictions are computed.
+    """Settings of the gradients of predictions.
 
     Attributes:
         form: saliency from a gradient: ``input`` times gradient, where it is positive (Ding et al.

@@ -179,7 +179,7 @@ def error_rate(one: Sequence[Links], other: Sequence[Links]) -> float:
 
 
 USUAL_LAYER = 8
-"""How many layers have run where SimAlign and awesome-align take hidden states."""
+"""Number of layers that have run where SimAlign and awesome-align take hidden states."""
 
 
 def encoder_of(model: CapturedModel) -> CapturedModel:

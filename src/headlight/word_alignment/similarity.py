@@ -24,9 +24,9 @@ Similarity = Float[Tensor, "batch target source"]
 UnitLinks = Bool[Tensor, "batch target source"]
 
 DAMPING = 0.9
-"""Of similarities with a unit that has a link already (α of Jalili Sabet et al.)."""
+"""Factor of similarities with a unit that has a link already (α of Jalili Sabet et al.)."""
 SHORT = 2
-"""Of this many units at most, the first links of ``itermax`` are all, as in SimAlign."""
+"""Units of the shorter side up to which ``itermax`` has its first links alone, as in SimAlign."""
 
 
 @dataclass(frozen=True, eq=False)

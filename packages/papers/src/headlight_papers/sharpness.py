@@ -13,7 +13,7 @@ from headlight.views.parts import Figure
 from headlight.views.pictures import Box, BoxPanel, boxes
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the bins of the largest weight, as in Figures 6 to 9 of Jain and Wallace (2019)."""
+"""Edges of the bins of the largest weight, as in Figures 6 to 9 of Jain and Wallace (2019)."""
 
 Groups = Mapping[str, Mapping[str, NDArray[np.float64]]]
 """By place and by the name of the group, a value of each text."""

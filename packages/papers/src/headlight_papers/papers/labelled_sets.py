@@ -27,7 +27,7 @@ PART_NAMES: dict[Part, tuple[str, ...]] = {
     "dev": ("dev", "valid"),
     "test": ("test",),
 }
-"""What the name of a file or a split holds, if it is one of the parts."""
+"""Substrings of the name of a file or a split, by the part that it is."""
 
 FEWEST = 30
 """Texts that can be split."""
@@ -103,10 +103,10 @@ NAMES = {
     "sst": "sst", "stsa": "sst", "imdb": "imdb", "aclimdb": "imdb", "ag_news": "ag_news",
     "agnews": "ag_news", "20news": "20news", "20_news": "20news",
 }  # fmt: skip
-"""How folders, files and data sets are called that hold one of them."""
+"""Sets by the names of folders, files and data sets that hold them."""
 IN_A_NAME = re.compile(rf"(?<![a-z0-9])({'|'.join(NAMES)})")
 OTHER_NAMES = ("labelled",)
-"""How folders are called that hold any other set."""
+"""Beginnings of the names of folders that hold any other set."""
 
 
 @dataclass(frozen=True, slots=True)

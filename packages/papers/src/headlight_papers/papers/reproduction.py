@@ -305,9 +305,9 @@ def _load_translator(
 
 CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
 TO = By("key_category", CATEGORIES)
-"""What is attended to."""
+"""Categories of attended tokens."""
 FROM = By("query_category", {"sep": "[SEP] → [SEP]", "not_sep": "other → [SEP]"})
-"""What attends to a separator."""
+"""Categories of tokens that attend to a separator."""
 
 
 def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ RESULTS = "results"
 """Every result that exhibits are made of, a file each."""
 
 RUNS = "runs"
-"""What is half done; nothing is, once the reproduction is at its end."""
+"""Folder of what is half done, removed once the reproduction is at its end."""
 
 
 PAGE = "index.html"

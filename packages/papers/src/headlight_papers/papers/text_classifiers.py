@@ -43,7 +43,7 @@ BATCH = 32
 PADDING = 0
 UNKNOWN = 1
 NO_WORDS = ("", "[unknown]")
-"""What the first two entries of a vocabulary are called."""
+"""Names of the first two entries of a vocabulary."""
 LARGEST = "largest weight"
 """The column of `by_largest`."""
 EDGES = (0.25, 0.5, 0.75, 1.0)
@@ -218,7 +218,7 @@ def adversaries_of_some(
 
 
 Guide = Literal["base", "adversary", "uniform"]
-"""Where the attention comes from that a model is given."""
+"""Source of the attention that a model is given."""
 RATE = 1e-3
 DECAY = 1e-5
 """Weight decay, of everything but attention."""

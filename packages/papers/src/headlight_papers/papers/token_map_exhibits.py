@@ -89,7 +89,7 @@ LABELS = {
     "leave_one_out": "leave one out",
     "random": "random order",
 }
-"""What maps are called, in the order of tables."""
+"""Labels of maps, in the order of tables."""
 
 AGREEMENT = {"gradient_input": "ρ, gradient × input", "leave_one_out": "ρ, leave one out"}
 REMOVAL = {"comprehensiveness": "AOPC", "sufficiency": "sufficiency"}
@@ -200,7 +200,7 @@ def names_of(result: xarray.Dataset) -> list[str]:
 
 
 NAMES = {**AGREEMENT, **REMOVAL}
-"""What a question's number is called."""
+"""Labels of the number of each question."""
 
 
 def judge_ahead(result: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:

@@ -221,7 +221,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
 
 TrainerOf = TypeVar("TrainerOf", bound=TeacherTrainer[Any, Any, Any])
 Rows = Sequence[tuple[dict[str, Any], dict[str, Any]]]
-"""What a model is, and what was measured of it, on each part."""
+"""Descriptions of models, and the numbers measured of each on each part."""
 
 
 def lambdas_of(reproduction: Reproduction) -> list[float]:
@@ -390,7 +390,7 @@ PLANE: dict[str, Any] = {
     "y_label": "JSD to the base's attention",
     "references": [Reference(float(np.log(2)), "ln 2")],
 }
-"""Of the plane of Wiegreffe and Pinter (2019), Figure 5."""
+"""Labels and reference of the plane of Wiegreffe and Pinter (2019), Figure 5."""
 
 
 def with_line(

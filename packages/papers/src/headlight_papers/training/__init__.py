@@ -203,7 +203,7 @@ class ModelStore(Generic[KeptJob]):
     """Store of trained models: each has one file in the folder, whole or not at all."""
 
     folder: Path
-    """Of the files."""
+    """Folder of the files."""
 
     def path(self, job: KeptJob) -> Path:
         """The file of a model, with its parameters and what was measured."""

@@ -143,8 +143,8 @@ def timing_signal(words: int, width: int) -> Float[Tensor, "words width"]:
 
 
 Encoder = Literal["lstm", "average", "transformer"]
-"""What words become before they are weighed: states of an LSTM in both directions, of words alone
-(an affine map and tanh), or of one Transformer layer, which the papers do not have."""
+"""States of words before they are weighed: of an LSTM in both directions, of words alone (an affine
+map and tanh), or of one Transformer layer, which the papers do not have."""
 
 HIDDEN = 128
 """Width of an LSTM in one direction, and of the map before attention."""

@@ -178,7 +178,7 @@ def adversaries(
 # same in sum.
 
 Keys = Bool[Tensor, "batch #head query key"]
-"""Which keys take part in each row."""
+"""Mask of the keys that take part in each row."""
 
 Noise = Float[Tensor, "batch head query key"]
 """Random numbers from 0 to 1, all different."""

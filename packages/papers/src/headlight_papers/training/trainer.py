@@ -25,9 +25,9 @@ from headlight_papers.training.text_classifier import (
 )
 
 Prediction = Literal["labels", "tvd"]
-"""How far predictions are from the teacher's: cross-entropy to its labels, or total variation."""
+"""Distance of predictions from the teacher's: cross-entropy to its labels, or total variation."""
 Distance = Literal["kl", "jsd"]
-"""How far attention is from the teacher's: KL(student ‖ teacher), or JSD."""
+"""Distance of attention from the teacher's: KL(student ‖ teacher), or JSD."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def adversarial_loss(
 
 
 Numbers = dict[str, Any]
-"""What was measured of a model, by name: a number, or one for each head."""
+"""Measurements of a model by name: a number, or one for each head."""
 
 
 @runtime_checkable

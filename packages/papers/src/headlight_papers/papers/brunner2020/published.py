@@ -28,7 +28,7 @@ PAIR_SETS = {
 first 4,000 of MNLI-matched (155,964 tokens); Section 4 and Appendix D."""
 
 MNLI_IDENTITY_EXAMPLES = 500
-"""Of MNLI, whose tokens are identified (19,839 tokens, Figure 39); all others are attributed."""
+"""Examples of MNLI whose tokens are identified (19,839, Figure 39); all others are attributed."""
 
 # Section 3 and Appendix A
 
@@ -36,10 +36,10 @@ HEAD_DIM = 64
 """d_v."""
 
 SHORT_CORRELATION = 1.0
-"""Of raw and effective attention, in texts of fewer tokens than d_v (Section 3.5)."""
+"""Correlation of raw and effective attention in texts of fewer tokens than d_v (Section 3.5)."""
 
 EXAMPLE_LAYER = 4
-"""Whose head Figure 6 shows, from 1."""
+"""Layer of the head in Figure 6, from 1."""
 
 # Section 4, Appendices B and D.1
 
@@ -49,7 +49,7 @@ LINEAR_COSINE_LAST = 93.0
 """Identifiability rate of the last layer with a linear map and cosine distance (Section 4.1)."""
 
 TRAINED_LAST = 94.0
-"""The same map, trained on the last layer and tested on it (Section 4.1, Figure 2b)."""
+"""Rate of the same map, trained and tested on the last layer (Section 4.1, Figure 2b)."""
 
 TRAINED_FIRST_BELOW = 70.0
 """The linear map of layer 1 and cosine distance find less than this in layers 11 and 12."""
@@ -79,7 +79,7 @@ FIRST_LAYER_REST, FIRST_LAYER_CLASS = 35.0, 40.0
 speech, and above the second for [CLS] (Figure 26)."""
 
 TRACKED_PAIR = "he said the foodservice pie business doesn't fit"
-"""How the sentence begins whose tokens are tracked in Figures 19 to 25."""
+"""Beginning of the sentence whose tokens are tracked in Figures 19 to 25."""
 
 TRACKED_WORDS = ("he", "said", "fit", "long", "strategy")
 """The words that are tracked, between [CLS] and the first [SEP]."""

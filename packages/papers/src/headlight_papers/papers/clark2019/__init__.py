@@ -8,7 +8,7 @@ from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, choices, require_c
 from headlight_papers.papers.settings import SegmentIds, TextPaperSettings
 
 Measure = Literal["weight", "norm", "effective", "gradient"]
-"""What the paper's questions can be asked of: the measures of single heads."""
+"""Measure of single heads of which the paper's questions can be asked."""
 
 MEASURES: tuple[Measure, ...] = choices(Measure)
 

@@ -83,7 +83,7 @@ def example_heads(result: xarray.Dataset) -> dict[str, ExampleHead]:
 
 FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
 SECOND = "Visitors come on Sundays, when the miller opens its doors."
-"""What the heads of Figure 1 read."""
+"""Sentences that the heads of Figure 1 read."""
 
 TITLES = {
     "broad": "attends broadly",
@@ -91,14 +91,14 @@ TITLES = {
     "sep": "attends to [SEP]",
     "punctuation": "attends to periods and commas",
 }
-"""What a clear example of a pattern does."""
+"""Descriptions of clear examples of patterns."""
 LEADS = {
     "broad": "broadest of all heads",
     "next": "most to the next token of all heads",
     "sep": "most to [SEP] of all heads",
     "punctuation": "most to periods and commas of all",
 }
-"""What is true of the head that is picked, however little it does so."""
+"""Descriptions of the heads that are picked, however little they show a pattern."""
 SHORTEST, LONGEST = 6, 14
 """Words in a sentence that can be drawn."""
 CANDIDATES = 60
@@ -109,7 +109,7 @@ ROOM = 48
 """Tokens of a document that can be drawn."""
 
 START, END = "[CLS]", "[SEP]"
-"""How the special tokens around a sentence are written."""
+"""Special tokens around a sentence, as they are written."""
 
 Map = Float[np.ndarray, "query key"]
 Head = tuple[int, int]

@@ -17,7 +17,7 @@ from headlight_papers.papers.reproduction import Reproduction, model_note
 exhibit = exhibits_of(published.SOURCE)
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
-"""Who attends to whom."""
+"""Labels of the directions of attention."""
 MAPPED = 30
 """Relations on the map of all heads."""
 DRAWN = 16

@@ -88,7 +88,7 @@ PREVIOUS_TOKEN_HEADS = 4
 """Heads (of 144) that give more than half of their attention to the previous token (§3.1)."""
 
 NEXT_TOKEN_HEADS = 5
-"""The same for the next token."""
+"""Heads (of 144) that give more than half of their attention to the next token (§3.1)."""
 
 SEP_TO_SEP = 90
 """Percent of the attention from [SEP] that goes to [SEP], at least (§3.2)."""
@@ -102,4 +102,4 @@ FIGURE_1 = (
     ("sep", "L7H6 (8-7)"),
     ("punctuation", "L10H5 (11-6)"),
 )
-"""What the four heads attend to, and which they are."""
+"""Pattern and name of each of the four heads."""

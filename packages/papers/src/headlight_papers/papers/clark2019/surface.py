@@ -293,7 +293,7 @@ def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 GRADIENT_CATEGORIES = {"unmasked": "all unmasked tokens", "sep": "[SEP]", "punctuation": ". or ,"}
-"""Of the attended token."""
+"""Labels of categories of the attended token."""
 BY = By("importance_key", GRADIENT_CATEGORIES)
 
 

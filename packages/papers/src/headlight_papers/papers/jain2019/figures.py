@@ -32,7 +32,7 @@ TAU_EDGES = np.linspace(-1, 1, 21)
 BOUND = float(np.log(2))
 JSD_EDGES = np.linspace(0, BOUND, 15)
 COLOURS = {0: "#0072b2", 1: "#d1500a"}
-"""Of the two classes, as in the lines."""
+"""Colours of the two classes, as in the lines."""
 FAR = 0.6
 """An ε-max JSD of so much is close to the bound of ln 2."""
 

@@ -43,7 +43,7 @@ PAIRS = {
     "attention_left_out": (ATTENTION, LEFT_OUT),
     "gradient_left_out": (GRADIENT, LEFT_OUT),
 }
-"""Which measures are compared, by the names of `published.Released`."""
+"""Pairs of measures that are compared, by the names of `published.Released`."""
 
 QUALITY = ("f1", "accuracy", "auc", "nll")
 VARIABLES = {

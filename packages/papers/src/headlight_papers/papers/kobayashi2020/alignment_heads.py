@@ -142,7 +142,7 @@ def _comparisons(result: xarray.Dataset) -> Iterator[Comparison]:
 DRAWN = 2
 """Translations that are drawn."""
 MOST_WORDS = 16
-"""Of a sentence of a corpus that is drawn."""
+"""Largest number of words in a sentence of a corpus that is drawn."""
 SECOND = 1
 """The layer of Figure 8, from 0: the paper's best one by norms."""
 MEASURES: tuple[Literal["weight", "norm"], ...] = ("weight", "norm")

@@ -54,8 +54,8 @@ TABLE_3 = {("weight", "best"): 51.9, ("weight", "mean"): 81.4, ("norm", "best"):
 """Alignment error rates in percent: of the best layer, and the mean of all layers."""
 
 TABLE_3_OTHERS = {"size": 36.4, "input": 36.4, "fast_align": 28.4, "GIZA++": 21.0}
-"""Of SmoothGrad in the form of Li et al. (2016) and in that of Ding et al. (2019), as these report
-it; of aligners from German to English, as Zenkel et al. (2019) do."""
+"""Error rates in percent: of SmoothGrad in the form of Li et al. (2016) and in that of Ding et al.
+(2019), as these report it; of aligners from German to English, as Zenkel et al. (2019) do."""
 
 FIVE_SEEDS = {
     ("weight", "input"): (29.8, 68.5),

@@ -30,7 +30,7 @@ METHODS = {
     "norm_residual": "ATTNRES-N",
     "norm_residual_norm": "ATTNRESLN-N",
 }
-"""What the paper calls the scopes of the study."""
+"""The paper's names for the scopes of the study."""
 
 WHOLE = "norm_residual_norm"
 """The scope that the paper proposes."""

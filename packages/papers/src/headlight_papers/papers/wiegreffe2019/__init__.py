@@ -27,7 +27,7 @@ class Settings(AdversaryPaperSettings):
     """Twice the 5.25e-4 and 8e-4 that are quoted of the paper's are among them."""
     predictions: Literal["labels", "tvd"] = "tvd"
     repeats: AtLeast1 = 5
-    """Of three seeds the intervals are so wide that hardly a finding is decided."""
+    """Number of seeds; of three the intervals are so wide that hardly a finding is decided."""
     max_adversaries: AtLeast1 = 60
 
 

@@ -42,7 +42,7 @@ MUCH = 0.05
 BREAKS_DOWN = 1.5
 """A likelihood breaks down where its negative grows by this factor from one λ to the next."""
 SATURATED = 0.9
-"""Of the largest KL of the sweep: beyond it, KL has no room to grow."""
+"""Share of the largest KL of the sweep beyond which KL has no room to grow."""
 SAME = 0.1
 """TVD to the base up to which predictions count as kept, of taggers and of classifiers."""
 CLASSIFIES = 0.6

@@ -201,7 +201,7 @@ def _shown(values: "pandas.Series[float]") -> str:
 
 
 ENCODER: Encoder = "transformer"
-"""Of the classifiers: a layer of self-attention, as the tagger has."""
+"""Encoder of the classifiers: a layer of self-attention, as the tagger has."""
 
 
 def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:

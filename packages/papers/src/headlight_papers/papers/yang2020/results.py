@@ -44,7 +44,7 @@ Numbers = dict[str, float | list[float]]
 
 
 Guide = Literal["base", "adversary", "uniform", "identity"]
-"""Where the attention comes from that a model is given."""
+"""Source of the attention that a model is given."""
 
 
 PEAK = 4e-3

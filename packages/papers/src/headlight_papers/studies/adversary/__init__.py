@@ -9,7 +9,7 @@ from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct
 
 Rows = Literal["all", "first", "last"]
-"""Whose rows: of every token, of the first one ([CLS]), of the last one."""
+"""Rows of attention: of every token, of the first one ([CLS]), or of the last one."""
 
 LAMBDAS = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 

@@ -164,7 +164,7 @@ def record_outputs(
 
 
 MEANS = ("accuracy", "nll", "taught_nll", "agreement", "tvd")
-"""Of each text: the mean over its predictions."""
+"""Statistics of each text: means over its predictions."""
 
 Tables = dict[str, Tensor]
 """By name; a row for each text."""

@@ -232,7 +232,7 @@ def _of_words(example: Encoded, tags: str) -> tuple[str, ...]:
 
 
 EDGES = tuple(np.linspace(0.0, 1.0, 1001).tolist())
-"""Of the bins from which quantiles are read: a tenth of a percent each."""
+"""Edges of the bins from which quantiles are read: a tenth of a percent each."""
 
 Rows = Float64[np.ndarray, "token layer"]
 

@@ -38,7 +38,7 @@ from headlight_papers.studies.coreference.task import (
 )
 
 DIRECTIONS = ("mention", "antecedent")
-"""Who attends: the mention to its antecedent, as in the paper, or the antecedent to the mention."""
+"""Direction of attention: mention to antecedent, as in the paper, or antecedent to mention."""
 
 MENTION_KINDS = ("all", *KINDS)
 

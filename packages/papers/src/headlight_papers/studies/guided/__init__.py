@@ -9,7 +9,7 @@ from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_dis
 from headlight.settings.flow import AttributionSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
-"""Of a model that reads the text, what a guide can be made of."""
+"""Measure of a model that reads the text, of which a guide can be made."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ Positive = Annotated[float, Range(above=0)]
 Distance = Annotated[float, Range(above=0, maximum=1)]
 
 Exact = Literal["corner", "farthest", "none"]
-"""Which attention of exactly the same output stands beside."""
+"""Attention of exactly the same output that stands beside."""
 
 
 @dataclass(frozen=True, kw_only=True)

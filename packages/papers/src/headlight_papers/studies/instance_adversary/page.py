@@ -47,7 +47,7 @@ COLUMNS = (
     Columns("exact_jsd", ".3f", "exact JSD"),
     Columns("exact_rows", ".1%", "rows with exact ones"),
 )
-"""Of the tables of all layers at once, of layers and of heads."""
+"""Columns of the tables of all layers at once, of layers and of heads."""
 
 
 def summary(result: xr.Dataset) -> Summary:

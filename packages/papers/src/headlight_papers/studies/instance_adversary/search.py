@@ -89,7 +89,7 @@ class InstanceSearch:
 
 
 GENERATOR = np.random.default_rng(0)
-"""Of further starts, of which there are none."""
+"""Random generator of further starts, of which there are none."""
 
 Layer = Float64[np.ndarray, "batch head query key"]
 

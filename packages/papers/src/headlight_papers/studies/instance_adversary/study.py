@@ -44,21 +44,21 @@ from headlight_papers.studies.instance_adversary.search import (
 from headlight_papers.training.text_predictor import sampled_points
 
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
-"""Of each text and place."""
+"""Statistics of each text and place."""
 
 QUANTITIES = ("largest_weight", "jsd", "moved", "exact_jsd", "predicted_class")
-"""Of a point, which is a text; the prediction is the number of its class, −1 of a tagger."""
+"""Quantities of a point, which is a text; the prediction is its class's number, −1 of a tagger."""
 
 NEAR = 0.6
 """A divergence of this size is near the bound of ln 2 = 0.693."""
 
 SPREAD = 3.0
-"""Of the logits that candidates begin with, as in the released code."""
+"""Standard deviation of the logits that candidates begin with, as in the released code."""
 
 PerHead = Float64[np.ndarray, "batch head"]
 
 BY_ANSWER = ("jsd", "near")
-"""What there is by the predicted class as well."""
+"""Statistics that exist by the predicted class as well."""
 
 MEANINGS = {
     "jsd": ("divergence of the most different attention with nearly the same prediction", "nat"),

@@ -29,7 +29,7 @@ Probe = Literal[
 PROBES: tuple[Probe, ...] = choices(Probe)
 
 BASELINES = PROBES[:2]
-"""Those that see no attention."""
+"""Probes that see no attention."""
 
 RANDOM = PROBES[2]
 """The one that sees attention of the random control."""

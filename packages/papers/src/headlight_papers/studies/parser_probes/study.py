@@ -45,7 +45,7 @@ from headlight_papers.studies.parser_probes.word_maps import (
 from headlight_papers.training import begin_folder, choose_processes, run_stages
 
 CONTROL_SEED = 0
-"""Of the random weights of the control, of which one draw is as good as another."""
+"""Seed of the random weights of the control, of which one draw is as good as another."""
 EVERY = 10
 """Without a training treebank every tenth sentence is parsed, and the others are learned from."""
 

@@ -23,7 +23,7 @@ SPECIALS = 2
 """Positions before the words: the special token a sentence begins with, the one it ends with."""
 
 NO_HEAD = -1
-"""Where the governor of a word was lost by truncation."""
+"""Marker of a word whose governor was lost by truncation."""
 
 BYTES = 2
 _FORMAT = 1

@@ -8,7 +8,7 @@ from headlight.catalogue import Study
 from headlight.settings import UNLISTED, AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
-"""What attention becomes; see `headlight_papers.training.text_predictor`."""
+"""Replacement of attention; see `headlight_papers.training.text_predictor`."""
 
 CHANGES: tuple[Change, ...] = ("permuted", "uniform", "largest", "random")
 

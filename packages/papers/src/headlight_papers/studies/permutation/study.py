@@ -38,10 +38,10 @@ from headlight_papers.studies.permutation import Change, PermutationSettings
 from headlight_papers.training.text_predictor import on_one, permuted, sampled_points, uniform
 
 STATISTICS = ("tvd", "agreement", "accuracy")
-"""Of each text and replacement: the mean over its predictions."""
+"""Statistics of each text and replacement: means over its predictions."""
 
 QUANTITIES = ("largest_weight", "tvd")
-"""Of a point."""
+"""Quantities of a point."""
 
 VARIABLES = long_names(
     {

@@ -22,7 +22,7 @@ MAPS: tuple[MapKind, ...] = choices(MapKind)
 LOSSES: tuple[Loss, ...] = choices(Loss)
 
 LEARNING_RATES = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
-"""Those searched by Brunner et al. (2020), Appendix B.1."""
+"""Learning rates searched by Brunner et al. (2020), Appendix B.1."""
 
 RIDGES = tuple(10.0**power for power in range(-9, 2))
 """λ of ridge regression, as multiples of the mean square of a feature."""
