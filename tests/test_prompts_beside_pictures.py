@@ -107,7 +107,7 @@ def test_the_named_patch_is_the_one_that_changes(family: Any) -> None:
             model = family.model
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(
-                    "headlight.reading.reading.read_example",
+                    "headlight.reading.layers.read_example",
                     lambda _, example, kept=kept, **__: kept.append(example),
                 )
                 model.read(PROMPT, image=each)

@@ -11,7 +11,9 @@ Array = NDArray[np.float64]
 OFFSETS = range(-8, 9)
 EDGES = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
 FAR = 1000
-SEGMENTS = ("template", "system", "user", "assistant", "patch", "border", "register")
+SEGMENTS = (
+    "template", "system", "user", "assistant", "patch", "border", "register", "image",
+)  # fmt: skip
 CLS, SEP, PUNCTUATION, OTHER = range(4)
 
 
