@@ -14,7 +14,9 @@ CHROMIUM = os.environ.get("HEADLIGHT_CHROMIUM") or next(
 )
 PATIENCE = 120_000
 """Milliseconds, on machines that do other work."""
-ARGUMENTS = ("--no-sandbox", "--disable-background-networking", "--no-first-run")
+ARGUMENTS = (
+    "--no-sandbox", "--disable-background-networking", "--no-first-run", "--disable-gpu",
+)  # fmt: skip
 
 needs_browser = [
     pytest.mark.browser,

@@ -103,7 +103,7 @@ def test_an_unknown_measure_another_suffix_and_several_kinds_are_refused(reading
     with pytest.raises(UsageError, match=r"\.png, \.svg, \.pdf"):
         reading.plot(0, 0).save(tmp_path / "a.jpg")
     both = read(model("bart"), TEXT, "a lake", kind="all")
-    with pytest.raises(UsageError, match="choose it with of_kind"):
+    with pytest.raises(UsageError, match="choose one with of_kind"):
         both.plot(0, 0)
     cross = both.of_kind("cross").plot(0, 0).figure.axes[0]
     assert len(cross.get_yticks()) < len(cross.get_xticks())
