@@ -79,7 +79,7 @@ def test_it_opens_from_disk_with_all_models(site: Path) -> None:
                 )  # fmt: skip
                 head.page.wait_for_selector(f"[data-part=card][data-head={first}]")
                 assert head.text("[data-part=name]").replace(" ", "-") == first
-                said = set(head.page.locator("[data-part=card] tbody th").all_inner_texts())
+                said = set(head.page.locator("[data-part=card] tbody th").all_text_contents())
                 labels = SPEECH.get(folder.removeprefix("whisper-"), {"to the previous token"})
                 # A label may say of how few rows the number is.
                 assert all(any(each.startswith(label) for each in said) for label in labels), (

@@ -158,7 +158,7 @@ def test_a_survey_reads_natural_text_to_a_report(model: Model, tmp_path: Path) -
     drawn = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", page)
     page = re.sub(r' title="[^"]*"', "", page)  # where the vocabulary's own writing is told
     words = page + "".join(b64decode(each).decode() for each in drawn)
-    assert "What stands out" in words
+    assert "What was found" in words
     assert "Ġ" not in words
 
 
