@@ -1,11 +1,11 @@
 """A model as a linear network: statistics, weights and slopes are constants of the run.
 
 Within the block every function of torch follows one of these rules, as far as it is given numbers
-that depend on the addends (embeddings, biases; see `addends`):
+that depend on the addends (embeddings, biases; see `Addend`):
 
 * What is linear stays as it is; what is added to the sum becomes an addend itself.
 * Norms subtract the mean of the vector, and multiply by a constant.
-* Activations are straight lines; see `slopes`.
+* Activations are straight lines; see `network_functions`.
 * Of a product of two such numbers, one is a constant: that which went through an activation (the
   gate of a feed-forward layer), else the first (attention that is linear: queries and keys).
 * What any other function puts out (softmax, rsqrt, sigmoid, exp ...) is a constant.
