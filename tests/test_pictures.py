@@ -355,3 +355,15 @@ def test_a_head_is_drawn_over_the_picture(browser: Any, tmp_path: Path) -> None:
     assert opened.complaints == []
     assert opened.requests == []
     page.context.close()
+
+
+def test_code_of_a_processor_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, mark = saved(encoder("vit"), tmp_path / "model"), tmp_path / "ran"
+    (folder / "own.py").write_text(f"open({str(mark)!r}, 'w')\nclass Own: ...\n")
+    settings = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_type": "Own"}
+    (folder / "preprocessor_config.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")  # what transformers asks at a terminal
+    with pytest.raises(UsageError, match="does not say how pictures become pixels"):
+        headlight.load(folder).read(image=picture(tmp_path / "a.png"))
+    assert not mark.exists()

@@ -37,7 +37,7 @@ def family(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     write, network, before, grid = FAMILIES[request.param]
     processor = write(tmp_path / "model")
     if request.param == "qwen":
-        load = SimpleNamespace(from_pretrained=lambda _: processor)
+        load = SimpleNamespace(from_pretrained=lambda _, **__: processor)
         monkeypatch.setattr("headlight.capture.listener.AutoProcessor", load)
     eager = network.from_pretrained(tmp_path / "model", attn_implementation="eager").eval()
     names = [f"image 1 {row}×{column}" for row in range(grid[0]) for column in range(grid[1])]

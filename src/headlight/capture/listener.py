@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
-from transformers import (
-    AutoFeatureExtractor,
-    AutoImageProcessor,
-    AutoProcessor,
-    PreTrainedModel,
-)
+from transformers import AutoFeatureExtractor, AutoImageProcessor, AutoProcessor, PreTrainedModel
 
 from headlight.catalogue.model_folders import place_of
 from headlight.corpora.pictures import as_picture
@@ -33,6 +28,11 @@ from headlight.errors import UnsupportedModelError, UsageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+def _load_without_code(loader: Any, network: PreTrainedModel, name: str) -> Any:
+    """Return what belongs to a model; code in its folder is refused, and nobody is asked."""
+    return loader.from_pretrained(place_of(network.name_or_path or name), trust_remote_code=False)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Listener:
                 length.
         """
         try:
-            extractor = AutoFeatureExtractor.from_pretrained(place_of(network.name_or_path or name))
+            extractor = _load_without_code(AutoFeatureExtractor, network, name)
         except (OSError, ValueError) as problem:
             raise UsageError(
                 f"{name} does not say how sound becomes features; put its "
@@ -141,7 +141,7 @@ class Viewer:
             UsageError: It does not say how a picture becomes pixels.
         """
         try:
-            processor = AutoImageProcessor.from_pretrained(place_of(network.name_or_path or name))
+            processor = _load_without_code(AutoImageProcessor, network, name)
         except (OSError, ValueError, ImportError) as problem:
             raise UsageError(
                 f"{name} does not say how pictures become pixels; put its "
@@ -354,7 +354,7 @@ class PromptViewer:
                 "leave the text out, or name a model such as llava-hf/llava-1.5-7b-hf."
             )
         try:
-            processor: Any = AutoProcessor.from_pretrained(place_of(network.name_or_path or name))
+            processor: Any = _load_without_code(AutoProcessor, network, name)
             _ = processor.image_processor
         except (OSError, ValueError, ImportError, AttributeError) as problem:
             why = str(problem).strip().partition(". ")[0]
