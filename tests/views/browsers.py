@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,21 @@ def chromium() -> Iterator[Any]:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=list(ARGUMENTS), timeout=PATIENCE
         )
+        for name in ("new_context", "new_page"):
+            setattr(browser, name, _patient(getattr(browser, name)))
         yield browser
         browser.close()
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes a page, or pages, that wait as long as slow machines need."""
+
+    def make_patient(**options: Any) -> Any:
+        page = make(**options)
+        page.set_default_timeout(PATIENCE)
+        return page
+
+    return make_patient
 
 
 def settle(page: Any, milliseconds: int) -> None:
@@ -58,7 +71,6 @@ class Opened:
     def __init__(self, browser: Any, path: Path, address: str = "", **options: Any) -> None:
         options.setdefault("viewport", {"width": 1440, "height": 1000})
         self.page = browser.new_context(**options).new_page()
-        self.page.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
