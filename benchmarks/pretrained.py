@@ -221,7 +221,7 @@ def _long(rounds: int) -> list[Row]:
 
 
 def _machine(rounds: int) -> list[Row]:
-    """What one thread of the machine reads and writes, and multiplies, in a second."""
+    """Return the rates at which one thread reads and writes, and multiplies."""
     numbers, target = torch.ones(2, 1 << 26)  # 256 MB each, of which no cache holds anything
     moved = 2 * numbers.numel() * numbers.element_size()
     rows = [("memory, read and written", moved, "GB/s", lambda: target.copy_(numbers))]

@@ -28,7 +28,7 @@ FAMILIES = {
         (5, 6),
     ),
 }
-"""What writes a model and makes its processor, its class, what stands for a picture, its grid."""
+"""Function that writes a model and makes its processor; class; tokens before patches; grid."""
 
 
 @pytest.fixture(params=FAMILIES)

@@ -187,7 +187,7 @@ class Model(CapturedModel):
 
         A list of messages, or `headlight.corpora.Chat`, is a chat.  With
         ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.  With
-        ``image``, a file or a picture of Pillow, on the patches of a picture.
+        ``image``, a file or a picture of Pillow, on its patches, beside the text if there is one.
         """
         options: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
         options |= {"queries": queries, "value_bias": value_bias}

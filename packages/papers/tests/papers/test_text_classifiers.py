@@ -325,12 +325,12 @@ def test_quality_by_hand(trainer):
     batch = TextBatch(real.long(), real, labels, torch.arange(5))
     positive = torch.tensor([0.9, 0.4, 0.6, 0.2, 0.7])
     outputs = [Outputs(torch.stack([1 - positive, positive], -1), real.float()[:, None, None])]
-    found = trainer.quality([batch], outputs)
-    assert found["f1"] == pytest.approx(2 / 3)  # two of three found, and two of three are right
-    assert found["accuracy"] == pytest.approx(3 / 5)
-    assert found["auc"] == pytest.approx(5 / 6)  # of six pairs one is the wrong way round
+    quality = trainer.quality([batch], outputs)
+    assert quality["f1"] == pytest.approx(2 / 3)  # two of three found, and two of three are right
+    assert quality["accuracy"] == pytest.approx(3 / 5)
+    assert quality["auc"] == pytest.approx(5 / 6)  # of six pairs one is the wrong way round
     gold = [0.9, 0.4, 0.4, 0.8, 0.7]
-    assert found["nll"] == pytest.approx(-sum(map(math.log, gold)) / 5, rel=1e-6)
+    assert quality["nll"] == pytest.approx(-sum(map(math.log, gold)) / 5, rel=1e-6)
     alone = replace(batch, labels=torch.ones(5, dtype=torch.int64))
     assert np.isnan(trainer.quality([alone], outputs)["auc"])
 

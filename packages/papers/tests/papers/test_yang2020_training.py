@@ -223,7 +223,7 @@ def test_the_loss_of_an_adversary(data, prediction, distance):
 def test_differences_and_quality_by_loops(data, trainer):
     batches = data.parts["test"]
     one, other = (outputs_of(new(data, seed), batches) for seed in (1, 2))
-    found = trainer.difference(batches, one, other)
+    difference = trainer.difference(batches, one, other)
     words, agree, tvd, kl, jsd, cells = 0, 0, 0.0, np.zeros(4), np.zeros(4), 0
     right, nll = 0, 0.0
     for batch, a, b in zip(batches, one, other, strict=True):
@@ -243,11 +243,11 @@ def test_differences_and_quality_by_loops(data, trainer):
                     )
                     kl[head] += attention_distance(x, y, "kl")
                     jsd[head] += attention_distance(x, y, "jsd")
-    assert found["agreement"] == pytest.approx(agree / words)
-    assert found["tvd"] == pytest.approx(tvd / words, rel=1e-5)
-    np.testing.assert_allclose(found["kl"], kl / words, rtol=1e-3, atol=1e-7)
-    np.testing.assert_allclose(found["jsd"], jsd / words, rtol=1e-3, atol=1e-7)
-    assert found["kl_cell"] == pytest.approx(kl.mean() / cells, rel=1e-3)
+    assert difference["agreement"] == pytest.approx(agree / words)
+    assert difference["tvd"] == pytest.approx(tvd / words, rel=1e-5)
+    np.testing.assert_allclose(difference["kl"], kl / words, rtol=1e-3, atol=1e-7)
+    np.testing.assert_allclose(difference["jsd"], jsd / words, rtol=1e-3, atol=1e-7)
+    assert difference["kl_cell"] == pytest.approx(kl.mean() / cells, rel=1e-3)
     numbers = trainer.quality(batches, one)
     assert numbers["accuracy"] == pytest.approx(right / words)
     assert numbers["nll"] == pytest.approx(nll / words, rel=1e-5)
