@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Positions, moments, units_of
@@ -36,7 +36,7 @@ from headlight.studies.survey.row_loops import (
     compiled,
     filled_up,
 )
-from headlight.tensors import Score
+from headlight.tensors import Score, single
 
 GROUPS = ("duplicate", "induction", "subword")
 """Behaviours whose keys are listed; along the axis of `HeadSums.groups`."""
@@ -306,6 +306,35 @@ def number(
 def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
     """Return the vectors that values are made from, of all keys; None where they are unknown."""
     return record.input if record.block is None else record.block.input
+
+
+def peaks(
+    vectors: Float[Tensor, "batch position size"], mask: Bool[Tensor, "batch position"]
+) -> tuple[Int64[Tensor, " batch"], Float[Tensor, "batch size"]]:
+    """Return where the largest entry of each text is, in size, and all sizes of its vector.
+
+    Args:
+        vectors: of all positions.
+        mask: those that count.
+    """
+    size = vectors.abs()
+    place = size.amax(2).masked_fill(~mask, -1).argmax(1)
+    return place, single(size[torch.arange(len(size), device=size.device), place])
+
+
+def medians(rows: Array) -> Array:
+    """Return the median along the last axis, without NaN: of two in the middle what is between.
+
+    By the same steps as `torch.nanquantile`, which takes many times as long.
+    """
+    ordered = np.sort(rows, -1)  # NaN is last
+    count = (~np.isnan(rows)).sum(-1, keepdims=True)
+    lower, upper = (
+        np.take_along_axis(ordered, np.maximum(place, 0), -1)[..., 0]
+        for place in ((count - 1) // 2, count // 2)
+    )
+    middle: Array = upper - (upper - lower) / 2
+    return middle
 
 
 @dataclass(frozen=True, eq=False)
