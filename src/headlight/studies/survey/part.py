@@ -28,6 +28,8 @@ from headlight.reduce import Accumulator, Ratio, Slots, Tally
 from headlight.reduce.base import Array
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.row_loops import (
+    LOWEST,
+    MAGNITUDE,
     STEP,
     Asked,
     HeadSums,
@@ -67,10 +69,17 @@ class OnePass:
         queries: of the batch.
         members: which keys are of which category.
         offsets: of neighbours.
+        links: keys among which the largest entry of each row is wanted; none by default.
     """
 
-    def __init__(self, queries: Positions, members: Membership, offsets: tuple[int, ...]) -> None:
-        self._keys = members.shape[1]
+    def __init__(
+        self,
+        queries: Positions,
+        members: Membership,
+        offsets: tuple[int, ...],
+        links: Bool[Tensor, "batch key"] | None = None,
+    ) -> None:
+        self._keys, self._links = members.shape[1], links
         self._sides = queries, members
         self._offsets = np.array(offsets, dtype=np.int64)
 
@@ -83,6 +92,12 @@ class OnePass:
         missing = filled_up(self._keys) - self._keys
         filled = torch.nn.functional.pad(self._sides[1].mT.float(), (0, missing))
         return filled.contiguous().numpy()
+
+    @cached_property
+    def _bounds(self) -> Array:
+        if self._links is None:
+            return np.full((len(self._there), self._keys), LOWEST)
+        return np.where(self._links.numpy(), MAGNITUDE, LOWEST)
 
     def look(
         self, score: Score, first: int, cell_queries: Asked | None, *, share: bool, diagonal: bool
@@ -103,7 +118,7 @@ class OnePass:
         queries = slice(first, first + cells.shape[2])
         place = np.array([first, self._keys, share], dtype=np.int64)
         query_mask = np.ascontiguousarray(self._there[:, queries])
-        texts = Texts(self._members, self._offsets, query_mask, place)
+        texts = Texts(self._members, self._offsets, query_mask, place, self._bounds)
         rows = _rows(cells.shape[:3], self._members.shape[1], len(self._offsets))
         offsets = 2 * self._keys - 1 + STEP if diagonal else 0
         heads = _heads(cells.shape, offsets, cell_queries)
@@ -147,6 +162,7 @@ def _rows(shape: tuple[int, ...], categories: int, offsets: int) -> RowSums:
         square=np.empty(shape),
         largest=single(shape),
         factor=np.empty(shape),
+        linked=single(shape),
     )
 
 
@@ -223,6 +239,8 @@ class PartObserver:
 
     wants_stream = False
     """Whether records should say what entered the block."""
+    links: Bool[Tensor, "batch key"] | None = None
+    """Keys among which the largest entry of each row is wanted."""
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe a measure of a block of queries."""
