@@ -1,6 +1,7 @@
 """Texts at the deciles of how strongly heads attend, against loops over readings of each text."""
 
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.analysis.batch_runner import Positions
+from headlight.analysis.plan import StudyPlan
+from headlight.capture import LayerRecord
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
+from headlight.measures import Scores
 from headlight.pool import membership
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings, deciles
@@ -237,7 +241,7 @@ def test_links_are_those_of_whole_rows_to_the_bit(
     scores = random_scores(lengths, side, kind == "decoder", generator)
     scores = {name: (each * steps).round().float() / steps for name, each in scores.items()}
     scores["norm"][torch.rand(scores["norm"].shape[:3], generator=generator) < 0.2] = torch.nan
-    plan = SimpleNamespace(kind=kind, sites=[SimpleNamespace(heads=HEADS)])
+    plan = Mock(StudyPlan, kind=kind, sites=[SimpleNamespace(heads=HEADS)])
     hashes = sorted(deciles.hash_of(each, kind) for each in encoded)
     highest = hashes[:drawn][-1]
     seeker = DrawnTexts(batch, encoded, plan, MEASURES, highest, batch)
@@ -248,7 +252,8 @@ def test_links_are_those_of_whole_rows_to_the_bit(
         stop = min(first + block, width)
         keys = stop if kind == "decoder" else width
         parts = {name: each[:, :, first:stop, :keys].contiguous() for name, each in scores.items()}
-        record = SimpleNamespace(
+        record = Mock(
+            LayerRecord,
             first=first,
             block=None if block >= width else True,
             ends=stop == width,
@@ -260,7 +265,7 @@ def test_links_are_those_of_whole_rows_to_the_bit(
             if compiled:
                 sums = one_pass.look(part, first, None, share=share, diagonal=False)
             seeker.note_measure(SeenMeasure(name, part, record, sums, {}))
-        seeker.note_block(SimpleNamespace(record=record, of=parts.__getitem__))
+        seeker.note_block(Mock(Scores, record=record, of=parts.__getitem__))
     rows = seeker.members()["drawn"].compute()["rows"]
     rows = rows[np.isfinite(rows[:, : deciles.LONGEST]).any(1)]
     chosen = [at for at, each in enumerate(encoded) if deciles.hash_of(each, kind) <= highest]

@@ -197,11 +197,11 @@ class BehaviourCounter(PartObserver):
             parts = Parts(*(one + two for one, two in zip(self._sums[name], parts, strict=True)))
         self._sums[name] = parts
 
-    def rows_of_weight(self) -> Float[Tensor, "shown batch head query"]:
+    def rows_of_weight(self) -> list[Rows]:
         """Return the latest queries' weight on the keys of `SHOWN`; NaN if not counted."""
         some = self._rows["first"]
         nothing = torch.full_like(some, torch.nan)
-        return torch.stack([self._rows.get(name, nothing) for name in SHOWN])
+        return [self._rows.get(name, nothing) for name in SHOWN]
 
     def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
         """Their means in each text, over the queries of the layer so far."""
