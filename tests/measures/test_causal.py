@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings, strategies
 
 from headlight.measures import causal as causal_spaces
-from headlight.measures.causal import BLOCK, LONGEST, is_causal, null_vectors
+from headlight.measures.causal import BLOCK, LONGEST, is_causal
+from headlight.measures.row_space import null_vectors
 from measures.layers import DTYPES, Layer, Sizes, random_layer, softmax
 from measures.test_effective import VALUES, depend, effective_keeps_promise
 
