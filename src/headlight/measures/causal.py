@@ -201,7 +201,6 @@ def project_singly(
 LONGEST = 3
 """Texts of up to this many times head_dim tokens have so few that they are the shorter way."""
 
-
 class NullVectors:
     """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
 
@@ -308,8 +307,9 @@ class CausalSpaces:
         """
         part = slice(first, first + alpha.shape[2])
         short = self._host_short[:, part]
-        copied = slice(int(short.any(0).sum()))  # in the others something is projected
-        attention[:, :, copied] = alpha[:, :, copied]  # all visible rows may be independent
+        quick, _ = self._null_vectors
+        copied = alpha.shape[2] if bool(quick.any()) else int(short.any(0).sum())
+        attention[:, :, :copied] = alpha[:, :, :copied]  # all visible rows may be independent
         settled = self._beginnings[:, part].clone()
         shape = (len(settled), self._sharing, *alpha.shape[2:])
         weights, results = alpha.reshape(shape), attention.view(shape)
