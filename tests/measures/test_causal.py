@@ -76,6 +76,14 @@ def test_short_texts_of_different_tokens_need_no_factor_for_each_beginning(
     effective_keeps_promise(causal("none", "random", keys=LONGEST * SIZES.head_dim))
 
 
+def test_a_text_of_few_tokens_beside_a_longer_one_is_as_defined() -> None:
+    keys = 2 * LONGEST * SIZES.head_dim
+    layer = causal("right", "random", keys=keys)
+    assert layer.visible is not None
+    assert SIZES.head_dim < int(layer.visible[1, -1].sum()) < LONGEST * SIZES.head_dim
+    effective_keeps_promise(layer)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_badly_conditioned_values_are_as_defined(seed: int) -> None:
     layer = causal("none", "random", seed)
