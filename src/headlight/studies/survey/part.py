@@ -98,7 +98,6 @@ class OnePass:
         """
         if score.device.type != "cpu" or score.dtype != torch.float32 or not score.numel():
             return None
-        loops = compiled()
         cells = score.detach().contiguous().numpy()
         queries = slice(first, first + cells.shape[2])
         place = np.array([first, self._keys, share], dtype=np.int64)
@@ -107,10 +106,7 @@ class OnePass:
         rows = _rows(cells.shape[:3], self._members.shape[1], len(self._offsets))
         offsets = 2 * self._keys - 1 + STEP if diagonal else 0
         heads = _heads(cells.shape, offsets, cell_queries)
-        along = heads.diagonal, heads.columns
-        _in_threads(loops[0], cells.size, cells, texts, rows, along)
-        if cell_queries is not None:
-            _in_threads(loops[1], cells.size, cells, rows, cell_queries, heads)
+        _in_threads(compiled(), cells.size, cells, texts, rows, heads, cell_queries)
         return Sums(rows, heads._replace(diagonal=heads.diagonal[..., : 2 * self._keys - 1]))
 
 

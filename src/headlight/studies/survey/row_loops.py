@@ -140,8 +140,8 @@ def filled_up(columns: int) -> int:
 
 
 @cache
-def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the loops over cells and over what is asked of single cells."""
+def compiled() -> Callable[..., Any]:
+    """Return the loop over cells, which also takes single ones of those that it has read."""
     helpers = (
         filled_up,
         _find_ends,
@@ -153,21 +153,25 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
         _take_neighbours,
         _add_columns,
         _add_diagonals,
+        _add_counts,
+        _add_firsts,
+        _add_listed,
+        _add_hits,
+        _take_single,
     )
-    cells = compile_loop(_over_cells, helpers)
-    single = compile_loop(_over_asked, (_add_counts, _add_firsts, _add_listed, _add_hits))
-    return cells, single
+    return compile_loop(_over_cells, helpers)
 
 
 @no_type_check
-def _over_cells(score, texts, rows, along, step, start):
-    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and add `along` axes.
+def _over_cells(score, texts, rows, sums, single, step, start):
+    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and those of heads.
 
     Rows are looked at in blocks that stay in the cache, one sum after the other: to take hold of an
-    array costs as much as the cells of a short row.
+    array costs as much as the cells of a short row.  Single cells, if any are wanted, are taken of
+    a head while it is there.
     """
     heads, queries, columns = score.shape[1:]
-    diagonal, column = along
+    diagonal, column = sums.diagonal, sums.columns
     first, keys, share = texts.place
     width = filled_up(columns)
     height = max(1, BLOCK // width)
@@ -196,6 +200,8 @@ def _over_cells(score, texts, rows, along, step, start):
             _add_columns(block, ends, factor, column[text, head])
             if diagonal.shape[2]:
                 _add_diagonals(block, ends, factor, diagonal[text, head], keys - 1 - first - query)
+        if single is not None:
+            _take_single(score[text, head], rows, single, sums, text, head)
 
 
 @no_type_check
@@ -311,31 +317,29 @@ def _add_diagonals(block, ends, factors, diagonal, zero):
 
 
 @no_type_check
-def _over_asked(score, rows, cells, sums, step, start):
-    """Add what is asked of single cells, of every ``step``-th head from ``start`` on."""
-    heads = score.shape[1]
-    for at in range(start, score.shape[0] * heads, step):
-        text, here = at // heads, (at // heads, at % heads)
-        block, factors, first = score[here], rows.factor[here], sums.first[here]
-        begin, queries, largest = cells.begin[text], cells.queries[text], rows.largest[here]
-        for query in range(len(block)):
-            if factors[query] != 0:
-                first[query] = factors[query] * block[query, begin]
-        _add_counts(factors, first, queries, sums.counts[here])
-        _add_firsts(block, factors, cells.firsts[text], queries, sums.firsts[here])
-        if len(cells.keys):
-            keys, groups, row = cells.keys, sums.groups[here], text * len(block)
-            listed = sums.listed[here]
-            same, pieces, copies = (
-                cells.bounds[0, row:],
-                cells.bounds[1, row:],
-                cells.bounds[2, row:],
-            )
-            _add_listed(block, factors, (begin, 0), same, keys, groups[0], listed[0])
-            _add_listed(block, factors, (begin, 1), same, keys, groups[1], listed[1])
-            _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], listed[2])
-            far = cells.far - cells.first
-            _add_hits(block, factors, largest, copies, keys, far, sums.hits[here])
+def _take_single(block, rows, cells, sums, text, head):
+    """Add what is asked of single cells of a head."""
+    here = text, head
+    factors, first, largest = rows.factor[here], sums.first[here], rows.largest[here]
+    begin, queries = cells.begin[text], cells.queries[text]
+    for query in range(len(block)):
+        if factors[query] != 0:
+            first[query] = factors[query] * block[query, begin]
+    _add_counts(factors, first, queries, sums.counts[here])
+    _add_firsts(block, factors, cells.firsts[text], queries, sums.firsts[here])
+    if len(cells.keys):
+        keys, groups, row = cells.keys, sums.groups[here], text * len(block)
+        listed = sums.listed[here]
+        same, pieces, copies = (
+            cells.bounds[0, row:],
+            cells.bounds[1, row:],
+            cells.bounds[2, row:],
+        )
+        _add_listed(block, factors, (begin, 0), same, keys, groups[0], listed[0])
+        _add_listed(block, factors, (begin, 1), same, keys, groups[1], listed[1])
+        _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], listed[2])
+        far = cells.far - cells.first
+        _add_hits(block, factors, largest, copies, keys, far, sums.hits[here])
 
 
 @no_type_check
