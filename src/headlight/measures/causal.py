@@ -201,6 +201,7 @@ def project_singly(
 LONGEST = 3
 """Texts of up to this many times head_dim tokens have so few that they are the shorter way."""
 
+
 class NullVectors:
     """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
 
