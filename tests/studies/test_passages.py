@@ -21,10 +21,13 @@ from headlight.studies.survey.behaviours import BehaviourCounter
 from headlight.studies.survey.part import SeenLayer, SeenMeasure
 from headlight.studies.survey.passages import (
     ALIKE,
+    HIGHEST,
+    KEPT,
     STATISTICS,
     TO_CATEGORY,
     PassageSeeker,
     _beside_words,
+    _kept,
     _means,
 )
 from headlight.studies.survey.study import run as survey
@@ -121,6 +124,25 @@ def _is_of(passage, reading, does, layer, head) -> bool:
             others = others & beside
             assert others[passage.place]
     return bool(rows[passage.place] >= np.nanmax(rows[others]) - 2e-3)
+
+
+@pytest.mark.parametrize("size", [KEPT - 1, KEPT, KEPT + 1, 3 * KEPT, 500])
+@pytest.mark.parametrize("attended", [2, HIGHEST, 400])
+def test_the_highest_keys_are_kept_and_the_nearest(size, attended):
+    rng = np.random.default_rng(size + attended)
+    weight, middle = rng.random((20, size)), rng.integers(0, size - 3, 20)
+    is_key = np.broadcast_to(np.arange(size) < size - 3, weight.shape)
+    order = rng.permuted(np.broadcast_to(np.arange(size), weight.shape), axis=1)
+    weight = np.where(is_key, np.where(order < attended, weight, 0.0), -1.0)
+    kept = _kept(weight, middle, is_key)
+    for row in range(len(weight)):
+        keys = [key for key in range(size) if is_key[row, key]]
+        highest = sorted(keys, key=lambda key: -weight[row, key])[:HIGHEST]
+        chosen = [key for key in highest if weight[row, key] > 0]
+        beside = [key for key in keys if key not in chosen]
+        beside.sort(key=lambda key: (abs(key - middle[row]), key < middle[row]))
+        expected = sorted([*chosen, *beside][:KEPT])
+        assert [key for key in kept[row].tolist() if is_key[row, key]] == expected
 
 
 def test_none_are_kept_if_they_are_not_wanted_or_there_are_no_weights():

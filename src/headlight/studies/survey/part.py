@@ -213,6 +213,22 @@ class SeenMeasure(NamedTuple):
     rows: Mapping[str, Tensor]
 
 
+class SeenTogether(NamedTuple):
+    """Measures of some queries of a layer, their heads one after the other.
+
+    Attributes:
+        heads: of each measure.
+        score: of these queries, and of the heads of all measures.
+        columns: ``batch head query column``; sums over the keys of `BehaviourCounter.key_columns`.
+        record: which queries they are.
+    """
+
+    heads: Mapping[str, slice]
+    score: Score
+    columns: Tensor
+    record: LayerRecord
+
+
 class SeenLayer(NamedTuple):
     """A layer, once all its queries were seen.
 

@@ -266,14 +266,15 @@ def _kept(
 ) -> Int64[np.ndarray, "passage kept"]:
     """The highest keys and those nearest to the middle, in the order of the text."""
     size = weight.shape[-1]
-    away = np.arange(size) - middle[:, None]
-    distance = np.where(is_key, 2 * np.abs(away) + (away < 0), 4 * size)
-    if size > HIGHEST:
-        highest = np.argpartition(-weight, HIGHEST, axis=-1)[:, :HIGHEST]
-        nearest = np.where(np.take_along_axis(is_key, highest, -1), -1, 4 * size)
-        np.put_along_axis(distance, highest, nearest, -1)
     if size > KEPT:
-        return np.sort(np.argpartition(distance, KEPT, axis=-1)[:, :KEPT], axis=-1)
+        away = np.arange(size, dtype=np.int32) - middle[:, None].astype(np.int32)
+        distance = np.where(is_key, 2 * np.abs(away) + (away < 0), np.int32(4 * size))
+        weights, highest = (each.numpy() for each in torch.from_numpy(weight).topk(HIGHEST))
+        # Of keys without weight none is higher than another: the nearest of them are kept.
+        nearest = np.where(weights > 0, np.int32(-1), np.take_along_axis(distance, highest, -1))
+        np.put_along_axis(distance, highest, nearest, -1)
+        kept = torch.from_numpy(distance).topk(KEPT, largest=False).indices.numpy()
+        return np.sort(kept, axis=-1)
     return np.broadcast_to(np.arange(size), weight.shape)
 
 

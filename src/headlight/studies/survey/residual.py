@@ -22,7 +22,7 @@ from headlight.analysis.batch_runner import (
     units_of,
 )
 from headlight.analysis.passes import observe
-from headlight.analysis.plan import StudyPlan
+from headlight.analysis.plan import StudyPlan, batch_tokens
 from headlight.analysis.variables import Variable, rank_of
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode import Encoded, token_names
@@ -265,7 +265,7 @@ def find_sinks(plan: StudyPlan[Encoded], settings: RankSettings) -> Sinks:
         return SinkObserver(batch, plan.kind, exempt)
 
     step: BatchRunner[Encoded] = BatchRunner(
-        plan.model, plan.sites, observer, plan.settings.batch_tokens
+        plan.model, plan.sites, observer, batch_tokens(plan.model, plan.settings)
     )
     number = min(DOCUMENTS, plan.max_examples or DOCUMENTS)
     state = observe(islice(plan.examples, number), step, signature={}, progress=False)
