@@ -31,7 +31,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.pool import Groups, Pairs, offsets_of, over_offsets
 from headlight.reduce import Accumulator, Count, Ratio, Slots
-from headlight.reduce.base import Array
+from headlight.reduce.base import Array, medians
 from headlight.studies.survey.part import (
     GROUPS,
     PartObserver,
@@ -41,7 +41,6 @@ from headlight.studies.survey.part import (
     Sums,
     listed,
     means,
-    medians,
     ratios,
 )
 from headlight.studies.survey.row_loops import Asked

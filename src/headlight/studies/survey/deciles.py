@@ -24,7 +24,7 @@ from headlight.capture import AttentionSite, LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.reduce import Accumulator, RankCorrelation, Sample, Strongest
+from headlight.reduce import Accumulator, Sample, Strongest
 from headlight.studies.survey.part import PartObserver, SeenMeasure
 from headlight.studies.survey.passages import sides, token_places
 from headlight.tensors import Score, double
@@ -327,62 +327,6 @@ def _texts(ids: Float64[np.ndarray, "text side place"], kind: Kind) -> dict[str,
         name: (("drawn", f"{name}_place"), each[:, : longest[name]].astype(np.float32))
         for name, each in named.items()
     }
-
-
-NOWHERE = -1
-"""The entry of columns that are left out."""
-
-
-class PairRanks:
-    """Sees (α_ij, ‖f(x_j)‖) of all pairs of positions, but for padding and what cannot be seen.
-
-    Args:
-        texts: the positions of the batch.
-        categories: how many categories there are.
-        sites: the attention modules that will be seen.
-    """
-
-    def __init__(self, texts: Texts, categories: int, sites: Sequence[AttentionSite]) -> None:
-        layers, heads = len(sites), max(site.heads for site in sites)
-        self._queries = texts.queries
-        self._padded = not bool(texts.queries.all())
-        self._category = texts.category[:, None]
-        self._row = {layer: row for row, layer in enumerate(sorted(site.layer for site in sites))}
-        self._ranks = RankCorrelation((layers, heads, categories))
-
-    def see(
-        self,
-        layer: int,
-        weight: Float[Tensor, "batch head query key"],
-        norm: Float[Tensor, "batch head key"],
-        visible: Bool[Tensor, "batch #query key"] | None,
-    ) -> None:
-        """See one layer; its weights are not kept."""
-        columns = self._columns(weight, visible)
-        lengths = norm.float().cpu().numpy()
-        category = np.broadcast_to(self._category, lengths.shape)
-        _, most, categories = self._ranks.shape
-        head = self._row[layer] * most + np.arange(lengths.shape[1])[:, None]
-        entries = np.where(category < 0, NOWHERE, head * categories + category)
-        self._ranks.update(columns, lengths.ravel(), entries.ravel())
-
-    def found(self) -> RankCorrelation:
-        """Return what was counted, by layer, head and category."""
-        return self._ranks
-
-    def _columns(
-        self,
-        weight: Float[Tensor, "batch head query key"],
-        visible: Bool[Tensor, "batch #query key"] | None,
-    ) -> Float32[np.ndarray, "column query"]:
-        """Return the weights by receiving key; NaN for pairs that do not exist or are masked."""
-        received = weight.float().transpose(2, 3)
-        if self._padded or (visible is not None and visible.shape[1] > 1):
-            visible_pairs = self._queries[:, :, None]
-            visible_pairs = visible_pairs if visible is None else visible_pairs & visible
-            received = received.masked_fill(~visible_pairs.transpose(1, 2)[:, None], torch.nan)
-        columns: Float32[np.ndarray, "column query"] = received.contiguous().cpu().numpy()
-        return columns.reshape(-1, weight.shape[2])
 
 
 Numbers = Int64[np.ndarray, " drawn"]

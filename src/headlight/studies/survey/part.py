@@ -338,21 +338,6 @@ def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
     return record.input if record.block is None else record.block.input
 
 
-def medians(rows: Array) -> Array:
-    """Return the median along the last axis, without NaN: of two in the middle what is between.
-
-    By the same steps as `torch.nanquantile`, which takes many times as long.
-    """
-    ordered = np.sort(rows, -1)  # NaN is last
-    count = (~np.isnan(rows)).sum(-1, keepdims=True)
-    lower, upper = (
-        np.take_along_axis(ordered, np.maximum(place, 0), -1)[..., 0]
-        for place in ((count - 1) // 2, count // 2)
-    )
-    middle: Array = upper - (upper - lower) / 2
-    return middle
-
-
 @dataclass(frozen=True, eq=False)
 class Subject:
     """One batch of a survey, and what is known before it is observed.

@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int64
+import torch
+from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Texts, array, stacked
@@ -22,7 +23,7 @@ from headlight.pool import membership
 from headlight.reduce import Accumulator, Count, RankCorrelation, Sample, Tally
 from headlight.reduce.rank_correlation import ERROR
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.deciles import PairRanks, PairSample, occurrence_sample
+from headlight.studies.survey.deciles import PairSample, occurrence_sample
 from headlight.studies.survey.frequency import FrequencyRanks, Occurrences, correlations, seen_with
 from headlight.studies.survey.part import Outcome, PartObserver, Subject, Variables, means, number
 from headlight.studies.survey.residual import Sinks, find_sinks, looks_for_sinks
@@ -310,3 +311,59 @@ def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurren
     target = plan.kind == "decoder" and plan.model.has_decoder_inputs
     counts = count_types(examples, len(tokenizer), target=target)
     return Occurrences(ranks or FrequencyRanks.of_counts(counts), counts)
+
+
+NOWHERE = -1
+"""The entry of columns that are left out."""
+
+
+class PairRanks:
+    """Sees (α_ij, ‖f(x_j)‖) of all pairs of positions, but for padding and what cannot be seen.
+
+    Args:
+        texts: the positions of the batch.
+        categories: how many categories there are.
+        sites: the attention modules that will be seen.
+    """
+
+    def __init__(self, texts: Texts, categories: int, sites: Sequence[AttentionSite]) -> None:
+        layers, heads = len(sites), max(site.heads for site in sites)
+        self._queries = texts.queries
+        self._padded = not bool(texts.queries.all())
+        self._category = texts.category[:, None]
+        self._row = {layer: row for row, layer in enumerate(sorted(site.layer for site in sites))}
+        self._ranks = RankCorrelation((layers, heads, categories))
+
+    def see(
+        self,
+        layer: int,
+        weight: Float[Tensor, "batch head query key"],
+        norm: Float[Tensor, "batch head key"],
+        visible: Bool[Tensor, "batch #query key"] | None,
+    ) -> None:
+        """See one layer; its weights are not kept."""
+        columns = self._columns(weight, visible)
+        lengths = norm.float().cpu().numpy()
+        category = np.broadcast_to(self._category, lengths.shape)
+        _, most, categories = self._ranks.shape
+        head = self._row[layer] * most + np.arange(lengths.shape[1])[:, None]
+        entries = np.where(category < 0, NOWHERE, head * categories + category)
+        self._ranks.update(columns, lengths.ravel(), entries.ravel())
+
+    def found(self) -> RankCorrelation:
+        """Return what was counted, by layer, head and category."""
+        return self._ranks
+
+    def _columns(
+        self,
+        weight: Float[Tensor, "batch head query key"],
+        visible: Bool[Tensor, "batch #query key"] | None,
+    ) -> Float32[np.ndarray, "column query"]:
+        """Return the weights by receiving key; NaN for pairs that do not exist or are masked."""
+        received = weight.float().transpose(2, 3)
+        if self._padded or (visible is not None and visible.shape[1] > 1):
+            visible_pairs = self._queries[:, :, None]
+            visible_pairs = visible_pairs if visible is None else visible_pairs & visible
+            received = received.masked_fill(~visible_pairs.transpose(1, 2)[:, None], torch.nan)
+        columns: Float32[np.ndarray, "column query"] = received.contiguous().cpu().numpy()
+        return columns.reshape(-1, weight.shape[2])

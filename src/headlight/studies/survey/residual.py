@@ -32,7 +32,7 @@ from headlight.encode.examples import CLS, SEP
 from headlight.measures.loops import compile_loop
 from headlight.measures.norm import gated_weight
 from headlight.reduce import Accumulator, Grouped, Moments, Strongest, Tally
-from headlight.reduce.base import Array
+from headlight.reduce.base import Array, medians
 from headlight.studies.survey import RankSettings
 from headlight.studies.survey.part import (
     Outcome,
@@ -41,7 +41,6 @@ from headlight.studies.survey.part import (
     Variables,
     inputs_of,
     means,
-    medians,
     number,
 )
 from headlight.studies.survey.passages import sides
@@ -188,8 +187,7 @@ def _bits(vectors: Vectors) -> Int32[np.ndarray, "batch position size"] | None:
     """Return the bits of numbers that compiled loops can read; else None."""
     if vectors.device.type != "cpu" or vectors.dtype != torch.float32:
         return None
-    bits: Int32[np.ndarray, "batch position size"] = vectors.contiguous().numpy().view(np.int32)
-    return bits
+    return np.asarray(vectors.contiguous().numpy().view(np.int32))
 
 
 @cache
@@ -222,21 +220,20 @@ def _find_medians(bits, sample, medians):
             vector, begin = bits[text, sample[text, at]], at * size
             for place in range(size):
                 entries[begin + place] = np.int32(vector[place] & MAGNITUDE)
-        left, rank = len(entries), (len(entries) - 1) // 2
+        count, rank = len(entries), (len(entries) - 1) // 2
         for shift in (20, 9, 0):
             counts[:] = 0
-            for place in range(left):
+            for place in range(count):
                 counts[(entries[place] >> shift) & 2047] += 1
             part = 0
             while rank >= counts[part]:
                 rank -= counts[part]
                 part += 1
-            kept = 0
-            for place in range(left):
-                entry = entries[place]
-                entries[kept] = entry
-                kept += ((entry >> shift) & 2047) == part
-            left = kept
+            end = 0
+            for place in range(count):
+                entries[end] = entries[place]
+                end += ((entries[end] >> shift) & 2047) == part
+            count = end
         medians[text] = entries[0]
 
 
