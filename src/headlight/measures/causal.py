@@ -18,6 +18,7 @@ from headlight.capture.backward import holds
 from headlight.measures.row_space import (
     AT_ONCE,
     ONE_PASS,
+    ROUNDED,
     TWO_PASSES,
     averaged,
     distinct_rows,
@@ -51,14 +52,20 @@ class Prefixes:
             of the whole, and no singular value of it is above 1.
         members: where these matrices are among all.
         start: the first query whose matrix has more distinct rows than columns.
+        limit: of condition numbers, up to which a factor is exact enough.
     """
 
     def __init__(
-        self, rows: Float[Tensor, "matrix key head_dim"], members: Members, start: int
+        self,
+        rows: Float[Tensor, "matrix key head_dim"],
+        members: Members,
+        start: int,
+        limit: float = ONE_PASS,
     ) -> None:
         self._rows = rows
         self._members = members
         self._start = start
+        self._limit = limit
         self._gram: Tensor | None = None
         self._counted = 0
 
@@ -94,14 +101,15 @@ class Prefixes:
         exact = None
         if target.dtype != torch.float64 and low >= 2 * size:
             inverse, failed = inverse_factor(last)
-            usable = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
+            length = torch.linalg.vector_norm(inverse, dim=(-2, -1))
+            usable = (length < self._limit) & (failed == 0)
             inverse = inverse.where(usable[:, None, None], 0)
             turned, limit = inverse @ gram @ inverse.mT, GROWN * size**0.5
             exact = _project(target, alpha, rows @ inverse.mT, turned, low, limit)
             if holds(exact.all()):
                 return exact
         wide = torch.empty_like(target, dtype=torch.float64)
-        certain = _project(wide, alpha.double(), rows, gram, low, ONE_PASS)
+        certain = _project(wide, alpha.double(), rows, gram, low, self._limit)
         target.copy_(wide if exact is None else target.where(exact[:, None, :, None], wide))
         return certain
 
@@ -176,6 +184,7 @@ def project_singly(
     results: Weights,
     settled: Settled,
     first: int,
+    limit: float,
 ) -> None:
     """Project single queries, each with a factor of its own, in two passes where one is poor.
 
@@ -186,13 +195,14 @@ def project_singly(
         results: where projections go.
         settled: becomes true where they are exact enough.
         first: the number of the first query.
+        limit: as of `Prefixes`.
     """
     keys = min(first + int(places[:, 1].max()) + 1, weights.shape[3])
     numbers = torch.arange(keys, device=rows.device)
     for some in torch.split(places, max(1, AT_ONCE // rows[0, :keys].numel())):
         matrix, query = some.to(rows.device).unbind(1)
         visible_keys = numbers <= first + query[:, None]
-        basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None])
+        basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None], limit)
         row = weights[matrix, :, query, :keys].to(rows.dtype)
         results[matrix, :, query, :keys] = ((row @ basis) @ basis.mT).to(results.dtype)
         settled[matrix, query] = certain
@@ -201,35 +211,44 @@ def project_singly(
 LONGEST = 3
 """Texts of up to this many times head_dim tokens have so few that they are the shorter way."""
 
+
 class NullVectors:
     """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
 
     A⊥_i = α_i − Σ_{k≤i} ⟨α_i, u_k⟩ u_k takes two products for all queries of a text.
 
     Args:
-        vectors: u_k, of `null_vectors`.
+        vectors: u_k, of `null_vectors`, in the precision of the results.
+        certain: where they are exact enough.
         members: where these matrices are among all.
     """
 
-    def __init__(self, vectors: Float[Tensor, "matrix key null"], members: Members) -> None:
+    def __init__(
+        self,
+        vectors: Float[Tensor, "matrix key null"],
+        certain: Bool[Tensor, "matrix"],
+        members: Members,
+    ) -> None:
         self._vectors = vectors
+        self._certain = certain
         self._members = members
 
     def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
-        """Fill `results` of the queries that have null vectors; see `Prefixes.fill`."""
+        """Fill `results` of the queries that may have null vectors; see `Prefixes.fill`."""
         total, count = self._vectors.shape[1:]
-        start = total - count
-        low, end = max(first, start), min(first + weights.shape[2], total)
-        if low >= end:
+        start, keys = total - count, weights.shape[3]
+        queries = slice(max(first, start) - first, weights.shape[2])
+        if queries.start >= queries.stop:
             return
-        members, queries = self._members, slice(low - first, end - first)
-        keys = min(weights.shape[3], total)
-        alpha = weights[members, :, queries, :keys].to(results.dtype)
-        vectors = self._vectors[:, :keys, : keys - start].to(results.dtype)
-        along = (alpha.flatten(1, 2) @ vectors).view(*alpha.shape[:3], -1).tril(low - start)
-        null = (along.flatten(1, 2) @ vectors.mT).view_as(alpha)
-        results[members, :, queries, :keys] = alpha - null
-        settled[members, queries] = True
+        members, inside = self._members, min(keys, total)
+        alpha = weights[members, :, queries].to(results.dtype)
+        vectors = self._vectors[:, :inside, : max(0, inside - start)]
+        along = alpha[..., :inside].flatten(1, 2) @ vectors
+        along = along.view(*alpha.shape[:3], -1).tril(first + queries.start - start)
+        null = (along.flatten(1, 2) @ vectors.mT).view(*alpha.shape[:3], inside)
+        results[members, :, queries, :inside] = alpha[..., :inside] - null
+        results[members, :, queries, inside:] = alpha[..., inside:]
+        settled[members, queries] = self._certain[:, None]
 
 
 Rows = Float[Tensor, "batch head key head_dim"]
@@ -269,6 +288,7 @@ class CausalSpaces:
         real: which keys are not padding; query i sees those up to i.
         width: d_model, for the rank tolerance.
         shared: rows whose beginnings span the same, one matrix for each space that heads share.
+        precision: of the results.
     """
 
     def __init__(
@@ -277,9 +297,12 @@ class CausalSpaces:
         real: Real,
         width: int,
         shared: Float[Tensor, "batch space key head_dim"] | None = None,
+        precision: torch.dtype = torch.float64,
     ) -> None:
-        self._rows = rows * real[:, None, :, None]
-        self._spanning = self._rows if shared is None else shared * real[:, None, :, None]
+        self._rows = rows
+        self._spanning = (rows if shared is None else shared) * real[:, None, :, None]
+        self._precision = precision
+        self._limit = ONE_PASS if precision == torch.float64 else ROUNDED
         self._sharing = rows.shape[1] // self._spanning.shape[1]
         self._real = real
         self._width = width
@@ -307,8 +330,7 @@ class CausalSpaces:
         """
         part = slice(first, first + alpha.shape[2])
         short = self._host_short[:, part]
-        quick, _ = self._null_vectors
-        copied = alpha.shape[2] if bool(quick.any()) else int(short.any(0).sum())
+        copied = int(short.any(0).sum())
         attention[:, :, :copied] = alpha[:, :, :copied]  # all visible rows may be independent
         settled = self._beginnings[:, part].clone()
         shape = (len(settled), self._sharing, *alpha.shape[2:])
@@ -327,7 +349,7 @@ class CausalSpaces:
             unsettled, able = ~masks[:, :-1], masks[:, -1:]
             single = (unsettled & ~short & able).nonzero()
             if len(single):
-                project_singly(basis, single, weights, results, settled, first)
+                project_singly(basis, single, weights, results, settled, first, self._limit)
                 unsettled = ~settled.cpu()
             unsettled |= ~(short | able)
         rank = self._rank[:, :, part].clone()
@@ -368,9 +390,19 @@ class CausalSpaces:
 
     @cached_property
     def _basis(self) -> tuple[Float[Tensor, "matrix key head_dim"], Bool[Tensor, "matrix"]]:
-        """The rows conditioned by the whole text, and for which spaces that is exact enough."""
-        basis, usable = orthonormalised(self._spanning.flatten(0, 1))
-        return basis.where(usable[:, None, None], 0), usable
+        """The rows conditioned by the whole text, and for which spaces that is exact enough.
+
+        Where there are null vectors, they are not needed, and zero.
+        """
+        spanning, (quick, _) = self._spanning.flatten(0, 1), self._null_vectors
+        members = _places(~quick, spanning.device)
+        basis, usable = orthonormalised(spanning[members])
+        basis = basis.where(usable[:, None, None], 0)
+        if isinstance(members, slice):
+            return basis, usable
+        usable_of_all = torch.ones_like(spanning[:, 0, 0], dtype=torch.bool)
+        usable_of_all[members] = usable
+        return torch.zeros_like(spanning).index_copy_(0, members, basis), usable_of_all
 
     @cached_property
     def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], NullVectors | None]:
@@ -380,16 +412,11 @@ class CausalSpaces:
         quick = (self._starts == size) & (real > size) & (real <= keys)
         if not bool(quick.any()):
             return quick, None
-        rows, usable = self._basis
-        members = _places(quick, rows.device)
-        vectors, certain = null_vectors(rows[members, :keys])
-        chosen = (certain & usable[members]).cpu()
-        quick[quick.clone()] = chosen
-        if not bool(chosen.any()):
-            return quick, None
-        return quick, NullVectors(
-            vectors[_places(chosen, rows.device)], _places(quick, rows.device)
-        )
+        members = _places(quick, self._spanning.device)
+        rows = self._spanning.flatten(0, 1)[members, :keys]
+        vectors, certain = null_vectors(rows, self._limit)
+        quick[quick.clone()] = certain.cpu()
+        return quick, NullVectors(vectors.to(self._precision), certain, members)
 
     @property
     def _starts(self) -> Int[Tensor, "matrix"]:
@@ -407,7 +434,7 @@ class CausalSpaces:
         for start in sorted(set(starts[~quick].tolist())):
             if start < rows.shape[1]:
                 members = _places((starts == start) & ~quick, rows.device)
-                prefixes.append(Prefixes(rows[members], members, start))
+                prefixes.append(Prefixes(rows[members], members, start, self._limit))
         return prefixes
 
     def _merge(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:

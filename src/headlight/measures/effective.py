@@ -20,7 +20,6 @@ Correlation of effective attention with raw attention (Brunner et al. 2020, Figu
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -109,6 +108,7 @@ class RowSpaces:
         self._width = width
         self._real = None if real is None else real.to(rows.device).expand(len(rows), -1)
         self._shared_by: tuple[Tensor, Tensor, Tensor] | None = None
+        self._causal_by: dict[torch.dtype, CausalSpaces] = {}
 
     @torch.no_grad()
     def effective(
@@ -136,7 +136,7 @@ class RowSpaces:
         if visible is None or visible.shape[1] == 1:
             rank = self._shared(alpha, visible, attention)
         elif self._real is not None and is_causal(visible, self._real, first):
-            rank = self._causal.fill(alpha, attention, first)
+            rank = self._causal(precision).fill(alpha, attention, first)
         else:
             visible_rows = rows[:, :, : alpha.shape[3]]
             rank = _per_query(alpha, visible_rows, visible, self._width, attention)
@@ -157,10 +157,13 @@ class RowSpaces:
         nothing = torch.zeros(shape, dtype=self.rows.dtype, device=self.rows.device)
         return self.effective(nothing, visible, first=first).rank
 
-    @cached_property
-    def _causal(self) -> CausalSpaces:
-        assert self._real is not None  # noqa: S101 - the caller has asked
-        return CausalSpaces(self.rows, self._real, self._width, self._shared_rows)
+    def _causal(self, precision: torch.dtype) -> CausalSpaces:
+        if precision not in self._causal_by:
+            assert self._real is not None  # noqa: S101 - the caller has asked
+            self._causal_by[precision] = CausalSpaces(
+                self.rows, self._real, self._width, self._shared_rows, precision
+            )
+        return self._causal_by[precision]
 
     def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
         """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""

@@ -16,6 +16,9 @@ from headlight.capture.backward import holds
 ONE_PASS, TWO_PASSES = 1e3, 1e7
 """Condition numbers up to which one or two Cholesky factorisations are exact enough (κ² ε)."""
 
+ROUNDED = 1e4
+"""The same of one, for results that are rounded to float32."""
+
 AT_ONCE = 1 << 21
 """Numbers in one block of decompositions, where every query has a T of its own."""
 
@@ -67,13 +70,17 @@ def _cholesky_basis(
     return solved
 
 
-def orthonormalised(matrices: Rows) -> tuple[Rows, Bool[Tensor, "matrix"]]:
+def orthonormalised(matrices: Rows, limit: float = ONE_PASS) -> tuple[Rows, Bool[Tensor, "matrix"]]:
     """Orthonormal columns with the span of each matrix, and where they are certain to have it.
 
     One pass of Y L⁻ᵀ with YᵀY = L Lᵀ; a second where the first loses too many digits.
+
+    Args:
+        matrices: Y.
+        limit: the condition number from which on it does.
     """
     result, condition = _one_pass(matrices)
-    again = (condition >= ONE_PASS) & (condition < TWO_PASSES)
+    again = (condition >= limit) & (condition < TWO_PASSES)
     if not holds(~again.any()):
         result[again] = _one_pass(result[again])[0]
     return result, condition < TWO_PASSES
@@ -95,27 +102,28 @@ def inverse_factor(
 
 
 def null_vectors(
-    rows: Float[Tensor, "matrix key head_dim"],
+    rows: Float[Tensor, "matrix key head_dim"], limit: float = ONE_PASS
 ) -> tuple[Float[Tensor, "matrix key null"], Bool[Tensor, "matrix"]]:
     """The unit vectors that rows add to the left null space, and where they are exact enough.
 
-    Where the first head_dim rows are independent, each row k that follows adds one: it ends at k
-    and is orthogonal to those before it.  With the later rows b of orthonormal columns Q,
-    (I − QQᵀ)_bb = R Rᵀ with R upper triangular, and these vectors are (I − QQᵀ)_b R⁻ᵀ.
+    Where the first head_dim rows F are independent, each row b that follows adds one: it ends there
+    and is orthogonal to those before it.  With C = B F⁻¹ and I + C Cᵀ = L Lᵀ these vectors are the
+    rows of L⁻¹ (−C, I).
 
     Args:
-        rows: Q of the whole text; zero where there is no token.
+        rows: of the whole text; zero where there is no token.
+        limit: of what errors grow by (the root of it for two factors).
     """
     size = rows.shape[2]
-    later = rows[:, size:]
-    identity = torch.eye(later.shape[1], dtype=rows.dtype, device=rows.device)
-    outside = torch.baddbmm(identity, later, later.mT, alpha=-1)
-    inverse, failed = inverse_factor(outside.flip(1, 2))  # from the last row on: upper triangular
-    certain = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
-    upper = inverse.where(certain[:, None, None], 0).flip(1, 2).mT
-    vectors = -(rows @ (later.mT @ upper))
-    vectors[:, size:] += upper
-    return vectors.triu(-size), certain
+    inverse, failed = torch.linalg.inv_ex(rows[:, :size])
+    shares = rows[:, size:] @ inverse
+    identity = torch.eye(shares.shape[1], dtype=rows.dtype, device=rows.device)
+    within, _ = inverse_factor(torch.baddbmm(identity, shares, shares.mT))
+    length = shares.norm(dim=(-2, -1))
+    condition = rows[:, :size].norm(dim=(-2, -1)) * inverse.norm(dim=(-2, -1))
+    certain = (failed == 0) & (length < limit) & (condition * length < limit**2)
+    vectors = torch.cat([-(within @ shares), within], 2)
+    return vectors.where(certain[:, None, None], 0).mT, certain
 
 
 def condition_bound(
