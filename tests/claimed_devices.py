@@ -26,6 +26,9 @@ WAITS = {
     "aten.masked_select.default": "nonzero",
 }
 
+WITHOUT_KERNEL = ("aten._unsafe_view.default", "aten.empty_like.default", "aten.new_empty.default")
+"""Operations that are no views and run nothing on a device."""
+
 
 class DeviceError(AssertionError):
     """Something that no GPU, or not this one, would do."""
@@ -101,7 +104,7 @@ class Devices(TorchDispatchMode):
         super().__init__()
         self.waits: Counter[str] = Counter()
         self.kernels = 0
-        """Operations of a device that are no views."""
+        """Operations that run something on a device."""
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -112,7 +115,7 @@ class Devices(TorchDispatchMode):
         name = str(function)
         if place.type != "cpu":
             self._count(name, flat, args)
-            self.kernels += not function.is_view
+            self.kernels += not function.is_view and name not in WITHOUT_KERNEL
         asked = kwargs.get("device")
         goes = place if asked is None or (asked == META and flat) else _named(torch.device(asked))
         if asked is not None:

@@ -42,6 +42,11 @@ def double(tensor: Tensor) -> Tensor:
     return tensor.cpu().double() if tensor.device.type == "mps" else tensor.double()
 
 
+def widest(device: torch.device) -> torch.dtype:
+    """Return the type in which sums over many rows are taken: float64, where the device has it."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 def back_to(tensor: Tensor, device: torch.device) -> Tensor:
     """On the device that it came from, in the best precision that the device has."""
     return tensor.float().to(device) if device.type == "mps" else tensor.to(device)

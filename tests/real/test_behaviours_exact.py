@@ -28,7 +28,7 @@ from headlight.vocabulary import CATEGORIES, measure
 from real.models import MODELS, needs_models
 from real.test_behaviours import TEXT
 from studies import behaviours_naive as naive
-from studies.test_behaviours import NAIVE_NAMES
+from studies.test_behaviours import NAIVE_NAMES, note_together
 from studies.test_residual import of_text
 from studies.test_token_types import naive_sums
 
@@ -57,8 +57,8 @@ def test_every_behaviour_is_that_of_loops_in_float64() -> None:
         for name, score in kept[layer].items():
             rows = {"rows": over_keys(score, members)}
             measured = SeenMeasure(name, score, record, None, rows)
-            counter.note_measure(measured)
             tokens.note_measure(measured)
+        note_together(counter, kept[layer], record)
         whole = SeenLayer(record, scores, {})
         counter.note_layer(whole)
         tokens.note_layer(whole)

@@ -1,6 +1,7 @@
 """What heads do, against plain loops."""
 
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from headlight.pool import membership
 from headlight.reduce import Tally
 from headlight.studies.survey import SurveySettings, behaviours
 from headlight.studies.survey.behaviours import BehaviourCounter, numbers
-from headlight.studies.survey.part import OnePass, SeenLayer, SeenMeasure
+from headlight.studies.survey.part import OnePass, SeenLayer, SeenMeasure, SeenTogether
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive
@@ -84,17 +85,25 @@ def counted(batch_of, scores, kind: str, block: int, one_pass: bool = False) -> 
     for first in range(0, width, block):
         stop = min(first + block, width)
         keys = stop if kind == "decoder" else width
-        for name, score in scores.items():
-            visible = None
-            if kind == "decoder":
-                visible = torch.ones(len(score), width, width, dtype=bool).tril()[:, first:stop]
-                visible = visible[..., :keys]
-            record = SimpleNamespace(first=first, visible=visible)
-            part = score[:, :, first:stop, :keys].contiguous()
-            sums = in_one_pass(counter, batch, part.float(), name, first) if one_pass else None
+        record = SimpleNamespace(first=first)
+        parts = {name: score[:, :, first:stop, :keys] for name, score in scores.items()}
+        if not one_pass:
+            note_together(counter, parts, record)
+            continue
+        for name, part in parts.items():
+            sums = in_one_pass(counter, batch, part.contiguous().float(), name, first)
             counter.note_measure(SeenMeasure(name, part, record, sums, {}))
     counter.note_layer(seen_layer(torch.ones(len(encoded), HEADS, width)))
     return {name: each.compute() for name, each in counter.members().items()}
+
+
+def note_together(counter, scores: dict[str, torch.Tensor], record) -> None:
+    """Let a counter observe measures of a block in the same operations."""
+    score = torch.cat([*scores.values()], 1)
+    places = np.cumsum([0, *(each.shape[1] for each in scores.values())]).tolist()
+    heads = {name: slice(*of) for name, of in zip(scores, pairwise(places), strict=True)}
+    keys = counter.key_columns[:, None, : score.shape[3]].to(score.dtype)
+    counter.note_together(SeenTogether(heads, score, score @ keys, record))
 
 
 def seen_layer(norm: torch.Tensor, inputs: torch.Tensor | None = None) -> SeenLayer:
@@ -178,8 +187,9 @@ def test_the_length_of_a_text_is_no_matter_of_memory():
     score = torch.zeros(1, 1, 4, size)
     score[..., 0] = 1
     record = SimpleNamespace(first=size - 4, visible=None)
-    counter._sums["weight"] = counter._parts("weight", score, record)
-    found = counter._sums["weight"]
+    note_together(counter, {"weight": score}, record)
+    assert counter._stacked is not None
+    found = counter._unstacked(counter._stacked)["weight"]
     assert found.given[0, 0, BEHAVIOURS_AT["duplicate"]] == 4
     assert found.given[0, 0, BEHAVIOURS_AT["copy_far"]] == 3  # the last has no next token
     assert counter._described is not None
@@ -312,7 +322,7 @@ def test_what_was_counted_can_be_kept(tmp_path):
     counter = BehaviourCounter(collate(encoded, 0), encoded, "decoder", ("weight",))
     score = torch.rand(1, 2, 3, 3).tril()
     record = SimpleNamespace(first=0, visible=None)
-    counter.note_measure(SeenMeasure("weight", score, record, None, {}))
+    note_together(counter, {"weight": score}, record)
     counter.note_layer(seen_layer(torch.rand(1, 2, 3), torch.rand(1, 3, 5)))
     tally = Tally(counter.members())
     tally.save(tmp_path / "tally")

@@ -5,16 +5,16 @@ averages.
 """
 
 from headlight.pool.categories import (
+    Beside,
     Groups,
     Membership,
     Pairs,
-    at_pairs,
     mean_to_neighbours,
     membership,
+    offsets_of,
     over_keys,
     over_neighbours,
     over_offsets,
-    over_pairs,
     over_queries,
     to_neighbours,
     with_all,
@@ -22,18 +22,18 @@ from headlight.pool.categories import (
 from headlight.pool.words import WordPair, Words
 
 __all__ = [
+    "Beside",
     "Groups",
     "Membership",
     "Pairs",
     "WordPair",
     "Words",
-    "at_pairs",
     "mean_to_neighbours",
     "membership",
+    "offsets_of",
     "over_keys",
     "over_neighbours",
     "over_offsets",
-    "over_pairs",
     "over_queries",
     "to_neighbours",
     "with_all",

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
-from headlight.tensors import Score
+from headlight.tensors import Score, double, widest
 
 Membership = Float[Tensor, "batch position category"]
 
@@ -65,14 +65,46 @@ def to_neighbours(
         keys: of the whole text; None where `score` has all of them.
     """
     queries, columns = score.shape[2:]
-    to_offsets = score.new_zeros((*score.shape[:3], len(offsets)))
-    for number, offset in enumerate(offsets):
-        before = min(max(-first - offset, 0), queries)
-        to_offsets[:, :, :before, number] = torch.nan
-        to_offsets[:, :, max((keys or columns) - first - offset, 0) :, number] = torch.nan
-        along = score.diagonal(first + offset, dim1=2, dim2=3)
-        to_offsets[:, :, before : before + along.shape[2], number] = along
-    return to_offsets
+    beside = Beside.of(offsets, first, queries, columns, keys or columns)
+    return beside.on(score.device).take(score)
+
+
+class Beside(NamedTuple):
+    """Neighbours of some queries, for scores of every layer.
+
+    Attributes:
+        key: of each query at each offset; another where there is none.
+        factor: of what it gets: 1, 0 for a key that no query sees, or NaN where there is no key.
+    """
+
+    key: Int64[Tensor, "query offset"]
+    factor: Float[Tensor, "query offset"]
+
+    @classmethod
+    def of(
+        cls, offsets: tuple[int, ...], first: int, queries: int, columns: int, keys: int
+    ) -> "Beside":
+        """Return the neighbours, on the host; for arguments see `to_neighbours`.
+
+        Args:
+            offsets: of the keys, from the queries.
+            first: the number of the first query.
+            queries: how many there are.
+            columns: of the score.
+            keys: of the whole text.
+        """
+        key = torch.arange(first, first + queries)[:, None] + torch.tensor(offsets)
+        factor = (key < columns).float().masked_fill((key < 0) | (key >= keys), torch.nan)
+        return cls(key.clamp(0, max(columns - 1, 0)), factor)
+
+    def on(self, device: torch.device) -> "Beside":
+        """Return the neighbours on a device."""
+        return Beside(*(each.to(device) for each in self))
+
+    def take(self, score: Score) -> Float[Tensor, "batch head query offset"]:
+        """Return what `to_neighbours` does."""
+        key = self.key.expand(*score.shape[:2], -1, -1)
+        return score.gather(3, key) * self.factor.to(score.dtype)
 
 
 def mean_to_neighbours(
@@ -85,33 +117,37 @@ def mean_to_neighbours(
 
 
 def over_offsets(
-    score: Score,
-    factor: Float[Tensor, "batch head query"],
-    *,
-    first: int = 0,
-    keys: int | None = None,
-) -> Float[Tensor, "batch head offset"]:
-    """Sums over queries of what each, times its factor, gives to the key at each offset.
+    score: Score, factor: Float[Tensor, "batch head query"]
+) -> Float[Tensor, "batch head place"]:
+    """Return sums over queries of what each, times its factor, gives to the key at each offset.
 
-    Rows are filled up with zeros, and memory is then read in rows that are one shorter: the cells
-    of a diagonal stand below each other, and one sum over rows adds up all of them.
+    Rows are filled up with zeros, and memory is then read in rows that are one longer: the cells of
+    a diagonal stand below each other, and one sum over rows adds up all of them.
 
     Args:
-        score: Of some queries, with the keys up to the last that one of them sees; at least as many
-            keys as queries.
-        factor: Of each query; 0 leaves it out.
-        first: The number of the first query.
-        keys: Of the whole text; None where `score` has all of them.
+        score: of some queries, with the keys up to the last that one of them sees.
+        factor: of each query; 0 leaves it out.
 
     Returns:
-        For offsets from ``1 - keys`` to ``keys - 1``, key minus query.
+        float64, in the order of `offsets_of`.
     """
     queries, columns = score.shape[2:]
-    keys, width = keys or columns, columns + queries - 1
-    filled = torch.nn.functional.pad((score * factor[..., None]).flip(2), (0, queries))
-    skewed = filled.flatten(2)[..., : queries * width]
-    along = skewed.view(*score.shape[:2], queries, width).sum(2)
-    return torch.nn.functional.pad(along, (keys - queries - first, keys + first - columns))
+    width = columns + queries + 1
+    filled = torch.nn.functional.pad(score * factor[..., None], (0, queries, 0, 1))
+    skewed = filled.flatten(2)[..., : queries * width].view(*score.shape[:2], queries, width)
+    return double(skewed.sum(2, dtype=widest(score.device)))
+
+
+def offsets_of(
+    queries: int, columns: int
+) -> tuple[Int64[Tensor, " place"], Bool[Tensor, " place"]]:
+    """Return the offset from the query, counted in the block, at each place of `over_offsets`.
+
+    The second says which places have one; nothing is added up at the others.
+    """
+    places = torch.arange(columns + queries + 1)
+    offsets = torch.where(places < columns, places, places - len(places))
+    return offsets, (places < columns) | (offsets > -queries)
 
 
 class Pairs(NamedTuple):
@@ -128,10 +164,6 @@ class Pairs(NamedTuple):
     def where(self, mask: Bool[Tensor, " pair"]) -> "Pairs":
         """Some of them."""
         return Pairs(*(each[mask] for each in self))
-
-    def on(self, device: torch.device) -> "Pairs":
-        """Return the pairs on a device."""
-        return Pairs(*(each.to(device) for each in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,15 +216,3 @@ class Groups:
         text, query = which // width, which % width + first
         begin = self.place[text, query] - self.earlier[text, query]
         return Pairs(text, query, self.order[text, begin + number])
-
-
-def at_pairs(score: Score, pairs: Pairs, first: int = 0) -> Float[Tensor, "pair head"]:
-    """The score of each pair; `first` is the number of the first query of `score`."""
-    return score[pairs.text, :, pairs.query - first, pairs.key]
-
-
-def over_pairs(
-    values: Float[Tensor, "pair head"], pairs: Pairs, texts: int
-) -> Float[Tensor, "batch head"]:
-    """The sum of what pairs have, for each text."""
-    return values.new_zeros(texts, values.shape[1]).index_add_(0, pairs.text, values)

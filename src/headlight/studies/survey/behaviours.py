@@ -7,12 +7,13 @@ give in all; a row that gives nothing is left out.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Positions, filled, moments, stacked, units_of
@@ -28,7 +29,7 @@ from headlight.catalogue.statistics import (
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.pool import Groups, Pairs, at_pairs, over_offsets, over_pairs
+from headlight.pool import Groups, Pairs, offsets_of, over_offsets
 from headlight.reduce import Accumulator, Count, Ratio, Slots, Strongest
 from headlight.reduce.base import Array
 from headlight.studies.survey.part import (
@@ -36,10 +37,13 @@ from headlight.studies.survey.part import (
     PartObserver,
     SeenLayer,
     SeenMeasure,
+    SeenTogether,
     Sums,
     inputs_of,
     listed,
     means,
+    medians,
+    peaks,
     ratios,
 )
 from headlight.studies.survey.row_loops import Asked
@@ -57,6 +61,14 @@ SHOWN = ("first", "duplicate", "induction", "subword")
 
 POWERS = 3
 """Number of powers of the distance, from 0: their sums give its mean and variance."""
+
+NUMBERS_OF_OFFSETS = len(RELATIVE) + len(DISTANCES) + POWERS
+"""Numbers of `_basis`."""
+
+COPIES = ("copy", "copy_far")
+"""Behaviours whose keys get as much as any other."""
+
+NO_PAIRS = Pairs(*torch.zeros(3, 0, dtype=torch.int64))
 
 Rows = Float[Tensor, "batch head query"]
 Numbers = Float[Tensor, "batch head number"]
@@ -88,28 +100,61 @@ class _Described(NamedTuple):
     duplicate: Pairs
     subword: Pairs
     copy: Pairs
-    copy_far: Pairs
 
 
-class _Block(NamedTuple):
-    """A measure of some queries: what all behaviours need of it."""
+@dataclass(frozen=True, eq=False)
+class _Masks:
+    """Masks of a block of queries, which all measures and layers share; no tree of tensors.
 
-    score: Score
-    queries: slice
-    factor: Rows
-    counted: Rows
-    first: Rows
-    """Score of the first token for each query, times `factor`."""
+    Attributes:
+        block: first query, queries and keys.
+        query_mask: ``batch 1 query``; queries that are no padding.
+        columns: ``batch 1 query column``; 0 where a query does not count towards a column of keys.
+        pairs: text, query of the block, key, and the row that the pair is added to.
+        is_copy: ``pair 1``; pairs whose query must give nothing more to another key.
+        kinds: of pairs.
+        shown: ``batch 1 query shown``; queries that have keys of `SHOWN`.
+        queries: ``batch query number``, float64; queries of each sum, then how often the first
+            token is among its keys, then where the first token is in `_basis`.
+        basis: ``offset number``, float64; `_basis` in the order of `over_offsets`.
+    """
 
-    @property
-    def rest(self) -> Rows:
-        return self.counted - self.first
+    block: tuple[int, int, int]
+    query_mask: Tensor
+    columns: Tensor
+    pairs: tuple[Tensor, Tensor, Tensor, Tensor]
+    is_copy: Tensor
+    kinds: int
+    shown: Tensor
+    queries: Tensor
+    basis: Tensor
+    share: dict[str, Tensor] = field(default_factory=dict)
 
-    def over(
-        self, rows: Rows, mask: Bool[Tensor, "batch query_of_text"]
-    ) -> Float[Tensor, "batch head"]:
-        """The sum over the queries that are asked."""
-        return (rows * mask[:, None, self.queries]).sum(2)
+    def shares(self, heads: Mapping[str, slice]) -> Bool[Tensor, "head 1"]:
+        """Return the mask of heads whose measure is a share as it is; kept for other layers."""
+        if (key := str(heads)) not in self.share:
+            numbers = [of.stop - of.start for of in heads.values()]
+            is_share = torch.tensor([measure(name).share for name in heads])
+            of_heads = torch.repeat_interleave(is_share, torch.tensor(numbers))
+            self.share[key] = of_heads[:, None].to(self.is_copy.device)
+        return self.share[key]
+
+
+class _Stacked(NamedTuple):
+    """Sums over the queries of a text, of measures whose heads stand one after the other, float64.
+
+    Attributes:
+        heads: of each measure.
+        sums: ``batch head sum``; of what keys get.
+        queries: ``batch 2·head number``; of 1 and of what the first token gets, times
+            `_Masks.queries`.
+        along: ``batch head number``; of what keys get, times `_basis`.
+    """
+
+    heads: Mapping[str, slice]
+    sums: Tensor
+    queries: Tensor
+    along: Tensor
 
 
 class BehaviourCounter(PartObserver):
@@ -126,6 +171,9 @@ class BehaviourCounter(PartObserver):
         host: the batch on the host, where it is there already.
     """
 
+    _masks: _Masks | None = None
+    _stacked: _Stacked | None = None
+
     def __init__(
         self,
         batch: Batch,
@@ -138,11 +186,10 @@ class BehaviourCounter(PartObserver):
     ) -> None:
         queries, keys = Positions.for_kind(batch, kind)
         self._measures = measures
-        self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._units = units_of(examples)
+        self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._own = kind != "cross"
-        self._there = queries.category >= 0
-        self._key_there = keys.category >= 0
+        self._there, self._key_there = queries.category >= 0, keys.category >= 0
         self._begin = self._key_there.int().argmax(1)
         self._firsts, self._asked = _first_tokens(queries, keys, own=self._own)
         if self._own:
@@ -177,39 +224,94 @@ class BehaviourCounter(PartObserver):
             self._basis = _basis(ids.shape[1]).to(double(self._begin).device)
         self._keys = {}
         if self._own and tokenizer is not None:
-            self._keys = _chosen_keys(examples, kind, tokenizer, self._key_there)
+            self._keys = _chosen_keys(examples, kind, tokenizer, category >= 0)
         self._described: tuple[tuple[int, int], _Described] | None = None
         self._asked_in_pass: tuple[tuple[int, int], Asked] | None = None
         self._sums: dict[str, Parts] = {}
         self._rows: dict[str, Rows] = {}
-        self._found: dict[int, dict[str, Tensor]] = {}
+        self._found: dict[int, dict[str, Any]] = {}
+        self._peaks: dict[int, tuple[Tensor, Tensor]] = {}
 
     def note_measure(self, measured: SeenMeasure) -> None:
-        """Observe what each query gives to which keys; sums are of the cells that `asked` names."""
+        """Observe sums over the cells that `asked` names; others are observed together."""
         name, score, record, sums, _ = measured
         if sums is None:
-            parts = self._parts(name, score, record)
-        else:
-            parts = self._parts_of_sums(name, score, sums, record)
+            return
+        parts = self._parts_of_sums(name, score, sums, record)
         if record.first:
             parts = Parts(*(one + two for one, two in zip(self._sums[name], parts, strict=True)))
         self._sums[name] = parts
 
-    def rows_of_weight(self) -> Float[Tensor, "shown batch head query"]:
+    def note_together(self, measured: SeenTogether) -> None:
+        """Observe what each query gives to which keys, for all measures in the same operations."""
+        heads, score, columns, record = measured
+        masks = self._masks_of(record.first, *score.shape[2:])
+        whole = torch.where(masks.shares(heads), 1, columns[..., 0])
+        counts = masks.query_mask & (whole > 0)
+        whole, counted = whole.where(counts, 1), counts.to(score.dtype)
+        text, query, key, row = masks.pairs
+        values, largest = score[text, :, query, key], score.amax(3)[text, :, query]
+        values = torch.where(masks.is_copy, values >= largest, values)
+        shape = *score.shape[:3:2], masks.kinds, score.shape[1]
+        to_pairs = values.new_zeros(shape).flatten(0, 2).index_add_(0, row, values)
+        to_pairs = to_pairs.view(shape).permute(0, 3, 1, 2)
+        # A row counts as if it gave all to the next token, where nothing gets more.
+        copies = torch.where(to_pairs[..., -2:] > 0, whole[..., None], 0)
+        parts = columns * masks.columns, to_pairs[..., :-2], copies
+        rows = torch.cat([*parts, counted[..., None], whole[..., None]], -1)
+        first = columns.shape[3] - 1
+        if "weight" in heads:
+            shown = rows[:, heads["weight"], :, first : first + len(SHOWN)]
+            shown = shown.where(masks.shown, torch.nan)
+            self._rows = dict(zip(SHOWN, shown.unbind(-1), strict=True))
+        wide = double(rows)
+        shares = wide[..., :-2] * (wide[..., -2] / wide[..., -1])[..., None]
+        along = masks.queries.new_zeros(*score.shape[:2], masks.basis.shape[-1])
+        if self._own:
+            along = over_offsets(score, counted / whole) @ masks.basis
+        each = torch.cat([wide[..., -2], shares[..., first]], 1)
+        stacked = _Stacked(heads, shares.sum(2), each @ masks.queries, along)
+        if record.first and (before := self._stacked) is not None:
+            sums = (one + two for one, two in zip(before[1:], stacked[1:], strict=True))
+            stacked = _Stacked(heads, *sums)
+        self._stacked = stacked
+
+    def rows_of_weight(self) -> list[Rows]:
         """Return the latest queries' weight on the keys of `SHOWN`; NaN if not counted."""
         some = self._rows["first"]
         nothing = torch.full_like(some, torch.nan)
-        return torch.stack([self._rows.get(name, nothing) for name in SHOWN])
+        return [self._rows.get(name, nothing) for name in SHOWN]
 
     def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
         """Their means in each text, over the queries of the layer so far."""
-        sums = self._sums["weight"]
+        if self._stacked is not None and "weight" in self._stacked.heads:
+            _, sums, queries, _ = self._stacked
+            places = [self._places[name] for name in SHOWN]
+            shown, weight = slice(places[0], places[-1] + 1), self._stacked.heads["weight"]
+            return (sums[:, weight, shown] / queries[:, weight, shown]).movedim(2, 0)
+        parts = self._sums["weight"]
         places = [behaviours().index(name) for name in SHOWN]
         received, queries = (
             torch.stack([each[..., place] for place in places])
-            for each in (sums.given, sums.queries)
+            for each in (parts.given, parts.queries)
         )
         return torch.where(queries > 0, received / queries, torch.nan)
+
+    @property
+    def key_columns(self) -> Float[Tensor, "batch key column"]:
+        """Return the keys of the statistics that depend on no query: all, words, first tokens."""
+        places = torch.arange(self._key_there.shape[1], device=self._begin.device)
+        firsts = places[:, None] == self._firsts.flip(1)[:, None]
+        words = [each[..., None] for each in self.word_classes]
+        everything = torch.ones_like(firsts[..., :1])
+        return torch.cat([everything, *words, firsts], -1).float()
+
+    @property
+    def _places(self) -> dict[str, int]:
+        """Where the sum of each statistic is; `SHOWN` are one after the other."""
+        words = self._words if self._own else ()
+        names = ("missing", *words, *reversed(FIRST_TOKENS), *GROUPS, *self._keys, *COPIES)
+        return {name: place for place, name in enumerate(names)}
 
     @property
     def word_classes(self) -> list[Bool[Tensor, "batch token"]]:
@@ -243,21 +345,16 @@ class BehaviourCounter(PartObserver):
 
     def note_layer(self, layer: SeenLayer) -> None:
         """Add up what was observed of the blocks of the layer."""
-        by_measure = [self._sums[name] for name in self._measures]
-        heads = max(each.given.shape[1] for each in by_measure)
-        sums = {
-            field: torch.stack([filled(each, heads) for each in parts], 2)
-            for field, parts in zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
-        }
+        sums: dict[str, Any] = {"parts": dict(self._sums), "stacked": self._stacked}
         if "norm" in self._measures:
-            sums["drain"] = self._drain(double(layer.scores.vectors.norm))
+            sums["drain"] = layer.scores.vectors.norm
         if (inputs := inputs_of(layer.record)) is not None:
-            sums["activation"] = self._activation(single(inputs))
+            self._peaks[layer.record.site.layer] = peaks(inputs, self._key_there)
         self._found[layer.record.site.layer] = sums
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name; texts are along their first axis."""
-        layers = [self._found[layer] for layer in sorted(self._found)]
+        layers = [self._by_field(self._found[layer]) for layer in sorted(self._found)]
         names = [name for name in layers[0] if all(name in layer for layer in layers)]
         totals = {name: stacked([layer[name] for layer in layers]) for name in names}
         received, queries = totals["given"], totals["queries"]
@@ -284,11 +381,12 @@ class BehaviourCounter(PartObserver):
             of = (first[..., self._measures.index(name)] for name in ("weight", "norm"))
             of_heads["no_op"] = np.subtract(*of)
         if "drain" in totals:
-            of_heads["drain"] = totals["drain"]
+            of_heads["drain"] = self._drain(totals["drain"])
         for name, rows in of_heads.items():
             statistics |= means(name, rows, self._units)
-        if "activation" in totals:
-            activation = totals["activation"]
+        if len(self._peaks) == len(layers):
+            of_layers = [self._activation(*self._peaks[layer]) for layer in sorted(self._peaks)]
+            activation = np.stack(of_layers, 1)
             statistics |= means("activation", activation[..., :2], self._units)
             largest = Strongest(activation.shape[1:2], width=2)
             ranks = np.broadcast_to(self._ranks[:, None], activation.shape[:2])
@@ -296,17 +394,48 @@ class BehaviourCounter(PartObserver):
             statistics["largest_activation"] = largest
         return statistics
 
-    def _parts(self, name: str, score: Score, record: LayerRecord) -> Parts:
-        """By the definition of each number, one pass over the cells after the other."""
-        block = self._block(name, score, record)
-        sums = None
-        if self._own:
-            first, keys = block.queries.start, self._there.shape[1]
-            sums = double(over_offsets(block.score, block.factor, first=first, keys=keys))
-        counts = double(block.counted.sum(2)), double(block.rest.sum(2))
-        return self._joined(
-            self._behaviours(block, name), sums, double(block.first), counts, block.queries
+    def _by_field(self, found: dict[str, Any]) -> dict[str, Tensor]:
+        """Return what was observed of a layer, by field, with measures side by side."""
+        parts, stacked = found.pop("parts"), found.pop("stacked")
+        if stacked is not None:
+            parts |= self._unstacked(stacked)
+        by_measure = [parts[name] for name in self._measures]
+        heads = max(each.given.shape[1] for each in by_measure)
+        fields = zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
+        sums = {
+            name: torch.stack([filled(each, heads) for each in rows], 2) for name, rows in fields
+        }
+        return sums | found
+
+    def _unstacked(self, stacked: _Stacked) -> dict[str, Parts]:
+        """Return the parts of each measure; on the host, since nothing here is large."""
+        heads, received, queries, along = stacked
+        size, places = received.shape[2], self._places
+        counts, first = queries.tensor_split(2, 1)
+        rest = received - first[..., size : 2 * size], counts - first
+        none, order = received.new_zeros(()), [places.get(name, -1) for name in behaviours()]
+        no_rest = [behaviours().index(name) for name in ("first", "missing", *COPIES)]
+        number = behaviours().index("missing")
+        fields = []
+        for each in (received, counts, *rest):
+            ordered = torch.nn.functional.pad(each[..., :size], (0, 1))[..., order]
+            fields.append(ordered)
+        fields[0][..., number] = counts[..., 0] - received[..., 0]
+        for each in fields[2:]:
+            each[..., no_rest] = none
+        own = float(self._own)
+        joined = _joined(
+            (fields[0], fields[1], fields[2], fields[3]),
+            (along, along - first[..., 2 * size :]),
+            (counts[..., 0] * own, rest[1][..., 0] * own),
         )
+        parts = {}
+        for name, of in heads.items():
+            parts[name] = Parts(*(each[:, of] for each in joined))
+            if not measure(name).share:
+                for each in parts[name][:2]:
+                    each[..., number] = 0
+        return parts
 
     def _parts_of_sums(self, name: str, score: Score, sums: Sums, record: LayerRecord) -> Parts:
         """Return the parts of the sums of one pass over the cells."""
@@ -321,20 +450,25 @@ class BehaviourCounter(PartObserver):
                 rows[key] = got, counts[..., number], got, rests[..., number]
         count, rest = counts[..., -1], rests[..., -1]
         factor = sums.row("factor")
+        queries = slice(first, first + factor.shape[2])
         if measure(name).share:
             missing = (factor * (1 - sums.row("total"))).sum(2)
             rows["missing"] = missing, count, nothing, nothing
         if self._own:
             rows |= self._of_text_of_sums(sums)
         if self._keys:
-            rows |= self._of_keys(self._block(name, score, record))
-        by_offset = sums.head("diagonal") if self._own else None
-        queries = slice(first, first + factor.shape[2])
+            rows |= self._of_keys(score, sums, queries)
+        along = without = nothing[..., None].expand(-1, -1, NUMBERS_OF_OFFSETS)
+        if self._own:
+            along = sums.head("diagonal") @ self._basis
+            of_first = sums.head("first") @ self._basis[self._places_of_first(queries)]
+            without = along - of_first
+            along_counts = count, rest
+        else:
+            along_counts = nothing, nothing
         if name == "weight":
             self._rows = self._rows_of_sums(sums, queries)
-        return self._joined(
-            self._in_order(rows), by_offset, sums.head("first"), (count, rest), queries
-        )
+        return _joined(self._in_order(rows), (along, without), along_counts)
 
     def _rows_of_sums(self, sums: Sums, queries: slice) -> dict[str, Rows]:
         """Return the rows of each query, from the sums of one pass."""
@@ -369,89 +503,22 @@ class BehaviourCounter(PartObserver):
             of_groups[key] = sums.head("hits")[..., number], counts[..., place], nothing, nothing
         return of_groups
 
-    def _joined(
-        self,
-        behaviours: FourSums,
-        by_offset: Float[Tensor, "batch head offset"] | None,
-        first: Rows,
-        counts: tuple[Tensor, Tensor],
-        queries: slice,
-    ) -> Parts:
-        """Return the parts of some queries, with the sums over offsets where there are some."""
-        received, counts_of_queries, given_rest, rest = behaviours
-        if by_offset is not None:
-            of_first = first @ self._basis[self._places_of_first(queries)]
-            along = by_offset @ self._basis
-            without = along - of_first
-            counted, counted_rest = (
-                each[..., None].expand_as(along[..., :-POWERS]) for each in counts
-            )
-        else:
-            size = len(RELATIVE) + len(DISTANCES) + POWERS
-            along = without = received.new_zeros(*received.shape[:2], size)
-            counted = counted_rest = along[..., :-POWERS]
-        powers = torch.cat([along[..., -POWERS:], without[..., -POWERS:]], -1)
-        along, without = along[..., :-POWERS], without[..., :-POWERS]
-        return Parts(
-            torch.cat([received, along], -1),
-            torch.cat([counts_of_queries, counted], -1),
-            torch.cat([given_rest, without], -1),
-            torch.cat([rest, counted_rest], -1),
-            powers,
-        )
-
-    def _block(self, name: str, score: Score, record: LayerRecord) -> _Block:
-        """Return the factors that make rows shares, and the mask of rows that give anything."""
-        queries = slice(record.first, record.first + score.shape[2])
-        row_mask = self._there[:, None, queries]
-        if measure(name).share:
-            factor = row_mask.to(score.dtype).expand(score.shape[:3])
-            counted = factor
-        else:
-            whole = score.sum(3)
-            some = row_mask & (whole > 0)
-            factor = torch.where(some, 1 / whole.where(some, 1), 0)
-            counted = some.to(score.dtype)
-        # Of a text whose padding is before it, a block may end before the first token.
-        begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
-        begin = begin.expand(*score.shape[:3], 1)
-        first = score.gather(3, begin)[..., 0] * factor
-        return _Block(score, queries, factor, counted, first)
-
-    def _behaviours(self, block: _Block, name: str) -> FourSums:
-        """The first four fields of `Parts`, of `behaviours`."""
-        nothing = torch.zeros_like(block.first[..., 0])
-        rows: dict[str, FourSums] = {}
-        if name == "weight":
-            self._rows = {"first": self._of_other_queries(block.first, block.queries)}
-        to_first = self._to_first_tokens(block)
-        for number, key in enumerate(FIRST_TOKENS):
-            row_mask = self._asked[..., number]
-            got, queries = to_first[..., number], block.over(block.counted, row_mask)
-            rest = block.over(block.rest, row_mask) if number else nothing
-            rows[key] = got, queries, got if number else nothing, rest
-        if measure(name).share:
-            missing = (block.factor - block.factor * block.score.sum(3)).sum(2)
-            rows["missing"] = missing, block.counted.sum(2), nothing, nothing
-        if self._own:
-            rows |= self._of_text(block, name)
-        if self._keys:
-            rows |= self._of_keys(block)
-        return self._in_order(rows)
-
-    def _of_keys(self, block: _Block) -> dict[str, FourSums]:
+    def _of_keys(self, score: Score, sums: Sums, queries: slice) -> dict[str, FourSums]:
         """Rows of other packages, which say which keys are meant."""
-        sums: dict[str, FourSums] = {}
+        factor, first = sums.row("factor"), sums.head("first")
+        counted = (factor != 0).double()
+        of_rows: dict[str, FourSums] = {}
         for name, chosen in self._keys.items():
-            here = chosen[:, block.queries, : block.score.shape[3]]
-            to_keys = (block.score * here[:, None]).sum(3) * block.factor
+            here = chosen[:, queries, : score.shape[3]]
+            to_keys = (score * here[:, None]).sum(3) * factor
             begin = self._begin[:, None, None].expand(-1, here.shape[1], 1)
             at_first = here.gather(2, begin.clamp_max(here.shape[2] - 1))[..., 0]
-            others = to_keys - block.first * at_first[:, None]
-            has_keys = chosen.any(2)
-            counts = block.over(block.counted, has_keys), block.over(block.rest, has_keys)
-            sums[name] = to_keys.sum(2), counts[0], others.sum(2), counts[1]
-        return sums
+            others = to_keys - first * at_first[:, None]
+            has_keys = chosen[:, None, queries].any(3)
+            counts = ((each * has_keys).sum(2) for each in (counted, counted - first))
+            count, rest = counts
+            of_rows[name] = to_keys.sum(2), count, others.sum(2), rest
+        return of_rows
 
     def _in_order(self, rows: Mapping[str, FourSums]) -> FourSums:
         """Numbers in the order of `behaviours`; 0 of 0 where one is not defined."""
@@ -468,88 +535,96 @@ class BehaviourCounter(PartObserver):
         )
         return received, queries, given_rest, rest
 
-    def _to_first_tokens(self, block: _Block) -> Numbers:
-        """Return the sums for each of the first tokens, from the queries at or after it."""
-        shape = (*block.score.shape[:3], len(FIRST_TOKENS))
-        firsts = self._firsts.clamp_max(block.score.shape[3] - 1)
-        to_first = block.score.gather(3, firsts[:, None, None].expand(shape))
-        row_mask = self._asked[:, None, block.queries]
-        return (to_first * block.factor[..., None] * row_mask).sum(2)
-
     def _of_other_queries(self, first: Rows, queries: slice) -> Rows:
         """Mask the first token's own query in what queries give to the first token."""
-        row_mask = self._there & ((self._there.cumsum(1) > 1) | (not self._own))
-        return first.masked_fill(~row_mask[:, None, queries], torch.nan)
+        return first.masked_fill(~self._other_queries[:, None, queries], torch.nan)
 
-    def _of_text(self, block: _Block, name: str) -> dict[str, FourSums]:
-        """Return the sums that depend on the tokens of the text."""
-        described, texts = self._described_pairs(block.queries), len(block.score)
-        nothing = torch.zeros_like(block.first[..., 0])
-        sums = {}
-        for key, pairs, row_mask in (
-            ("duplicate", described.duplicate, self._repeated),
-            ("induction", described.duplicate.moved(key=1), self._repeated),
-            ("subword", described.subword, self._later),
-        ):
-            to_pairs = at_pairs(block.score, pairs, block.queries.start)
-            to_pairs = to_pairs * self._of_queries(block.factor, pairs, block)
-            if name == "weight":
-                of_queries = self._over_queries(to_pairs, pairs, block)
-                self._rows[key] = of_queries.masked_fill(
-                    ~row_mask[:, None, block.queries], torch.nan
-                )
-            others = to_pairs * (pairs.key != self._begin[pairs.text])[:, None]
-            all_given, rest = (over_pairs(each, pairs, texts) for each in (to_pairs, others))
-            counts = block.over(block.counted, row_mask), block.over(block.rest, row_mask)
-            sums[key] = all_given, counts[0], rest, counts[1]
-        if self._words:
-            column = (block.factor[:, :, None] @ block.score)[:, :, 0]
-            begin = self._begin.clamp_max(column.shape[2] - 1)[:, None, None]
-            all_given, rest = block.counted.sum(2), block.rest.sum(2)
-        for key, each in self._words.items():
-            is_word = each[:, None, : column.shape[2]].to(column.dtype)
-            to_pairs = (column * is_word).sum(2)
-            at_first = is_word.gather(2, begin)[..., 0]
-            sums[key] = to_pairs, all_given, to_pairs - at_first * block.first.sum(2), rest
-        top = block.score.amax(3)
-        for key, pairs, row_mask in (
-            ("copy", described.copy, self._copied),
-            ("copy_far", described.copy_far, self._copied_far),
-        ):
-            hit = at_pairs(block.score, pairs, block.queries.start)
-            hit = (hit >= self._of_queries(top, pairs, block)).to(top.dtype)
-            hits = self._over_queries(hit, pairs, block).clamp_max(1) * block.counted
-            count = block.over(block.counted, row_mask)
-            sums[key] = hits.sum(2), count, nothing, nothing
-        return sums
-
-    def _over_queries(
-        self, values: Float[Tensor, "pair head"], pairs: Pairs, block: _Block
-    ) -> Rows:
-        """The sum of what the pairs of each query have."""
-        texts, heads, queries = block.first.shape
-        row = pairs.text * queries + pairs.query - block.queries.start
-        sums = values.new_zeros(texts * queries, heads).index_add_(0, row, values)
-        return sums.view(texts, queries, heads).transpose(1, 2)
-
-    def _of_queries(self, rows: Rows, pairs: Pairs, block: _Block) -> Float[Tensor, "pair head"]:
-        """Return the values of the query of each pair."""
-        return rows[pairs.text, :, pairs.query - block.queries.start]
+    @property
+    def _other_queries(self) -> Bool[Tensor, "batch query"]:
+        return self._there & ((self._there.cumsum(1) > 1) | (not self._own))
 
     def _described_pairs(self, queries: slice) -> _Described:
         """Return the pairs of some queries; kept for the other measures and layers."""
         bounds = queries.start, queries.stop
         if self._described is None or self._described[0] != bounds:
             copy = self._tokens.pairs(bounds[0] + 1, bounds[1] + 1).moved(query=-1)
-            pairs_of_kinds = (
-                self._tokens.pairs(*bounds),
-                self._pieces.pairs(*bounds),
-                copy,
-                copy.where(copy.query - copy.key >= FAR),
-            )
-            described = _Described(*(pairs.on(self._begin.device) for pairs in pairs_of_kinds))
-            self._described = bounds, described
+            described = self._tokens.pairs(*bounds), self._pieces.pairs(*bounds), copy
+            self._described = bounds, _Described(*described)
         return self._described[1]
+
+    def _masks_of(self, first: int, size: int, keys: int) -> _Masks:
+        """Return the masks of a block of queries; kept for the next layer."""
+        if self._masks is None or self._masks.block != (first, size, keys):
+            self._masks = self._make_masks(first, size, keys)
+        return self._masks
+
+    def _make_masks(self, first: int, size: int, keys: int) -> _Masks:
+        queries, device = slice(first, first + size), self._begin.device
+        columns, pairs = self.key_columns, self._listed_pairs(queries, keys)
+        text, query, key = (torch.cat(each) for each in zip(*pairs.values(), strict=True))
+        kind = torch.repeat_interleave(torch.tensor([len(each.key) for each in pairs.values()]))
+        row = (text * size + query - first) * len(pairs) + kind
+        is_copy = (kind >= len(pairs) - len(COPIES)).long()
+        text, query, key, row, is_copy = (
+            torch.stack([text, query - first, key, row, is_copy]).to(device).unbind(0)
+        )
+        of_columns, of_pairs, shown = self._masks_of_queries(queries, list(pairs))
+        begin = self._begin[:, None, None].expand(-1, 1, columns.shape[2])
+        is_first = (key == self._begin[text]).to(columns.dtype)
+        pairs_at_first = columns.new_zeros(of_pairs.numel()).index_add_(0, row, is_first)
+        basis = of_first = double(columns).new_zeros(*of_pairs.shape[:2], NUMBERS_OF_OFFSETS)
+        if self._own:
+            of_first = self._basis[self._places_of_first(queries)]
+            offsets, exists = offsets_of(size, keys)
+            places = (offsets - first + self._there.shape[1] - 1).clamp(0, len(self._basis) - 1)
+            of_offset = torch.where(exists, places, len(self._basis)).to(basis.device)
+            basis = torch.nn.functional.pad(self._basis, (0, 0, 0, 1))[of_offset]
+        firsts = columns.gather(1, begin).expand(-1, size, -1), pairs_at_first.view(of_pairs.shape)
+        return _Masks(
+            block=(first, size, keys),
+            query_mask=self._there[:, None, queries],
+            columns=of_columns[:, None].to(columns.dtype),
+            pairs=(text, query, key, row),
+            is_copy=is_copy[:, None] > 0,
+            kinds=len(pairs),
+            shown=shown[:, None],
+            queries=torch.cat([*map(double, (of_columns, of_pairs, *firsts)), of_first], -1),
+            basis=basis,
+        )
+
+    def _listed_pairs(self, queries: slice, keys: int) -> dict[str, Pairs]:
+        """Return the pairs of each statistic of single pairs, on the host."""
+        pairs = dict.fromkeys((*GROUPS, *self._keys, *COPIES), NO_PAIRS)
+        if self._own:
+            same, pieces, copies = self._described_pairs(queries)
+            far = copies.where(copies.query - copies.key >= FAR)
+            kinds = same, same.moved(key=1), pieces, copies, far
+            pairs |= zip((*GROUPS, *COPIES), kinds, strict=True)
+        for name, chosen in self._keys.items():
+            text, query, key = chosen[:, queries, :keys].nonzero().unbind(1)
+            pairs[name] = Pairs(text, query + queries.start, key)
+        return pairs
+
+    def _masks_of_queries(
+        self, queries: slice, names: Sequence[str]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return which queries have a part in each sum over keys or over pairs, and in `SHOWN`."""
+        everyone = self._there[:, queries]
+        masks = dict.fromkeys(names, torch.zeros_like(everyone))
+        words = []
+        if self._own:
+            segmented = everyone & self._segmented[:, None].to(everyone.device)
+            words = [segmented if name in segment_rows() else everyone for name in self._words]
+            own = self._repeated, self._repeated, self._later, self._copied, self._copied_far
+            own_masks = [each[:, queries] for each in own]
+            masks |= zip((*GROUPS, *COPIES), own_masks, strict=True)
+        for name, chosen in self._keys.items():
+            masks[name] = chosen[:, queries].any(2).to(everyone.device)
+        firsts = self._asked[:, queries].flip(2)
+        of_columns = torch.cat([torch.stack([everyone, *words], -1), firsts], -1)
+        of_pairs = torch.stack([*masks.values()], -1)
+        shown = self._other_queries[:, queries, None], of_pairs[..., : len(GROUPS)]
+        return of_columns, of_pairs, torch.cat(shown, -1)
 
     def _places_of_first(self, block: slice) -> Int64[Tensor, "batch query"]:
         """Return the index, among all offsets, of the offset from each query to the first token."""
@@ -558,22 +633,40 @@ class BehaviourCounter(PartObserver):
         places = (size - 1 + self._begin[:, None] - queries).clamp_max(2 * size - 2)
         return places.to(self._basis.device)
 
-    def _drain(self, norm: Float[Tensor, "batch head key"]) -> Float[Tensor, "batch head"]:
-        """The length of the first token's vector beside that of the median token."""
-        key_mask = self._key_there[:, None].to(norm.device)
-        median = norm.masked_fill(~key_mask, torch.nan).nanquantile(0.5, dim=2)
-        begin = self._begin[:, None, None].expand(*norm.shape[:2], 1).to(norm.device)
-        return norm.gather(2, begin)[..., 0] / median
+    def _drain(
+        self, norm: Float64[np.ndarray, "batch layer head key"]
+    ) -> Float64[np.ndarray, "batch layer head"]:
+        """Return the length of the first token's vector beside that of the median token."""
+        key_mask, texts = self._key_there.numpy()[:, None, None], np.arange(len(norm))
+        median = medians(np.where(key_mask, norm, np.nan))
+        return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
 
-    def _activation(self, inputs: Float[Tensor, "batch key size"]) -> Float[Tensor, "batch 4"]:
-        """The largest entry: its size, beside the median of its vector; its dimension and place."""
-        size = inputs.abs().masked_fill(~self._key_there[..., None], 0)
-        highest, dimension = size.max(2)
-        largest, place = highest.max(1)
-        texts = torch.arange(len(size), device=size.device)
-        median = size[texts, place].quantile(0.5, dim=1)
-        statistics = largest, largest / median, dimension[texts, place], place - self._begin
-        return torch.stack([double(each) for each in statistics], 1)
+    def _activation(
+        self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
+    ) -> Float64[np.ndarray, "batch 4"]:
+        """Return the largest entry: size, beside the median of its vector; dimension and place."""
+        largest, dimension = size.max(1)
+        ratio = largest / torch.from_numpy(medians(size.numpy()))
+        statistics = largest, ratio, dimension, place - self._begin
+        return torch.stack([double(each) for each in statistics], 1).numpy()
+
+
+def _joined(
+    behaviours: FourSums, along: tuple[Numbers, Numbers], counts: tuple[Tensor, Tensor]
+) -> Parts:
+    """Return parts; of the numbers along offsets with and without the first token, and queries."""
+    received, counts_of_queries, received_rest, rest = behaviours
+    (near, powers), (near_rest, powers_rest) = (
+        each.tensor_split([-POWERS], dim=-1) for each in along
+    )
+    counted, counted_rest = (each[..., None].expand_as(near) for each in counts)
+    return Parts(
+        torch.cat([received, near], -1),
+        torch.cat([counts_of_queries, counted], -1),
+        torch.cat([received_rest, near_rest], -1),
+        torch.cat([rest, counted_rest], -1),
+        torch.cat([powers, powers_rest], -1),
+    )
 
 
 def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:

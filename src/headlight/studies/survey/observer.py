@@ -1,10 +1,13 @@
 """Observer of a survey, layer by layer, while a batch runs through the model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled, moments, stacked
@@ -15,12 +18,12 @@ from headlight.measures.effective import correlation, moments_by_row, summed, su
 from headlight.measures.entropy_and_divergence import entropy_of_sizes
 from headlight.measures.whole_layer import Vectors
 from headlight.pool import (
+    Beside,
     Membership,
     mean_to_neighbours,
     membership,
     over_keys,
     over_queries,
-    to_neighbours,
     with_all,
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Slots, Tally
@@ -32,6 +35,7 @@ from headlight.studies.survey.part import (
     PartObserver,
     SeenLayer,
     SeenMeasure,
+    SeenTogether,
     Sums,
     inputs_of,
     means,
@@ -42,8 +46,8 @@ from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, Valu
 
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
-POWERS = ("vector_norm_powers", "input_norm_powers")
-"""Power sums of the lengths in each text: their number, their sum, the sum of their squares."""
+LENGTHS = ("vector_norm", "input_norm")
+"""Statistics of each key."""
 OFFSETS = tuple(NEIGHBOURS.values())
 ROUNDING = 1e-6
 """Sums of weights that are smaller are what rounding leaves of 0."""
@@ -98,8 +102,11 @@ class HeadsObserver:
         self._begin = self._key_mask.int().argmax(1)
         self._first_category = keys.category.gather(1, self._begin[:, None])
         self._compiled = compiled
-        self._one_pass = _one_pass(queries, self._key_members, self._counter)
-        self._seen: dict[int, dict[str, Tensor]] = {}
+        links = next((each.links for each in parts if each.links is not None), None)
+        self._one_pass = _one_pass(queries, self._key_members, self._counter, links)
+        self._constants = _Constants(self._columns())
+        self._heads: dict[str, slice] = {}
+        self._seen: dict[int, dict[str, Any]] = {}
         self._vectors: Vectors | None = None
         self._blocks = BlockRows()
 
@@ -135,21 +142,20 @@ class HeadsObserver:
         observers = self, *self._parts
         for each, numbers in zip(observers, fetched([*map(vars, observers)]), strict=True):
             vars(each).update(numbers)
-        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        layers = [self._side_by_side(self._seen[layer]) for layer in sorted(self._seen)]
         sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = sums_by_name.pop("comoments", None)
-        powers = {name: sums_by_name.pop(name) for name in POWERS if name in sums_by_name}
         if (first := sums_by_name.pop("first", None)) is not None:
             sums_by_name["class"] = self._beside_first(sums_by_name["total"], first)
         members: dict[str, Accumulator] = {}
         for name, rows in sums_by_name.items():
-            if name in ("vector_norm", "input_norm"):
+            if name in LENGTHS:
                 members[name] = moments(rows[self._key_mask.flatten().numpy()])
+                powers = _powers(rows, self._key_mask.numpy())
+                counts = np.broadcast_to(powers[..., :1], powers[..., 1:].shape)
+                members[f"slots_{name}_powers"] = Slots.of(self._units, powers[..., 1:], counts)
             else:
                 members |= means(name, rows, self._units)
-        for name, rows in powers.items():
-            counts = np.broadcast_to(rows[..., :1], rows[..., 1:].shape)
-            members[f"slots_{name}"] = Slots.of(self._units, rows[..., 1:], counts)
         members |= self._beside_whole(sums_by_name)
         for part in self._parts:
             members |= part.members()
@@ -191,17 +197,22 @@ class HeadsObserver:
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
+        record, totals = scores.record, {}
         statistics: dict[str, Tensor] = {}
-        totals = {}
-        for name in self._measures:
-            score = scores.of(name).float()
-            sums = self._sums(score, scores.record, measure(name))
-            rows = self._by_row(score, scores.record, measure(name), sums)
-            if sums is not None:
+        measured = {name: scores.of(name).float() for name in self._measures}
+        cells = {name: self._sums(each, record, measure(name)) for name, each in measured.items()}
+        together = {name: measured[name] for name, each in cells.items() if each is None}
+        rows_by_name = self._by_products(together, record, statistics) if together else {}
+        for name, score in measured.items():
+            sums = cells[name]
+            if sums is None:
+                rows = rows_by_name[name]
+            else:
+                rows = self._by_row(score, record, measure(name), sums)
                 totals[name] = sums.row("total"), sums.row("square")
+                statistics |= {f"{name} {kind}": each for kind, each in rows.items()}
             for part in self._parts:
-                part.note_measure(SeenMeasure(name, score, scores.record, sums, rows))
-            statistics |= {f"{name} {kind}": each for kind, each in rows.items()}
+                part.note_measure(SeenMeasure(name, score, record, sums, rows))
         for part in self._parts:
             part.note_block(scores)
         if "norm" in self._measures:
@@ -234,47 +245,89 @@ class HeadsObserver:
         )
 
     def _by_row(
-        self, score: Score, record: LayerRecord, row: Measure, sums: Sums | None
+        self, score: Score, record: LayerRecord, row: Measure, sums: Sums
     ) -> dict[str, Tensor]:
         """One measure; its entropy is that of its absolute values."""
-        if sums is None:
-            size = score.abs() if row.signed else score
-            keys = self._key_members.shape[1]
-            rows = {
-                "rows": self._over_keys(score),
-                "entropy": entropy_of_sizes(size),
-                "neighbour": to_neighbours(score, OFFSETS, first=record.first, keys=keys),
-            }
-            whole = size.sum(-1)
-        else:
-            rows = {
-                "rows": sums.row("categories")[..., : len(CATEGORIES)],
-                "entropy": sums.row("entropy"),
-                "neighbour": sums.row("neighbours"),
-            }
-            whole = sums.row("size")
+        rows = {
+            "rows": sums.row("categories")[..., : len(CATEGORIES)],
+            "entropy": sums.row("entropy"),
+            "neighbour": sums.row("neighbours"),
+        }
         if self._kind == "decoder":
             begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
             rows["first"] = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
         if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
-            rows["some"] = (whole > 0).to(score.dtype)
+            rows["some"] = (sums.row("size") > 0).to(score.dtype)
         return rows
+
+    def _by_products(
+        self, measured: Mapping[str, Score], record: LayerRecord, statistics: dict[str, Tensor]
+    ) -> dict[str, dict[str, Tensor]]:
+        """Return the rows of measures, as `_by_row`, from operations for all of them together.
+
+        What is linear in the cells of a row is one product with columns that are the same for all
+        layers: on a GPU each operation costs as much as some thousand cells.
+        """
+        self._heads = _heads_of(measured)
+        score = torch.cat([*measured.values()], 1).detach()
+        queries, keys = score.shape[2:]
+        columns = score.flatten(1, 2) @ self._constants.columns[:, :keys]
+        columns = columns.view(*score.shape[:3], -1)
+        of_categories, of_behaviours = columns.tensor_split([len(CATEGORIES)], dim=-1)
+        size = score.abs() if any(measure(name).signed for name in measured) else score
+        entropy = entropy_of_sizes(size)
+        block = record.first, queries, keys
+        if block not in self._constants.beside:
+            beside = Beside.of(OFFSETS, *block, self._key_members.shape[1]).on(score.device)
+            self._constants.beside[block] = beside
+        neighbour = self._constants.beside[block].take(score)
+        first = of_behaviours[..., -1]
+        numbers = [of_categories, neighbour.nan_to_num(0.0), entropy[..., None], first[..., None]]
+        rows = {"rows": of_categories, "entropy": entropy, "neighbour": neighbour}
+        if self._kind == "decoder":
+            rows["first"] = first
+        if any(measure(name).needs == "gradient" for name in measured):
+            rows["some"] = (size.sum(-1) > 0).to(score.dtype)
+            numbers.append(rows["some"][..., None])
+        statistics["together"] = double(torch.cat(numbers, -1))
+        if self._counter is not None:
+            self._counter.note_together(SeenTogether(self._heads, score, of_behaviours, record))
+        return {
+            name: {kind: each[:, heads] for kind, each in rows.items()}
+            for name, heads in self._heads.items()
+        }
+
+    def _columns(self) -> Float[Tensor, "batch key column"]:
+        """Return the keys of each category, then those of the behaviours: all, ..., the first."""
+        if self._counter is None:
+            places = torch.arange(self._key_members.shape[1], device=self._begin.device)
+            first = (places == self._begin[:, None]).float()
+            behaviours = torch.stack([torch.ones_like(first), first], -1)
+        else:
+            behaviours = self._counter.key_columns
+        return torch.cat([self._key_members, behaviours], -1)
 
     def _over_keys(self, score: Score) -> Float[Tensor, "batch head query category"]:
         return over_keys(score, self._key_members[:, : score.shape[3]])
 
-    def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Any]:
         """The statistics of a layer, of those of all its rows."""
-        means = {name: self._means(rows, name) for name in self._measures}
+        summary: dict[str, Any] = {
+            "means": {
+                name: self._means(rows, name)
+                for name in self._measures
+                if f"{name} entropy" in rows
+            }
+        }
+        means = summary["means"]
+        if "together" in rows:
+            weights = self._mean_weights(self._heads)
+            summary |= {"heads": self._heads, "together": weights @ rows["together"]}
+            means = means | self._apart(self._heads, summary["together"])
         for part in self._parts:
             part.note_layer(SeenLayer(scores.record, scores, means))
         if not means:
             return {}
-        summary: dict[str, Tensor] = {}
-        heads = max(each["entropy"].shape[1] for each in means.values())
-        for name in next(iter(means.values())):
-            parts = [filled(each[name], heads) for each in means.values()]  # attribution: one row
-            summary[name] = torch.stack(parts, dim=1).movedim(2, 1)
         if "norm" in self._measures:
             summary |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
@@ -298,6 +351,55 @@ class HeadsObserver:
             means_by_name["first"] = over_queries(rows[f"{name} first"][..., None], members)[..., 0]
         return means_by_name
 
+    def _apart(
+        self, heads: Mapping[str, slice], together: Float[Tensor, "batch head category number"]
+    ) -> dict[str, dict[str, Tensor]]:
+        """Return the means of each measure, as `_means`, from those of all together."""
+        categories, offsets = len(CATEGORIES), len(OFFSETS)
+        sizes = [categories, offsets, 1, 1, together.shape[-1] - categories - offsets - 2]
+        total, neighbour, entropy, first, some = torch.split(together, sizes, -1)
+        if some.shape[-1]:
+            entropy = entropy / some
+        neighbour = neighbour[:, :, 0]
+        if self._kind == "cross":
+            neighbour = torch.full_like(neighbour, torch.nan)
+        means = {"total": total, "neighbour": neighbour, "entropy": entropy[..., 0]}
+        if self._kind == "decoder":
+            means["first"] = first[..., 0]
+        return {
+            name: {kind: each[:, of_measure] for kind, each in means.items()}
+            for name, of_measure in heads.items()
+        }
+
+    def _side_by_side(self, of_layer: dict[str, Any]) -> dict[str, Tensor]:
+        """Return the statistics of a layer, with measures along the third axis."""
+        if not of_layer:
+            return {}
+        means = of_layer.pop("means")
+        if "together" in of_layer:
+            means = means | self._apart(of_layer.pop("heads"), of_layer.pop("together"))
+        by_measure = [means[name] for name in self._measures]
+        heads = max(each["entropy"].shape[1] for each in by_measure)
+        for name in by_measure[0]:
+            parts = [double(filled(each[name], heads)) for each in by_measure]
+            of_layer[name] = torch.stack(parts, dim=1).movedim(2, 1)  # attribution: one row
+        return of_layer
+
+    def _mean_weights(
+        self, heads: Mapping[str, slice]
+    ) -> Float[Tensor, "batch head category query"]:
+        """Return the weights of the mean over queries; NaN for categories that a text has not."""
+        kept, key = self._constants.weights, (*heads.items(), self._sample is None)
+        if str(key) not in kept:
+            parts = []
+            for name, of_measure in heads.items():
+                members = double(self._members_of(name)).mT[:, None]
+                count = members.sum(-1, keepdim=True)
+                means = (members / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
+                parts.append(means.expand(-1, of_measure.stop - of_measure.start, -1, -1))
+            kept[str(key)] = torch.cat(parts, 1)
+        return kept[str(key)]
+
     def _members_of(self, name: str) -> Membership:
         """The queries that a measure is averaged over."""
         if self._sample is None or name in OF_ALL_QUERIES:
@@ -306,29 +408,44 @@ class HeadsObserver:
 
     def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
         """Return the statistics of the norms alone; of x only where it was found."""
+        weights = self._mean_weights({"norm": slice(0, 1)})
         statistics = {
-            "merged": over_queries(merged, self._members_of("norm"))[:, 0],
+            "merged": (weights @ double(merged))[:, 0],
             "vector_norm": scores.vectors.norm.transpose(1, 2).flatten(0, 1),
-            "vector_norm_powers": self._powers(scores.vectors.norm),
         }
         inputs = inputs_of(scores.record)
         if inputs is not None:
             statistics["input_norm"] = input_norm(inputs).flatten()
-            statistics["input_norm_powers"] = self._powers(input_norm(inputs)[:, None])
         return statistics
-
-    def _powers(self, length: Float[Tensor, "batch row key"]) -> Float[Tensor, "batch row 3"]:
-        """Return the number of lengths of each text, their sum, and the sum of their squares."""
-        key_mask = (self._keys.category >= 0)[:, None].to(length.device)
-        each = double(length.masked_fill(~key_mask, 0))
-        counts = double(key_mask).expand_as(each)
-        return torch.stack([counts.sum(-1), each.sum(-1), each.square().sum(-1)], -1)
 
     def _by_length(self, correlation: np.ndarray) -> Grouped:
         grouped = Grouped(Moments())
         lengths = array(self._key_lengths).astype(np.int64)
         grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
         return grouped
+
+
+@dataclass(frozen=True, eq=False)
+class _Constants:
+    """Tensors of a batch that all its layers share; not a tree, of which tensors are fetched."""
+
+    columns: Float[Tensor, "batch key column"]
+    beside: dict[tuple[int, int, int], Beside] = field(default_factory=dict)
+    weights: dict[str, Tensor] = field(default_factory=dict)
+
+
+def _heads_of(measured: Mapping[str, Score]) -> dict[str, slice]:
+    """Return the places of the heads of each measure, one after the other."""
+    ends = np.cumsum([each.shape[1] for each in measured.values()]).tolist()
+    return {name: slice(*of) for name, of in zip(measured, pairwise([0, *ends]), strict=True)}
+
+
+def _powers(lengths: Array, key_mask: Array) -> Float64[np.ndarray, "batch layer row power=3"]:
+    """Return the number of lengths in each text, their sum, and the sum of their squares."""
+    rows = lengths.reshape(*key_mask.shape, lengths.shape[1], -1)
+    powers = np.stack([rows * 0 + 1, rows, rows**2], -1)
+    sums: Array = np.where(key_mask[..., None, None, None], powers, 0).sum(1)
+    return sums
 
 
 def _of_whole(part: Array, total: Array) -> Ratio:
@@ -341,12 +458,15 @@ def _of_whole(part: Array, total: Array) -> Ratio:
 
 
 def _one_pass(
-    queries: Positions, members: Membership, behaviours: BehaviourCounter | None
+    queries: Positions,
+    members: Membership,
+    behaviours: BehaviourCounter | None,
+    links: Bool[Tensor, "batch key"] | None,
 ) -> OnePass:
     """Return the pass over the categories, with each class of words as one more."""
     words = [] if behaviours is None else behaviours.word_classes
     members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
-    return OnePass(queries, members, OFFSETS)
+    return OnePass(queries, members, OFFSETS, links)
 
 
 def query_members(queries: Positions) -> Membership:

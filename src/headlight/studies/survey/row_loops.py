@@ -42,6 +42,9 @@ BLOCK = 1 << 13
 MAGNITUDE, SIGN = np.int32(0x7FFFFFFF), np.int32(31)
 """The bits of a float32 without that of its sign, and where that stands."""
 
+LOWEST = np.int32(0x007FFFFF ^ -0x80000000)
+"""−∞ among bits of floats that are in the order of these, as in `_find_highest`."""
+
 
 class Texts(NamedTuple):
     """Texts of a batch, for some of their queries.
@@ -51,12 +54,14 @@ class Texts(NamedTuple):
         offsets: of neighbours.
         there: ``batch query``; 1 for queries, 0 for padding.
         place: number of the first query, keys of the whole text, and 1 if the measure is a share.
+        bounds: ``batch key``; `MAGNITUDE` for keys among which `RowSums.linked` is, else `LOWEST`.
     """
 
     members: Array
     offsets: Array
     there: Array
     place: Array
+    bounds: Array
 
 
 class RowSums(NamedTuple):
@@ -72,6 +77,7 @@ class RowSums(NamedTuple):
         square: sum of the squares.
         largest: entry, float32.
         factor: by which entries become shares; 0 in padding and where nothing is given.
+        linked: largest entry of the keys of `Texts.bounds`, −∞ where there are none; float32.
     """
 
     categories: Array
@@ -82,6 +88,7 @@ class RowSums(NamedTuple):
     square: Array
     largest: Array
     factor: Array
+    linked: Array
 
 
 class Asked(NamedTuple):
@@ -140,8 +147,8 @@ def filled_up(columns: int) -> int:
 
 
 @cache
-def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the loops over cells and over what is asked of single cells."""
+def compiled() -> Callable[..., Any]:
+    """Return the loop over cells, which also takes single ones of those that it has read."""
     helpers = (
         filled_up,
         _find_ends,
@@ -153,21 +160,25 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
         _take_neighbours,
         _add_columns,
         _add_diagonals,
+        _add_counts,
+        _add_firsts,
+        _add_listed,
+        _add_hits,
+        _take_single,
     )
-    cells = compile_loop(_over_cells, helpers)
-    single = compile_loop(_over_asked, (_add_counts, _add_firsts, _add_listed, _add_hits))
-    return cells, single
+    return compile_loop(_over_cells, helpers)
 
 
 @no_type_check
-def _over_cells(score, texts, rows, along, step, start):
-    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and add `along` axes.
+def _over_cells(score, texts, rows, sums, single, step, start):
+    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and those of heads.
 
     Rows are looked at in blocks that stay in the cache, one sum after the other: to take hold of an
-    array costs as much as the cells of a short row.
+    array costs as much as the cells of a short row.  Single cells, if any are wanted, are taken of
+    a head while it is there.
     """
     heads, queries, columns = score.shape[1:]
-    diagonal, column = along
+    diagonal, column = sums.diagonal, sums.columns
     first, keys, share = texts.place
     width = filled_up(columns)
     height = max(1, BLOCK // width)
@@ -185,7 +196,8 @@ def _over_cells(score, texts, rows, along, step, start):
             _find_ends(bits, ends)
             size, total, factor = rows.size[here], rows.total[here], rows.factor[here]
             _add_up(block, ends, total, size, rows.square[here])
-            _find_highest(bits, columns, peaks, rows.largest[here])
+            bounds = texts.bounds[text, :columns]
+            _find_highest(bits, bounds, peaks, rows.largest[here], rows.linked[here])
             _take_entropies(block, ends, size, peaks, rows.entropy[here])
             _add_by_category(block, ends, texts.members[text], rows.categories[here])
             _take_neighbours(score[here], first + query, keys, texts.offsets, rows.neighbours[here])
@@ -196,6 +208,8 @@ def _over_cells(score, texts, rows, along, step, start):
             _add_columns(block, ends, factor, column[text, head])
             if diagonal.shape[2]:
                 _add_diagonals(block, ends, factor, diagonal[text, head], keys - 1 - first - query)
+        if single is not None:
+            _take_single(score[text, head], rows, single, sums, text, head)
 
 
 @no_type_check
@@ -226,20 +240,24 @@ def _add_up(block, ends, totals, sizes, squares):
 
 
 @no_type_check
-def _find_highest(bits, columns, peaks, largest):
-    """The largest absolute value and the largest entry of each row.
+def _find_highest(bits, bounds, peaks, largest, linked):
+    """The largest absolute value of each row, its largest entry, and that of the bounded keys.
 
     Bits of floats, as whole numbers, are in the order of these, backwards where they are negative.
     """
     for row in range(len(bits)):
-        peak, most = np.int32(0), np.int32(-MAGNITUDE)
-        for key in range(columns):
+        peak, most, link = np.int32(0), np.int32(-MAGNITUDE), LOWEST
+        for key in range(len(bounds)):
             each = bits[row, key]
             peak = max(peak, np.int32(each & MAGNITUDE))
-            most = max(most, np.int32(each ^ np.int32(np.int32(each >> SIGN) & MAGNITUDE)))
+            ordered = np.int32(each ^ np.int32(np.int32(each >> SIGN) & MAGNITUDE))
+            most = max(most, ordered)
+            link = max(link, min(ordered, bounds[key]))
         most = np.int32(most ^ np.int32(np.int32(most >> SIGN) & MAGNITUDE))
+        link = np.int32(link ^ np.int32(np.int32(link >> SIGN) & MAGNITUDE))
         peaks[row] = np.int32(peak).view(np.float32)
         largest[row] = np.int32(most).view(np.float32)
+        linked[row] = np.int32(link).view(np.float32)
 
 
 @no_type_check
@@ -311,31 +329,29 @@ def _add_diagonals(block, ends, factors, diagonal, zero):
 
 
 @no_type_check
-def _over_asked(score, rows, cells, sums, step, start):
-    """Add what is asked of single cells, of every ``step``-th head from ``start`` on."""
-    heads = score.shape[1]
-    for at in range(start, score.shape[0] * heads, step):
-        text, here = at // heads, (at // heads, at % heads)
-        block, factors, first = score[here], rows.factor[here], sums.first[here]
-        begin, queries, largest = cells.begin[text], cells.queries[text], rows.largest[here]
-        for query in range(len(block)):
-            if factors[query] != 0:
-                first[query] = factors[query] * block[query, begin]
-        _add_counts(factors, first, queries, sums.counts[here])
-        _add_firsts(block, factors, cells.firsts[text], queries, sums.firsts[here])
-        if len(cells.keys):
-            keys, groups, row = cells.keys, sums.groups[here], text * len(block)
-            listed = sums.listed[here]
-            same, pieces, copies = (
-                cells.bounds[0, row:],
-                cells.bounds[1, row:],
-                cells.bounds[2, row:],
-            )
-            _add_listed(block, factors, (begin, 0), same, keys, groups[0], listed[0])
-            _add_listed(block, factors, (begin, 1), same, keys, groups[1], listed[1])
-            _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], listed[2])
-            far = cells.far - cells.first
-            _add_hits(block, factors, largest, copies, keys, far, sums.hits[here])
+def _take_single(block, rows, cells, sums, text, head):
+    """Add what is asked of single cells of a head."""
+    here = text, head
+    factors, first, largest = rows.factor[here], sums.first[here], rows.largest[here]
+    begin, queries = cells.begin[text], cells.queries[text]
+    for query in range(len(block)):
+        if factors[query] != 0:
+            first[query] = factors[query] * block[query, begin]
+    _add_counts(factors, first, queries, sums.counts[here])
+    _add_firsts(block, factors, cells.firsts[text], queries, sums.firsts[here])
+    if len(cells.keys):
+        keys, groups, row = cells.keys, sums.groups[here], text * len(block)
+        listed = sums.listed[here]
+        same, pieces, copies = (
+            cells.bounds[0, row:],
+            cells.bounds[1, row:],
+            cells.bounds[2, row:],
+        )
+        _add_listed(block, factors, (begin, 0), same, keys, groups[0], listed[0])
+        _add_listed(block, factors, (begin, 1), same, keys, groups[1], listed[1])
+        _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], listed[2])
+        far = cells.far - cells.first
+        _add_hits(block, factors, largest, copies, keys, far, sums.hits[here])
 
 
 @no_type_check
