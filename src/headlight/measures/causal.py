@@ -20,11 +20,16 @@ from headlight.measures.row_space import (
     ONE_PASS,
     ROUNDED,
     TWO_PASSES,
+    Members,
+    NullVectors,
+    Settled,
+    Weights,
     averaged,
     distinct_rows,
     inverse_factor,
     null_vectors,
     orthonormalised,
+    project_singly,
     row_space,
 )
 from headlight.tensors import Score, Visible, Weight
@@ -38,10 +43,7 @@ SHARE = 2
 GROWN = 2
 """Times which rounding errors of rows may grow for products to be exact enough in float32."""
 
-Members = slice | Tensor
-Weights = Float[Tensor, "matrix sharing query key"]
 SeenWeights = Float[Tensor, "matrix sharing query seen"]
-Settled = Bool[Tensor, "matrix query"]
 
 
 class Prefixes:
@@ -99,7 +101,7 @@ class Prefixes:
         rows = self._rows[:, :high]
         gram, last = self._gram_until(low + 1), self._gram_until(high)
         exact = None
-        if target.dtype != torch.float64 and low >= 2 * size:
+        if target.dtype != torch.float64 and low >= self._start + size:
             inverse, failed = inverse_factor(last)
             length = torch.linalg.vector_norm(inverse, dim=(-2, -1))
             usable = (length < self._limit) & (failed == 0)
@@ -177,79 +179,8 @@ def _project(
     return exact
 
 
-def project_singly(
-    rows: Float[Tensor, "matrix row head_dim"],
-    places: Int[Tensor, "place 2"],
-    weights: Weights,
-    results: Weights,
-    settled: Settled,
-    first: int,
-    limit: float,
-) -> None:
-    """Project single queries, each with a factor of its own, in two passes where one is poor.
-
-    Args:
-        rows: as of `Prefixes`, of all matrices.
-        places: which queries of which matrices, on the host.
-        weights: as of `Prefixes.fill`, as are the others.
-        results: where projections go.
-        settled: becomes true where they are exact enough.
-        first: the number of the first query.
-        limit: as of `Prefixes`.
-    """
-    keys = min(first + int(places[:, 1].max()) + 1, weights.shape[3])
-    numbers = torch.arange(keys, device=rows.device)
-    for some in torch.split(places, max(1, AT_ONCE // rows[0, :keys].numel())):
-        matrix, query = some.to(rows.device).unbind(1)
-        visible_keys = numbers <= first + query[:, None]
-        basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None], limit)
-        row = weights[matrix, :, query, :keys].to(rows.dtype)
-        results[matrix, :, query, :keys] = ((row @ basis) @ basis.mT).to(results.dtype)
-        settled[matrix, query] = certain
-
-
 LONGEST = 3
 """Texts of up to this many times head_dim tokens have so few that they are the shorter way."""
-
-
-class NullVectors:
-    """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
-
-    A⊥_i = α_i − Σ_{k≤i} ⟨α_i, u_k⟩ u_k takes two products for all queries of a text.
-
-    Args:
-        vectors: u_k, of `null_vectors`, in the precision of the results.
-        certain: where they are exact enough.
-        members: where these matrices are among all.
-    """
-
-    def __init__(
-        self,
-        vectors: Float[Tensor, "matrix key null"],
-        certain: Bool[Tensor, "matrix"],
-        members: Members,
-    ) -> None:
-        self._vectors = vectors
-        self._certain = certain
-        self._members = members
-
-    def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
-        """Fill `results` of the queries that may have null vectors; see `Prefixes.fill`."""
-        total, count = self._vectors.shape[1:]
-        start, keys = total - count, weights.shape[3]
-        queries = slice(max(first, start) - first, weights.shape[2])
-        if queries.start >= queries.stop:
-            return
-        members, inside = self._members, min(keys, total)
-        alpha = weights[members, :, queries].to(results.dtype)
-        vectors = self._vectors[:, :inside, : max(0, inside - start)]
-        along = alpha[..., :inside].flatten(1, 2) @ vectors
-        along = along.view(*alpha.shape[:3], -1).tril(first + queries.start - start)
-        null = (along.flatten(1, 2) @ vectors.mT).view(*alpha.shape[:3], inside)
-        results[members, :, queries, :inside] = alpha[..., :inside] - null
-        results[members, :, queries, inside:] = alpha[..., inside:]
-        settled[members, queries] = self._certain[:, None]
-
 
 Rows = Float[Tensor, "batch head key head_dim"]
 Real = Bool[Tensor, "batch key"]
@@ -277,11 +208,19 @@ def _places(chosen: Bool[Tensor, "matrix"], device: torch.device) -> Members:
     return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0].to(device)
 
 
+def _on_host(*parts: Tensor) -> list[Tensor]:
+    """Return integers and masks on the host, for which it waits once."""
+    flat = torch.cat([part.flatten().long() for part in parts]).cpu()
+    pieces = torch.split(flat, [part.numel() for part in parts])
+    return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+
+
 class CausalSpaces:
     """The spaces that the rows of T span under a causal mask, for the queries of a layer in order.
 
-    The host decides what is computed in which way. It waits three times in a layer: for the numbers
-    of distinct rows, the texts with null vectors, and the queries that are left over.
+    The host decides what is computed in which way.  It waits once in a layer for a device, for the
+    numbers of distinct rows and the texts with null vectors; where queries are left over, for these
+    as well.
 
     Args:
         rows: the rows of T in `compressed` coordinates, float64.
@@ -313,8 +252,12 @@ class CausalSpaces:
         self._count = self._distinct.new.cumsum(-1)
         token_counts = real.cumsum(-1)[:, None]
         self._merges = self._count < token_counts
-        counts = torch.cat([self._count, token_counts], dim=1).cpu()
-        self._host_count, self._host_seen = counts[:, :-1], counts[:, -1:]
+        self._vectors: tuple[Tensor, Tensor] | None = None
+        if rows.device.type != "cpu" and size < rows.shape[2] <= LONGEST * size:
+            # Of all texts, so that the host is told at once which have them.
+            self._vectors = null_vectors(self._spanning.flatten(0, 1), self._limit)
+        parts = self._count, token_counts, *(self._vectors or ())[1:]
+        self._host_count, self._host_seen, *self._host_certain = _on_host(*parts)
         self._host_short = (self._host_count <= size).flatten(0, 1)
         self._rank = self._count.clamp(max=size).repeat_interleave(self._sharing, dim=1)
 
@@ -336,23 +279,24 @@ class CausalSpaces:
         shape = (len(settled), self._sharing, *alpha.shape[2:])
         weights, results = alpha.reshape(shape), attention.view(shape)
         self._merge(weights, results, settled, first)
-        if bool(short.all()):
-            unsettled = ~settled.cpu()
-        else:
-            basis, usable = self._basis
+        if not bool(short.all()):
             _, null = self._null_vectors
             if null is not None:
                 null.fill(weights, results, settled, first)
             for prefixes in self._prefixes:
                 prefixes.fill(weights, results, settled, first)
-            masks = torch.cat([settled, usable[:, None]], dim=1).cpu()
-            unsettled, able = ~masks[:, :-1], masks[:, -1:]
+        rank = self._rank[:, :, part].clone()
+        if holds(settled.all()):
+            return rank
+        unsettled = ~settled.cpu()
+        if not bool(short.all()):
+            basis, usable = self._basis
+            able = usable.cpu()[:, None]
             single = (unsettled & ~short & able).nonzero()
             if len(single):
                 project_singly(basis, single, weights, results, settled, first, self._limit)
                 unsettled = ~settled.cpu()
             unsettled |= ~(short | able)
-        rank = self._rank[:, :, part].clone()
         chosen = unsettled.view(len(alpha), -1, alpha.shape[2]).repeat_interleave(
             self._sharing, dim=1
         )
@@ -408,10 +352,13 @@ class CausalSpaces:
     def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], NullVectors | None]:
         """Return the matrices with null vectors: their first head_dim rows are independent."""
         size, keys = self._spanning.shape[3], LONGEST * self._spanning.shape[3]
+        if self._vectors is not None:
+            quick, (vectors, certain) = self._host_certain[0].bool(), self._vectors
+            return quick, NullVectors(vectors.to(self._precision), certain, slice(None))
         real = self._host_seen[:, 0, -1].repeat_interleave(self._spanning.shape[1])
         quick = (self._starts == size) & (real > size) & (real <= keys)
-        if not bool(quick.any()):
-            return quick, None
+        if self._spanning.device.type != "cpu" or not bool(quick.any()):
+            return torch.zeros_like(quick), None
         members = _places(quick, self._spanning.device)
         rows = self._spanning.flatten(0, 1)[members, :keys]
         vectors, certain = null_vectors(rows, self._limit)

@@ -23,6 +23,9 @@ AT_ONCE = 1 << 21
 """Numbers in one block of decompositions, where every query has a T of its own."""
 
 Rows = Float[Tensor, "matrix key head_dim"]
+Members = slice | Tensor
+Weights = Float[Tensor, "matrix sharing query key"]
+Settled = Bool[Tensor, "matrix query"]
 
 
 def row_space(
@@ -124,6 +127,83 @@ def null_vectors(
     certain = (failed == 0) & (length < limit) & (condition * length < limit**2)
     vectors = torch.cat([-(within @ shares), within], 2)
     return vectors.where(certain[:, None, None], 0).mT, certain
+
+
+class NullVectors:
+    """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
+
+    A⊥_i = α_i − Σ_{k≤i} ⟨α_i, u_k⟩ u_k takes two products for all queries of a text.
+
+    Args:
+        vectors: u_k, of `null_vectors`, in the precision of the results.
+        certain: where they are exact enough.
+        members: where these matrices are among all.
+    """
+
+    def __init__(
+        self,
+        vectors: Float[Tensor, "matrix key null"],
+        certain: Bool[Tensor, "matrix"],
+        members: Members,
+    ) -> None:
+        self._vectors = vectors
+        self._certain = certain
+        self._members = members
+
+    def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
+        """Fill `results` of the queries that may have null vectors, and note where they are exact.
+
+        Args:
+            weights: of all matrices.
+            results: of all matrices; numbers that are not exact enough are overwritten as well.
+            settled: becomes true where they are, and false where not.
+            first: the number of the first query.
+        """
+        total, count = self._vectors.shape[1:]
+        start, keys = total - count, weights.shape[3]
+        queries = slice(max(first, start) - first, weights.shape[2])
+        if queries.start >= queries.stop:
+            return
+        members, inside = self._members, min(keys, total)
+        alpha = weights[members, :, queries].to(results.dtype)
+        vectors = self._vectors[:, :inside, : max(0, inside - start)]
+        along = alpha[..., :inside].flatten(1, 2) @ vectors
+        along = along.view(*alpha.shape[:3], -1).tril(first + queries.start - start)
+        null = (along.flatten(1, 2) @ vectors.mT).view(*alpha.shape[:3], inside)
+        results[members, :, queries, :inside] = alpha[..., :inside] - null
+        results[members, :, queries, inside:] = alpha[..., inside:]
+        settled[members, queries] = self._certain[:, None]
+
+
+def project_singly(
+    rows: Float[Tensor, "matrix row head_dim"],
+    places: Int[Tensor, "place 2"],
+    weights: Weights,
+    results: Weights,
+    settled: Settled,
+    first: int,
+    limit: float,
+) -> None:
+    """Project single queries, each with a factor of its own, in two passes where one is poor.
+
+    Args:
+        rows: of all matrices, orthonormalised over the whole text.
+        places: which queries of which matrices, on the host.
+        weights: of all matrices.
+        results: where projections go.
+        settled: becomes true where they are exact enough.
+        first: the number of the first query.
+        limit: the condition number from which on there are two passes.
+    """
+    keys = min(first + int(places[:, 1].max()) + 1, weights.shape[3])
+    numbers = torch.arange(keys, device=rows.device)
+    for some in torch.split(places, max(1, AT_ONCE // rows[0, :keys].numel())):
+        matrix, query = some.to(rows.device).unbind(1)
+        visible_keys = numbers <= first + query[:, None]
+        basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None], limit)
+        row = weights[matrix, :, query, :keys].to(rows.dtype)
+        results[matrix, :, query, :keys] = ((row @ basis) @ basis.mT).to(results.dtype)
+        settled[matrix, query] = certain
 
 
 def condition_bound(
