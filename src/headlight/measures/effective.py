@@ -167,23 +167,28 @@ class RowSpaces:
 
     def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
         """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""
-        basis, rank = self._basis_of(visible, alpha.shape[3])
+        basis, rank = self._basis_of(visible, alpha.shape[3], attention.dtype)
         basis = basis.to(attention.dtype)
         step = max(1, IN_CACHE // alpha[0].numel())
         for start in range(0, len(alpha), step):
             part = slice(start, start + step)
-            attention[part] = (alpha[part].to(basis.dtype) @ basis[part]) @ basis[part].mT
+            inner = alpha[part].to(basis.dtype) @ basis[part]
+            torch.matmul(inner, basis[part].mT, out=attention[part])
         return rank[..., None]
 
-    def _basis_of(self, visible: Visible | None, keys: int) -> tuple[Tensor, Tensor]:
+    def _basis_of(
+        self, visible: Visible | None, keys: int, precision: torch.dtype = torch.float64
+    ) -> tuple[Tensor, Tensor]:
         """Basis and rank of the keys that are seen; those of the latest queries are kept."""
         rows = self.rows[:, :, :keys]
         visible_keys = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
         if visible is not None:
             visible_keys, rows = visible, rows * visible[:, :, :, None]
         shared = self._shared_by
-        if shared is None or not torch.equal(shared[0], visible_keys):
-            basis, rank = row_space(rows, visible_keys.expand(rows.shape[:3]), self._width)
+        kept = shared is not None and torch.finfo(shared[1].dtype).eps <= torch.finfo(precision).eps
+        if shared is None or not kept or not torch.equal(shared[0], visible_keys):
+            present = visible_keys.expand(rows.shape[:3])
+            basis, rank = row_space(rows, present, self._width, precision)
             shared = self._shared_by = (visible_keys, basis, rank)
         return shared[1:]
 

@@ -28,8 +28,16 @@ Weights = Float[Tensor, "matrix sharing query key"]
 Settled = Bool[Tensor, "matrix query"]
 
 
+WELL = 4
+"""Condition numbers up to this many times the columns (which they are, where all are orthogonal of
+one length) leave a basis that is multiplied in float32 exact enough for results in float32."""
+
+
 def row_space(
-    rows: Float[Tensor, "*batch key head_dim"], present_rows: Bool[Tensor, "*batch key"], width: int
+    rows: Float[Tensor, "*batch key head_dim"],
+    present_rows: Bool[Tensor, "*batch key"],
+    width: int,
+    precision: torch.dtype = torch.float64,
 ) -> tuple[Float[Tensor, "*batch key head_dim"], Int[Tensor, "*batch"]]:
     """Orthonormal U spanning the columns of each matrix (zero past its rank), and the rank.
 
@@ -41,13 +49,14 @@ def row_space(
         rows: float64; rows that are not seen are zero.
         present_rows: which rows count.
         width: d_model, for the rank tolerance.
+        precision: that is enough for U, which may be in float64 anyway.
     """
     shape = rows.shape[:-2]
     matrices, present_rows = rows.flatten(0, -3), present_rows.flatten(0, -2)
     count, size = present_rows.sum(-1), rows.shape[-1]
     rank = count.clamp(max=size)
     if holds((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
-        quick, certain = orthonormalised(matrices)
+        quick, certain = orthonormalised(matrices, precision=precision)
         if holds(certain.all()):
             return quick.view(rows.shape), rank.view(shape)
     basis = torch.zeros_like(matrices)
@@ -73,7 +82,9 @@ def _cholesky_basis(
     return solved
 
 
-def orthonormalised(matrices: Rows, limit: float = ONE_PASS) -> tuple[Rows, Bool[Tensor, "matrix"]]:
+def orthonormalised(
+    matrices: Rows, limit: float = ONE_PASS, precision: torch.dtype = torch.float64
+) -> tuple[Rows, Bool[Tensor, "matrix"]]:
     """Orthonormal columns with the span of each matrix, and where they are certain to have it.
 
     One pass of Y L⁻ᵀ with YᵀY = L Lᵀ; a second where the first loses too many digits.
@@ -81,18 +92,30 @@ def orthonormalised(matrices: Rows, limit: float = ONE_PASS) -> tuple[Rows, Bool
     Args:
         matrices: Y.
         limit: the condition number from which on it does.
+        precision: of the result; factors are always float64.
     """
-    result, condition = _one_pass(matrices)
+    result, condition = _one_pass(matrices, precision)
     again = (condition >= limit) & (condition < TWO_PASSES)
     if not holds(~again.any()):
-        result[again] = _one_pass(result[again])[0]
+        first, _ = _one_pass(matrices[again])
+        result[again] = _one_pass(first)[0].to(precision)
     return result, condition < TWO_PASSES
 
 
-def _one_pass(matrices: Rows) -> tuple[Rows, Float[Tensor, "matrix"]]:
+def _one_pass(
+    matrices: Rows, precision: torch.dtype = torch.float64
+) -> tuple[Rows, Float[Tensor, "matrix"]]:
     gram = matrices.mT @ matrices
     inverse, failed = inverse_factor(gram)
-    return matrices @ inverse.mT, condition_bound(gram, inverse, failed)
+    condition = condition_bound(gram, inverse, failed)
+    if precision == torch.float64 or matrices.device.type != "cpu":  # a device is not asked
+        return (matrices @ inverse.mT).to(precision), condition
+    result = matrices.to(precision) @ inverse.mT.to(precision)
+    well = condition < WELL * matrices.shape[2]
+    if not bool(well.all()):
+        wide = (matrices[~well] @ inverse[~well].mT).to(precision)
+        result[~well] = wide
+    return result, condition
 
 
 def inverse_factor(
