@@ -1,6 +1,7 @@
 """No process that is started runs code which happens to lie in the working folder."""
 
 import ast
+import gc
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import example_data
-from headlight.processes import SAFE_PATH, python_command, safe_start
+from headlight.processes import SAFE_PATH, lasting_imports, python_command, safe_start
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (ROOT / "src" / "headlight", ROOT / "packages/papers/src")
@@ -223,3 +224,37 @@ def test_the_command_as_a_module_runs_no_more_than_the_module(downloaded: Path) 
     command(downloaded, "--help", module=True)
     ran = downloaded.parent / "ran"
     assert not ran.exists(), ran.read_text()
+
+
+def test_imports_that_last_are_frozen_and_never_searched_for_garbage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    frozen = gc.get_freeze_count()
+    try:
+        with lasting_imports():
+            assert not gc.isenabled()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > frozen
+    finally:
+        gc.unfreeze()
+
+
+def test_objects_of_others_are_never_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", sys)
+    frozen = gc.get_freeze_count()
+    with lasting_imports():
+        assert gc.isenabled()
+    assert gc.get_freeze_count() == frozen
+
+
+def test_a_command_searches_for_garbage_once_its_model_is_loaded() -> None:
+    program = (
+        "import gc, sys; sys.argv = ['headlight', 'check']\n"
+        "from headlight.cli import main\n"
+        "try: main()\n"
+        "finally: print(gc.isenabled(), gc.get_freeze_count() > 100_000, file=sys.stderr)"
+    )
+    command = python_command("-c", program)
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stderr.splitlines()[-1] == "True True"

@@ -38,7 +38,7 @@ def survey(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     column: str | Path | None = None,
     pairs: bool = False,
@@ -88,6 +88,7 @@ def survey(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
@@ -156,7 +157,7 @@ def attribution(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     column: str | Path | None = None,
     pairs: bool = False,
@@ -195,6 +196,7 @@ def attribution(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
@@ -326,7 +328,7 @@ def ablation(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     column: str | Path | None = None,
     pairs: bool = False,
@@ -366,6 +368,7 @@ def ablation(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content. For a
             classifier one of the formats of permutation.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -413,7 +416,7 @@ def circuits(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     parts: Literal['copying', 'matching', 'composition', 'repeated', 'needle'] | Iterable[Literal['copying', 'matching', 'composition', 'repeated', 'needle']] | None = None,
     measures: Literal['weight', 'norm', 'effective'] | Iterable[Literal['weight', 'norm', 'effective']] = ('weight', 'norm'),
     sequences: int = 8,
@@ -447,6 +450,7 @@ def circuits(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         parts: parts of the study: of weights ``copying``, ``matching`` and ``composition``; on
             repeated random tokens ``repeated``; on facts hidden in other text ``needle``. By
             default all that the model allows. ``copying`` and ``needle`` need a language-model
@@ -482,7 +486,7 @@ def flow(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     column: str | Path | None = None,
     pairs: bool = False,
@@ -521,6 +525,7 @@ def flow(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
@@ -571,7 +576,7 @@ def token_identity(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     column: str | Path | None = None,
     pairs: bool = False,
@@ -617,6 +622,7 @@ def token_identity(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
@@ -671,7 +677,7 @@ def dependency(
     progress: bool = True,
     kind: Literal['encoder', 'decoder'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     invalid: Literal['refuse', 'skip'] = 'refuse',
     unencodable: Literal['error', 'skip'] = 'error',
@@ -713,6 +719,7 @@ def dependency(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
             the sentence or document out and count it (``skip``).
@@ -766,7 +773,7 @@ def coreference(
     progress: bool = True,
     kind: Literal['encoder', 'decoder'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     invalid: Literal['refuse', 'skip'] = 'refuse',
     unencodable: Literal['error', 'skip'] = 'error',
@@ -814,6 +821,7 @@ def coreference(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
             the sentence or document out and count it (``skip``).
@@ -874,7 +882,7 @@ def parser_probes(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     invalid: Literal['refuse', 'skip'] = 'refuse',
     unencodable: Literal['error', 'skip'] = 'error',
@@ -916,6 +924,7 @@ def parser_probes(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
             the sentence or document out and count it (``skip``).
@@ -966,7 +975,7 @@ def alignment(
     progress: bool = True,
     kind: Literal['cross'] = 'cross',
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     null: Literal['special', 'exclude'] | None = None,
     unit: Literal['word', 'piece'] | None = None,
     pooling: Literal['norms', 'vectors'] = 'norms',
@@ -1009,6 +1018,7 @@ def alignment(
         layers: layers, from 0; by default all. Of an encoder the number of layers run, 0 for
             embeddings.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         null: special tokens of the source as candidates: allowed (``special``: a word that they
             win has no link, as in Kobayashi et al.), or excluded (``exclude``); by default
             allowed for attention and excluded for gradients and differences, as published.
@@ -1064,7 +1074,7 @@ def permutation(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
@@ -1106,6 +1116,7 @@ def permutation(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
             ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
@@ -1154,7 +1165,7 @@ def faithfulness(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     column: str | Path | None = None,
     pairs: bool = False,
@@ -1197,6 +1208,7 @@ def faithfulness(
             that the model has with these inputs; ``all`` analyses all in one pass.
         layers: layers whose maps are averaged, for maps of single layers; by default the last.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
@@ -1363,7 +1375,7 @@ def adversary(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
@@ -1411,6 +1423,7 @@ def adversary(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
             ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
@@ -1470,7 +1483,7 @@ def guided(
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
+    batch_tokens: int | None | Literal['auto'] = None,
     format: str | Path | None = None,
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
@@ -1515,6 +1528,7 @@ def guided(
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
             others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
             ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.

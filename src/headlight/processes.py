@@ -9,6 +9,7 @@ that ``PYTHONPATH`` names are.
 """
 
 import ctypes
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -96,3 +97,23 @@ def _library() -> ctypes.CDLL | None:
         return library if library.mallopt and library.malloc_trim else None
     except (OSError, AttributeError):
         return None
+
+
+@contextmanager
+def lasting_imports() -> Iterator[None]:
+    """Import torch and what needs it within the block, without a search for garbage.
+
+    Imports make some million objects that last as long as the process, and the collector of Python
+    would walk through them again and again, for a fifth of the time of all imports.  They are
+    frozen at the end, and so are skipped from then on.  Where torch is imported already, objects
+    of others may be garbage, and nothing changes.
+    """
+    if "torch" in sys.modules or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

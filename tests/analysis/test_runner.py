@@ -14,7 +14,7 @@ import pytest
 import xarray
 
 from deaths import killed, needs_fork
-from headlight.analysis import MeasureSettings
+from headlight.analysis import BATCH_TOKENS, MeasureSettings
 from headlight.analysis.batch_runner import BatchRunner, Positions
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
@@ -196,7 +196,7 @@ def test_only_a_study_of_measures_depends_on_them(case: Case) -> None:
     of_measures = "measures" in studies()[case.name].settings.hints()
     assert of_measures == ("measures" in signature)
     assert signature["study"] == case.name
-    assert signature["batch_tokens"] == case.settings.batch_tokens
+    assert signature["batch_tokens"] == (case.settings.batch_tokens or BATCH_TOKENS)
 
 
 @pytest.mark.slow

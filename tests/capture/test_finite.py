@@ -6,9 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings, strategies as st
 
+from claimed_devices import claimed_devices
 from headlight.capture import CapturedModel, OwnObjective
-from headlight.capture.backward import require_finite_attention
+from headlight.capture.backward import (
+    NotFiniteError,
+    answered_later,
+    require_finite,
+    require_finite_attention,
+)
 from headlight.catalogue import studies
 from headlight.errors import CaptureError, ModelError
 from headlight.reading import read
@@ -110,6 +117,44 @@ def test_a_position_that_sees_nothing_may_be_anything() -> None:
     visible[1, 2, 2] = True
     with pytest.raises(CaptureError, match=r"^sequence 2 of the batch: .* decoder layer 0"):
         require_finite_attention(("decoder", 0), context, weight, value, visible)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    numbers=st.lists(
+        st.sampled_from([0.0, 1.0, -2.5, 6e4, -6e4, torch.inf, -torch.inf, torch.nan]),
+        min_size=1,
+        max_size=8,
+    ),
+    dtype=st.sampled_from([torch.float16, torch.bfloat16, torch.float32, torch.float64]),
+    largest=st.booleans(),
+)
+def test_numbers_are_refused_only_if_some_are_not_finite(numbers, dtype, largest):
+    """Sums of large numbers overflow, and those of infinities of both signs are NaN."""
+    values = torch.tensor(numbers, dtype=dtype)[:, None].expand(-1, 3)
+    if largest:
+        values = torch.where(values > 1, torch.finfo(dtype).max, values)
+    finite = values.isfinite().all(1)
+    if bool(finite.all()):
+        require_finite("a number", values)
+        require_finite_attention(("encoder", 0), values, values, values, None)
+    else:
+        with pytest.raises(NotFiniteError) as refused:
+            require_finite("a number", values)
+        assert refused.value.row == int((~finite).nonzero()[0])
+
+
+def test_sums_that_overflow_are_looked_at_on_a_device_too():
+    """A device is not waited for; what overflows is read again, and then looked at closely."""
+    with claimed_devices():
+        large = torch.full((2, 3), 3e38, device="cuda")
+        with answered_later() as answers:
+            require_finite("a number", large)
+            require_finite("a number", large * torch.inf)
+        assert not any(bool(each) for each in answers)
+        require_finite("a number", large)
+        with pytest.raises(NotFiniteError):
+            require_finite("a number", large * torch.inf)
 
 
 def with_large_projection(number: float) -> CapturedModel:

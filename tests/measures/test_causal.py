@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings, strategies
 
 from headlight.measures import causal as causal_spaces
-from headlight.measures.causal import BLOCK, LONGEST, is_causal, null_vectors
+from headlight.measures.causal import BLOCK, LONGEST, is_causal
+from headlight.measures.row_space import null_vectors
 from measures.layers import DTYPES, Layer, Sizes, random_layer, softmax
 from measures.test_effective import VALUES, depend, effective_keeps_promise
 
@@ -73,6 +74,14 @@ def test_short_texts_of_different_tokens_need_no_factor_for_each_beginning(
     monkeypatch.setattr(causal_spaces, "Prefixes", None)
     monkeypatch.setattr(causal_spaces, "row_space", None)
     effective_keeps_promise(causal("none", "random", keys=LONGEST * SIZES.head_dim))
+
+
+def test_a_text_of_few_tokens_beside_a_longer_one_is_as_defined() -> None:
+    keys = 2 * LONGEST * SIZES.head_dim
+    layer = causal("right", "random", keys=keys)
+    assert layer.visible is not None
+    assert SIZES.head_dim < int(layer.visible[1, -1].sum()) < LONGEST * SIZES.head_dim
+    effective_keeps_promise(layer)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -143,6 +152,15 @@ def test_no_bit_depends_on_the_other_texts_of_a_batch() -> None:
         assert torch.equal(alone.scores().effective[0], whole[number])
 
 
+def test_weights_and_values_may_be_part_of_a_graph_of_gradients() -> None:
+    layer = causal("none", "random")
+    wanted = layer.scores().effective
+    traced = replace(
+        layer, weight=layer.weight.requires_grad_(), value=layer.value.requires_grad_()
+    )
+    assert torch.equal(traced.scores().effective, wanted)
+
+
 def test_asking_again_changes_nothing() -> None:
     layer = tokens(15)
     spaces = layer.scores().vectors.spaces
@@ -177,16 +195,24 @@ def test_only_masks_of_this_form_are_taken() -> None:
     sharing=strategies.sampled_from([1, 2]),
     smallest=strategies.integers(0, 10),
     longest=strategies.sampled_from([1, 100]),
+    padding=strategies.sampled_from(["none", "right", "left"]),
+    block=strategies.sampled_from([48, 300]),
     seed=strategies.integers(0, 2**16),
 )
 def test_products_in_float32_lose_what_a_row_of_float32_does_not_hold(
-    keys: int, sharing: int, smallest: int, longest: int, seed: int
+    keys: int, sharing: int, smallest: int, longest: int, padding: str, block: int, seed: int
 ) -> None:
-    layer = causal("none", "random", seed, sharing, keys)
+    layer = causal(padding, "random", seed, sharing, keys)
+    assert layer.visible is not None
     value = layer.value * torch.logspace(0, -smallest / 2, SIZES.head_dim)
     value[:, :, keys // 2] *= longest  # a token like no other before it
     spaces = replace(layer, value=value).scores().vectors.spaces
     exact = spaces.effective(layer.weight, layer.visible).attention
-    rounded = spaces.effective(layer.weight, layer.visible, torch.float32).attention
+    rounded = torch.zeros_like(layer.weight)
+    for first in range(0, keys, block):
+        some, seen = slice(first, first + block), min(first + block, keys)
+        weight, visible = layer.weight[:, :, some, :seen], layer.visible[:, some, :seen]
+        part = spaces.effective(weight, visible, torch.float32, first)
+        rounded[:, :, some, :seen] = part.attention
     length = layer.weight.double().norm(dim=-1, keepdim=True)
     assert ((rounded.double() - exact).abs() <= 3e-6 * length).all()

@@ -1,14 +1,29 @@
 """Texts at the deciles of how strongly heads attend, against loops over readings of each text."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
+import torch
+from hypothesis import given, settings, strategies as st
 
+from headlight.analysis.batch_runner import Positions
+from headlight.analysis.plan import StudyPlan
+from headlight.capture import LayerRecord
 from headlight.encode import encode_one
+from headlight.encode.batch import collate
+from headlight.measures import Scores
+from headlight.pool import membership
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings, deciles
-from headlight.studies.survey.deciles import DECILES, deciles_of
+from headlight.studies.survey.deciles import DECILES, DrawnTexts, deciles_of
+from headlight.studies.survey.part import OnePass, SeenMeasure
+from headlight.studies.survey.passages import token_places
 from headlight.studies.survey.study import run as survey
+from headlight.vocabulary import measure
 from studies.models import documents, model, texts
+from studies.test_behaviours import HEADS, MEASURES, examples, random_scores
 
 
 def links_of(reading, measure: str, layer: int, head: int) -> dict[tuple[int, int], float]:
@@ -50,17 +65,17 @@ def test_the_texts_are_those_that_loops_over_readings_find(family, kind):
         next(each for each in readings if each["key_token"].values.tolist() == tokens)
         for tokens in drawn
     ]
-    for measure in ("weight", "norm", "effective"):
+    for name in ("weight", "norm", "effective"):
         for layer, head in np.ndindex(2, 4):
-            links = [links_of(each, measure, layer, head) for each in by_drawn]
+            links = [links_of(each, name, layer, head) for each in by_drawn]
             strength = sorted(max(each.values()) for each in links)
-            here = result.sel(measure=measure, layer=layer, head=head)
+            here = result.sel(measure=name, layer=layer, head=head)
             for decile in DECILES:
                 one = here.sel(decile=decile)
                 wanted = strength[int(np.floor(decile / 100 * (len(corpus) - 1) + 0.5))]
                 assert float(one["decile_score"]) == pytest.approx(wanted, rel=2e-3, abs=1e-5)
                 at, query = int(one["decile_text"]), int(one["decile_query"])
-                row = by_drawn[at][measure].sel(layer=layer, head=head).values[query]
+                row = by_drawn[at][name].sel(layer=layer, head=head).values[query]
                 best = max(value for (q, _), value in links[at].items() if q == query)
                 assert best == pytest.approx(wanted, rel=4e-3, abs=1e-5)
                 places = one["decile_place"].values
@@ -137,8 +152,8 @@ def test_texts_of_a_shard_that_come_after_enough_others_are_left_out(monkeypatch
     looked_at = []
     strongest = deciles._strongest
     monkeypatch.setattr(
-        deciles, "_strongest", lambda cells, *masks: (
-            looked_at.append(len(cells)) or strongest(cells, *masks)
+        deciles, "_strongest", lambda strengths: (
+            looked_at.append(strengths.shape[1]) or strongest(strengths)
         )
     )  # fmt: skip
     for size, most in ((256, 4), (5, 16)):
@@ -169,3 +184,124 @@ def test_batches_change_nothing():
         np.testing.assert_array_equal(results[0][name], results[1][name])
     for name in ("decile_score", "decile_value"):
         np.testing.assert_allclose(results[0][name], results[1][name], rtol=1e-6, atol=1e-6)
+
+
+def links_by_definition(cells, queries, keys, of_queries, of_keys):
+    """Return the strongest link of each head as its definition says, by sorting whole rows.
+
+    The score and the place of the query are first; then places and values of keys.
+    """
+    scores = cells.masked_fill(~keys[:, None, None], -torch.inf).amax(-1)
+    scores = scores.masked_fill(scores.isnan() | ~queries[:, None], -torch.inf)
+    wide, top = scores.double(), scores.double().amax(-1, keepdim=True)
+    step = top.abs() / deciles.ALIKE + torch.finfo(torch.float64).tiny
+    alike = (wide / step).round() >= (top / step).round()
+    query = torch.where(alike, torch.arange(alike.shape[2]), alike.shape[2]).amin(2)
+    query = query.where(query < alike.shape[2], 0)
+    numbers = np.full((*query.shape, deciles.WIDTH), np.nan, np.float32)
+    for text, head in np.ndindex(*query.shape):
+        at = int(query[text, head])
+        row = cells[text, head, at].masked_fill(of_keys[text] < 0, -torch.inf)
+        order = row.sort(descending=True, stable=True).indices[: deciles.LINKS].sort().values
+        for number, key in enumerate(order.tolist()):
+            if of_keys[text, key] >= 0:
+                numbers[text, head, 2 + number] = of_keys[text, key]
+                numbers[text, head, 2 + deciles.LINKS + number] = row[key]
+        numbers[text, head, :2] = scores[text, head, at], of_queries[text, at]
+        if not np.isfinite(numbers[text, head, 0]):  # no row of the text is known
+            numbers[text, head] = np.nan
+    return numbers
+
+
+def without_padding(numbers):
+    """Return the numbers of links with keys that are padding, among others, behind all others."""
+    about, links = numbers[:, :2], numbers[:, 2:].reshape(-1, 2, deciles.LINKS)
+    order = np.isnan(links).argsort(2, kind="stable")
+    return np.concatenate([about, np.take_along_axis(links, order, 2).reshape(len(about), -1)], 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    encoded=examples(),
+    seed=st.integers(0, 1000),
+    side=st.sampled_from(["left", "right"]),
+    kind=st.sampled_from(["encoder", "decoder"]),
+    block=st.integers(1, 15),
+    compiled=st.booleans(),
+    steps=st.sampled_from([4, 3000, 10**6]),
+    drawn=st.integers(1, 3),
+)
+def test_links_are_those_of_whole_rows_to_the_bit(
+    encoded, seed, side, kind, block, compiled, steps, drawn
+):
+    """Wherever padding and ends of blocks are, and where links are alike or not known."""
+    batch = collate(encoded, 0, side)
+    lengths, width = batch.lengths.tolist(), batch.input_ids.shape[1]
+    generator = torch.Generator().manual_seed(seed)
+    scores = random_scores(lengths, side, kind == "decoder", generator)
+    scores = {name: (each * steps).round().float() / steps for name, each in scores.items()}
+    scores["norm"][torch.rand(scores["norm"].shape[:3], generator=generator) < 0.2] = torch.nan
+    plan = Mock(StudyPlan, kind=kind, sites=[SimpleNamespace(heads=HEADS)])
+    hashes = sorted(deciles.hash_of(each, kind) for each in encoded)
+    highest = hashes[:drawn][-1]
+    seeker = DrawnTexts(batch, encoded, plan, MEASURES, highest, batch)
+    one_pass = OnePass(
+        Positions(batch.category, batch.lengths), membership(batch.category, 4), (0,), seeker.links
+    )
+    for first in range(0, width, block):
+        stop = min(first + block, width)
+        keys = stop if kind == "decoder" else width
+        parts = {name: each[:, :, first:stop, :keys].contiguous() for name, each in scores.items()}
+        record = Mock(
+            LayerRecord,
+            first=first,
+            block=None if block >= width else True,
+            ends=stop == width,
+            site=SimpleNamespace(layer=0),
+        )
+        for name, part in parts.items():
+            share = measure(name).share
+            sums = None
+            if compiled:
+                sums = one_pass.look(part, first, None, share=share, diagonal=False)
+            seeker.note_measure(SeenMeasure(name, part, record, sums, {}))
+        seeker.note_block(Mock(Scores, record=record, of=parts.__getitem__))
+    rows = seeker.members()["drawn"].compute()["rows"]
+    rows = rows[np.isfinite(rows[:, : deciles.LONGEST]).any(1)]
+    chosen = [at for at, each in enumerate(encoded) if deciles.hash_of(each, kind) <= highest]
+    chosen.sort(key=lambda at: deciles.hash_of(encoded[at], kind))
+    places = token_places(batch.category[chosen])
+    ordinary = deciles._ordinary(batch.category[chosen], places)
+    keys = ordinary
+    if kind == "decoder":
+        later = ordinary & (places > 0)
+        keys = torch.where(later.any(1, keepdim=True), later, keys)
+    for number, name in enumerate(MEASURES):
+        found = rows[:, 2 * deciles.LONGEST :].reshape(len(chosen), HEADS, 3, deciles.WIDTH)
+        of_measure = scores[name][chosen]
+        wanted = links_by_definition(of_measure, ordinary, keys, places, places)
+        for one, other in zip(found[:, :, number].reshape(wanted.shape), wanted, strict=True):
+            np.testing.assert_array_equal(*map(without_padding, (one, other)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.lists(
+            st.sampled_from([0.0, -0.0, 0.5, 1.0, -1.0, -np.inf, np.nan])
+            | st.floats(0, 1, width=32),
+            min_size=13,
+            max_size=13,
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    size=st.integers(1, 13),
+)
+def test_the_largest_of_a_row_are_those_of_a_stable_sort(rows, size):
+    rows = np.array(rows, np.float32)[:, :size]
+    order = torch.from_numpy(rows).sort(dim=1, descending=True, stable=True).indices
+    keys, values = deciles._largest(rows)
+    wanted = order[:, : deciles.LINKS].sort(1).values.numpy()
+    np.testing.assert_array_equal(keys, wanted)
+    np.testing.assert_array_equal(values, np.take_along_axis(rows, wanted, 1))

@@ -41,7 +41,8 @@ def random_cells(shape: tuple[int, ...], signed: bool, causal: bool, seed: int) 
 def look(cells: torch.Tensor, category: torch.Tensor, first: int = 0) -> Sums:
     """Return the sums of a share."""
     positions = Positions(category, (category >= 0).sum(1))
-    sums = OnePass(positions, membership(category, CATEGORIES), OFFSETS).look(
+    links = category > 0
+    sums = OnePass(positions, membership(category, CATEGORIES), OFFSETS, links).look(
         cells, first, None, share=False, diagonal=True
     )
     assert sums is not None
@@ -72,6 +73,8 @@ def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, seed):
     same(found.rows.size, size.sum(-1), rtol=1e-13)
     same(found.rows.square, (exact**2).sum(-1), rtol=1e-13)
     np.testing.assert_array_equal(found.rows.largest, cells.amax(-1).numpy())
+    linked = cells.masked_fill(category[:, None, None, :columns] < 1, -torch.inf).amax(-1)
+    np.testing.assert_array_equal(found.rows.linked, linked.numpy())
     factor = found.rows.factor[..., None]
     same(found.heads.columns, (factor * exact).sum(2), rtol=1e-12, atol=1e-12 * size.max())
     share = size / np.maximum(size.sum(-1, keepdims=True), 1e-300)

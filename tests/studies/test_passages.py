@@ -1,17 +1,40 @@
 """Passages of a survey against loops over readings of each text."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import hypothesis
 import numpy as np
 import pytest
+import torch
 import xarray
+from hypothesis import given, strategies as st
 
+from headlight.analysis.variables import rank_of
+from headlight.capture import LayerRecord
+from headlight.encode.batch import collate
 from headlight.findings import passage_of
+from headlight.measures import Scores
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.passages import STATISTICS
+from headlight.studies.survey.behaviours import BehaviourCounter
+from headlight.studies.survey.part import SeenLayer, SeenMeasure
+from headlight.studies.survey.passages import (
+    ALIKE,
+    HIGHEST,
+    KEPT,
+    STATISTICS,
+    TO_CATEGORY,
+    PassageSeeker,
+    _beside_words,
+    _kept,
+    _means,
+)
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES
 from studies import behaviours_naive as naive
 from studies.models import documents, model, texts
+from studies.test_behaviours import examples
 
 
 def means(reading: xarray.Dataset, does: str, layer: int, head: int) -> tuple[float, np.ndarray]:
@@ -103,6 +126,25 @@ def _is_of(passage, reading, does, layer, head) -> bool:
     return bool(rows[passage.place] >= np.nanmax(rows[others]) - 2e-3)
 
 
+@pytest.mark.parametrize("size", [KEPT - 1, KEPT, KEPT + 1, 3 * KEPT, 500])
+@pytest.mark.parametrize("attended", [2, HIGHEST, 400])
+def test_the_highest_keys_are_kept_and_the_nearest(size, attended):
+    rng = np.random.default_rng(size + attended)
+    weight, middle = rng.random((20, size)), rng.integers(0, size - 3, 20)
+    is_key = np.broadcast_to(np.arange(size) < size - 3, weight.shape)
+    order = rng.permuted(np.broadcast_to(np.arange(size), weight.shape), axis=1)
+    weight = np.where(is_key, np.where(order < attended, weight, 0.0), -1.0)
+    kept = _kept(weight, middle, is_key)
+    for row in range(len(weight)):
+        keys = [key for key in range(size) if is_key[row, key]]
+        highest = sorted(keys, key=lambda key: -weight[row, key])[:HIGHEST]
+        chosen = [key for key in highest if weight[row, key] > 0]
+        beside = [key for key in keys if key not in chosen]
+        beside.sort(key=lambda key: (abs(key - middle[row]), key < middle[row]))
+        expected = sorted([*chosen, *beside][:KEPT])
+        assert [key for key in kept[row].tolist() if is_key[row, key]] == expected
+
+
 def test_none_are_kept_if_they_are_not_wanted_or_there_are_no_weights():
     found, corpus = model("bert"), texts(3, longest=10, seed=1)
     for settings in (SurveySettings(passages=False), SurveySettings(measures=("norm",))):
@@ -119,3 +161,72 @@ def test_cross_attention_shows_the_source_and_names_the_target():
     assert passage is not None
     assert abs(sum(each.weight for each in passage.tokens) - 1) < 1e-4 or passage.length > 24
     assert passage_of(result, "next", 1, 2) is None
+
+
+@hypothesis.settings(max_examples=40, deadline=None)
+@given(
+    encoded=examples(),
+    seed=st.integers(0, 1000),
+    side=st.sampled_from(["left", "right"]),
+    block=st.integers(1, 15),
+    missing=st.floats(0, 1),
+    dtype=st.sampled_from([torch.float32, torch.bfloat16]),
+)
+def test_rows_are_the_first_of_those_that_are_alike(encoded, seed, side, block, missing, dtype):
+    """In whole layers and in blocks, wherever padding stands, and where rows are not known."""
+    batch = collate(encoded, 0, side)
+    texts, width, heads = *batch.input_ids.shape, 2
+    generator = torch.Generator().manual_seed(seed)
+
+    def random(*shape: int) -> torch.Tensor:
+        numbers = (torch.rand(shape, generator=generator) * 20).round() / 20
+        numbers += torch.rand(shape, generator=generator) / 1900  # some are alike, others not
+        return numbers.masked_fill(torch.rand(shape, generator=generator) < missing, torch.nan)
+
+    shown = random(4, texts, heads, width)
+    rows = {"rows": random(texts, heads, width, 4), "neighbour": random(texts, heads, width, 3)}
+    rows["entropy"] = random(texts, heads, width)
+    weight = torch.rand(texts, heads, width, width, generator=generator).to(dtype)
+    counter = Mock(BehaviourCounter)
+    counter.means_of_weight.return_value = shown.nanmean(3)
+    seeker = PassageSeeker(batch, encoded, "encoder", counter)
+    means_of = {name: each.nanmean(2) for name, each in rows.items()}
+    means_of["total"] = means_of.pop("rows")[:, :, None]
+    means_of["entropy"] = means_of["entropy"][..., None]
+    for first in range(0, width, block):
+        here = slice(first, min(first + block, width))
+        counter.rows_of_weight.return_value = list(shown[..., here])
+        record = Mock(
+            LayerRecord,
+            first=first,
+            block=True if block < width else None,
+            site=SimpleNamespace(layer=0),
+        )
+        scores = Mock(Scores, record=record, weight=weight[:, :, here])
+        of_rows = {name: each[:, :, here] for name, each in rows.items()}
+        seeker.note_measure(SeenMeasure("weight", weight, record, None, of_rows))
+        seeker.note_block(scores)
+    seeker.note_layer(SeenLayer(record, scores, {"weight": means_of}))
+    found = seeker._found[0]
+    by_row = [rows["rows"][..., CATEGORIES.index(name)] for name in TO_CATEGORY]
+    by_row += [*rows["neighbour"].unbind(-1), rows["entropy"], -rows["entropy"], *shown]
+    words = batch.category == CATEGORIES.index("other")
+    askable = torch.where(words.any(1, keepdim=True), words, batch.category >= 0)
+    for number, name in enumerate(STATISTICS):
+        mask = _beside_words(askable, words, name)
+        for head in range(heads):
+            text = int(found.example[number, head])
+            score = by_row[number][text, head].double().where(mask[text], torch.nan)
+            steps = (score.nan_to_num(-100) * ALIKE).round()
+            query = int((steps == steps.max()).nonzero()[0])
+            assert int(found.query[number, head]) == query
+            np.testing.assert_array_equal(
+                found.weight[number, head], weight[text, head, query].float()
+            )
+    score = _means(means_of, batch.lengths)
+    score = torch.cat([score, shown.nanmean(3).double()])
+    steps = (score.nan_to_num(-100) * ALIKE).round()
+    ranks = np.array([rank_of(each, "encoder") for each in encoded])
+    for number, head in np.ndindex(len(STATISTICS), heads):
+        most = np.flatnonzero(steps[number, :, head] == steps[number, :, head].max())
+        assert int(found.example[number, head]) == most[ranks[most].argmin()]

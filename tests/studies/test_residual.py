@@ -5,11 +5,13 @@ import statistics
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings, strategies as st
 
 from headlight.findings import highlights
 from headlight.result.estimate import estimate_of
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.residual import SAMPLED
+from headlight.studies.survey.part import medians, peaks
+from headlight.studies.survey.residual import SAMPLED, _lower_median
 from headlight.studies.survey.study import run as survey
 from headlight.views.accessor import HeadlightAccessor
 from studies.intervals import agrees
@@ -101,3 +103,46 @@ def test_each_kind_has_the_stream_of_its_own_side(kind):
     settings = SurveySettings(kind=kind, pairs=True, max_length=32)
     result = survey(_corpus(documents(3)), found, settings, progress=False)
     assert np.isfinite(result["residual_max"]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    size=st.integers(1, 6),
+    left=st.booleans(),
+    dtype=st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
+    seed=st.integers(0, 1000),
+)
+def test_peaks_are_those_of_all_sizes(lengths, size, left, dtype, seed):
+    """Of entries that are alike the first is the peak; padding may be anything."""
+    generator = torch.Generator().manual_seed(seed)
+    vectors = torch.randint(-4, 4, (len(lengths), max(lengths), size), generator=generator)
+    vectors = vectors.to(dtype)
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    mask = mask.flip(1) if left else mask
+    vectors[~mask] = torch.nan
+    places, sizes = peaks(vectors, mask)
+    for text, (place, row) in enumerate(zip(places.tolist(), sizes.numpy(), strict=True)):
+        own = vectors[text].float().abs().masked_fill(~mask[text, :, None], -1)
+        wanted, dimension = divmod(int(own.flatten().argmax()), size)
+        assert (place, int(row.argmax())) == (wanted, dimension)
+        np.testing.assert_array_equal(row, own[wanted].numpy())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.lists(st.floats(0, 1e6, width=32) | st.just(np.nan), min_size=5, max_size=5),
+        min_size=1,
+        max_size=4,
+    ),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_medians_are_those_of_torch_to_the_bit(rows, dtype):
+    rows = np.array(rows, dtype)
+    exact = torch.from_numpy(rows).nanquantile(0.5, dim=1).numpy()
+    np.testing.assert_array_equal(medians(rows), exact)
+    size = np.nan_to_num(rows)
+    np.testing.assert_array_equal(
+        _lower_median(torch.from_numpy(size)), torch.from_numpy(size).median(1).values
+    )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from headlight.analysis import ModelSettings
+from headlight.analysis import BATCH_TOKENS, ModelSettings
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
 from headlight.capture.one_text import require_reader
 from headlight.corpora import Corpus
@@ -24,6 +24,12 @@ the reading."""
 
 LONGEST_DEFAULT = 512
 """Tokens of an example at most, where a model takes more and nothing is said."""
+
+PAIR_LENGTH = 128
+"""Tokens of adjacent segments, as Clark et al. (2019) cut them."""
+
+SCORE_BYTES = 1 << 30
+"""Bytes that the measures of a layer fill on a GPU, where nothing is said about batches."""
 
 
 @runtime_checkable
@@ -179,7 +185,29 @@ def share_read(corpus: Corpus[Any] | None, elements: int | None) -> dict[str, fl
 
 def model_signature(model: CapturedModel, settings: ModelSettings) -> dict[str, Any]:
     """The settings, and the model that they are about, as JSON."""
-    return {**settings.signature(), **model.identity()}
+    chosen = {"batch_tokens": batch_tokens(model, settings)}
+    return {**settings.signature(), **chosen, **model.identity()}
+
+
+def batch_tokens(model: CapturedModel, settings: ModelSettings) -> int:
+    """Return the tokens of a batch: those that are set, or what suits the device.
+
+    On a GPU, batch × heads × length² numbers of 4 bytes for each measure fill `SCORE_BYTES` at the
+    maximal length; of a language model's predictions, batches are those of a CPU, for a vocabulary
+    fills more.  How much memory is free does not matter, so that a resumed run has the same ones.
+
+    Args:
+        model: the part of the model that runs.
+        settings: of the study; they may have a maximal length, and measures.
+    """
+    if settings.batch_tokens is not None:
+        return settings.batch_tokens
+    predicts_words = settings.required_head in ("language_model", "any")
+    if predicts_words or model.transformer.device.type == "cpu":
+        return BATCH_TOKENS
+    measures = len(getattr(settings, "measures", None) or ("weight",))
+    heads = max(site.heads for site in model.sites)
+    return max(BATCH_TOKENS, SCORE_BYTES // (4 * heads * measures * text_length(model, settings)))
 
 
 def plan_passes(
@@ -300,3 +328,13 @@ def choose_length(model: CapturedModel, asked: int | None, most: int = LONGEST_D
             "tokens; allow fewer."
         )
     return length
+
+
+def text_length(model: CapturedModel, settings: ModelSettings) -> int:
+    """Return the tokens of a text at most, see `choose_length`; of two segments together.
+
+    Raises:
+        UsageError: the model takes fewer than are set.
+    """
+    most = PAIR_LENGTH if getattr(settings, "pairs", False) else LONGEST_DEFAULT
+    return choose_length(model, getattr(settings, "max_length", None), most)

@@ -13,7 +13,7 @@ import xarray
 from headlight.analysis.batch_runner import BatchRunner, Observer
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
-from headlight.analysis.plan import Pass, StudyPlan, share_read
+from headlight.analysis.plan import Pass, StudyPlan, batch_tokens, share_read
 from headlight.capture import CapturedModel
 from headlight.capture.backward import one_thread, own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
@@ -198,7 +198,7 @@ def _run_pass(
         plan.model,
         plan.sites,
         observe_batch,
-        plan.settings.batch_tokens,
+        batch_tokens(plan.model, plan.settings),
         objective=one.objective,
         attribution=one.attribution,
         query_block=plan.query_block,

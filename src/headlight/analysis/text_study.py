@@ -18,7 +18,14 @@ from headlight.analysis.batch_runner import (
     StreamObserver,
 )
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Pass, StudyPlan, check_tokenizer, choose_length, choose_sites
+from headlight.analysis.plan import (
+    Pass,
+    StudyPlan,
+    check_tokenizer,
+    choose_length,
+    choose_sites,
+    text_length,
+)
 from headlight.analysis.runner import category_names, run_study
 from headlight.analysis.word_study import CorpusStudy, GradientStudy
 from headlight.capture import CapturedModel, Kind, LayerRecord, Objective
@@ -47,7 +54,6 @@ from headlight.run import State
 
 SAMPLE_LENGTH = 256
 """Two paragraphs of the sample corpus."""
-PAIR_LENGTH = 128
 
 NO_RECORDING = "are its recordings longer than the model hears at once?"
 NO_PAIR = (
@@ -254,7 +260,7 @@ def _encode(corpus: Corpus, model: CapturedModel, settings: TextSettings) -> Exa
             max_length=choose_length(model, settings.max_length),
             overflow=settings.overflow,
         )
-    length = choose_length(model, settings.max_length, *([PAIR_LENGTH] if settings.pairs else []))
+    length = text_length(model, settings)
     if corpus.kind in ("pairs", "parallel"):
         return sentence_pairs(
             corpus if corpus.kind == "pairs" else as_sentence_pairs(corpus),

@@ -92,8 +92,17 @@ def require_finite(what: str, values: Tensor) -> None:
     Raises:
         NotFiniteError: some are not.
     """
-    if not holds(values.isfinite().all()):
+    if not _are_finite(values):
         raise NotFiniteError(what, values.dtype, _first_row(~values.isfinite()))
+
+
+def _are_finite(values: Tensor) -> bool:
+    """Return whether all values are finite: their sum shows it, unless finite ones overflow.
+
+    A sum takes a fraction of the time of looking at each value.
+    """
+    total = values.detach().sum(dtype=torch.promote_types(values.dtype, torch.float32))
+    return holds(total.isfinite()) or bool(values.isfinite().all())
 
 
 def require_finite_attention(
@@ -113,7 +122,7 @@ def require_finite_attention(
     Raises:
         NotFiniteError: some attention is not.
     """
-    if holds(context.isfinite().all()):
+    if _are_finite(context):
         return
     queries = ~weight.isfinite().all(-1).all(1)
     keys = ~value.isfinite().all(-1).all(1)

@@ -10,6 +10,7 @@ import typer
 from headlight.cli.printing import chat_argument, text_argument
 from headlight.cli.setting_options import Options
 from headlight.errors import UsageError
+from headlight.processes import lasting_imports
 from headlight.settings import OwnLayers
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ class LoadOptions(Options):
             head: with which head; see `headlight.capture.load_model`.
         """
         self.check(default=default, layers=layers)
-        from headlight.capture import load_model
+        with lasting_imports():
+            from headlight.capture import load_model
 
         return load_model(
             self.model or default,

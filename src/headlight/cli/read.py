@@ -176,8 +176,8 @@ def read(
     pair = None if pair is None else text_argument(pair, "read", "second text")
     if compare_text is not None:
         compare_text = text_argument(compare_text, "read", "text to compare with")
-    load.check(layers=settings.layers)
-
+    head = "language_model" if subject is None and image is None else "none"  # which transcribes
+    model = load.load(layers=settings.layers, head=head)
     from headlight.reading import read as read_text
     from headlight.reading.generation import read_speech
 
@@ -192,8 +192,6 @@ def read(
         chosen |= {"image": image, "attribution": attribution, "residual": residual}
         return read_text(model, subject, pair, **chosen)
 
-    head = "language_model" if subject is None and image is None else "none"  # which transcribes
-    model = load.load(layers=settings.layers, head=head)
     reading, other = read_by(model, subject), None
     beside = _written_beside(model, subject, pair, settings, routes=routes, flow=flow)
     if compares:
@@ -357,12 +355,11 @@ def sources(
     elif subject is None:
         raise UsageError("there is no question; give one, or --chat, or --examples.")
     passages = None if examples is not None else [_passage(each) for each in context or ()]
-    load.check()
+    model = load.load(head="any")
     from headlight.reading.sources import sources as compare
     from headlight.views.reading import sources as view
     from headlight.views.result_page import answer_terminal
 
-    model = load.load(head="any")
     result = compare(
         model, subject, passages, answer=answer, settings=settings, command=command_line()
     )

@@ -10,6 +10,7 @@ from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptio
 from headlight.cli.printing import say
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import MissingHeadError, UsageError
+from headlight.processes import lasting_imports
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -46,7 +47,8 @@ def serve(
     """Read texts in a browser: an app on this machine, with every head of what is typed."""
     _require_extra()
     load.check()
-    from headlight.serve import serve as run
+    with lasting_imports():
+        from headlight.serve import serve as run
 
     def model_with_head() -> "CapturedModel":
         """With its head, which says what it predicts, where it has one."""

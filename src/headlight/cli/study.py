@@ -229,11 +229,11 @@ def _run(
     )
     folder.check_free()
 
-    from headlight.sessions.session import run_study
-
     model = load.load(
         default=study.source.default_model, layers=settings.layers, head=settings.required_head
     )
+    from headlight.sessions.session import run_study
+
     if settings.layers is not None:
         kind = getattr(settings, "kind", None)
         settings = settings.replace(layers=layers_of(model, settings.layers, kind))
@@ -332,10 +332,9 @@ def _run_question(
     pair = pair and text_argument(pair, question.name, "second text")
     layer = getattr(settings, "layer", None)
     layers = getattr(settings, "layers", None) if layer is None else (layer,)
-    load.check(layers=layers)
+    model = load.load(layers=layers, head=question.head)
     from headlight.views.result_page import answer_terminal
 
-    model = load.load(layers=layers, head=question.head)
     if layer is None and layers is not None:
         settings = settings.replace(
             layers=layers_of(model, layers, getattr(settings, "kind", None))

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from headlight.capture.backward import holds
 from headlight.measures.row_space import (
@@ -22,16 +22,24 @@ from headlight.measures.row_space import (
     averaged,
     distinct_rows,
     inverse_factor,
+    null_vectors,
     orthonormalised,
     row_space,
 )
 from headlight.tensors import Score, Visible, Weight
 
-BLOCK = 16
+BLOCK = 32
 """Queries that share a factor."""
+
+SHARE = 2
+"""Queries are projected together where they are fewer than this part of those before them."""
+
+GROWN = 2
+"""Times which rounding errors of rows may grow for products to be exact enough in float32."""
 
 Members = slice | Tensor
 Weights = Float[Tensor, "matrix sharing query key"]
+SeenWeights = Float[Tensor, "matrix sharing query seen"]
 Settled = Bool[Tensor, "matrix query"]
 
 
@@ -63,41 +71,39 @@ class Prefixes:
             settled: becomes true where they are.
             first: the number of the first query.
         """
-        members, end = self._members, first + weights.shape[2]
-        skipped = max(0, first - self._start) // BLOCK * BLOCK
-        for cell in range(self._start + skipped, end, BLOCK):
-            low, high = max(cell, first), min(cell + BLOCK, end)
+        end = min(first + weights.shape[2], self._rows.shape[1])
+        low, members = max(self._start, first), self._members
+        while low < end:
+            high = min(low + max(BLOCK, low // SHARE), end)
             block = slice(low - first, high - first)
-            projected, certain = self._project(weights[members, :, block], cell, low)
-            results[members, :, block, : projected.shape[3]] = projected.to(results.dtype)
-            settled[members, block] = certain[:, None]
+            target = results[members, :, block]  # a copy, where these are some of the matrices
+            settled[members, block] = self._fill(target, weights[members, :, block, :high], low)
+            if not isinstance(members, slice):
+                results[members, :, block] = target
+            low = high
 
-    def _project(
-        self, alpha: Weights, cell: int, low: int
-    ) -> tuple[Float[Tensor, "matrix sharing query seen"], Bool[Tensor, "matrix"]]:
-        """a_i Y (YᵢᵀYᵢ)⁻¹ Yᵢᵀ for queries from `low` on, and where that is exact enough.
+    def _fill(self, target: Weights, alpha: SeenWeights, low: int) -> Settled:
+        """Fill `target` with the projections of `alpha`, and return where they are exact enough.
 
-        All queries of a cell see the rows up to the first of them, whose Gram matrix is L Lᵀ.  In
-        coordinates y L⁻ᵀ that is the identity, to which every query adds the outer products of the
-        rows W that follow.  By Woodbury's identity the inverse needs (I + W Wᵀ)⁻¹, of whose factor
-        each query takes its leading block.
+        Products in float32 are taken in coordinates in which the rows up to the last query are
+        orthonormal, and if those of fewer rows are nearly so: there rounding errors hardly grow.
         """
-        inverse, failed = inverse_factor(self._gram_until(cell + 1))
-        certain = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
-        inverse = inverse.where(certain[:, None, None], 0)
-        later = self._rows[:, cell + 1 : cell + BLOCK] @ inverse.mT
-        identity = torch.eye(later.shape[1], dtype=later.dtype, device=later.device)
-        factor, _ = inverse_factor(torch.baddbmm(identity, later, later.mT))
-        matrices, sharing, queries, keys = alpha.shape
-        seen_keys = min(low + queries, keys)
-        rows = self._rows[:, :seen_keys]
-        inner = (alpha[..., :seen_keys].to(rows.dtype).flatten(1, 2) @ rows) @ inverse.mT
-        # Query q of the cell sees q rows of W.
-        products = (inner @ later.mT @ factor.mT).view(matrices, sharing, queries, -1)
-        products = products.tril(low - cell - 1)
-        solved = torch.baddbmm(inner, products.flatten(1, 2) @ factor, later, alpha=-1) @ inverse
-        projected = (solved @ rows.mT).view(matrices, sharing, queries, seen_keys)
-        return projected.tril(low), certain
+        high, size = low + alpha.shape[2], self._rows.shape[2]
+        rows = self._rows[:, :high]
+        gram, last = self._gram_until(low + 1), self._gram_until(high)
+        exact = None
+        if target.dtype != torch.float64 and low >= 2 * size:
+            inverse, failed = inverse_factor(last)
+            usable = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
+            inverse = inverse.where(usable[:, None, None], 0)
+            turned, limit = inverse @ gram @ inverse.mT, GROWN * size**0.5
+            exact = _project(target, alpha, rows @ inverse.mT, turned, low, limit)
+            if holds(exact.all()):
+                return exact
+        wide = torch.empty_like(target, dtype=torch.float64)
+        certain = _project(wide, alpha.double(), rows, gram, low, ONE_PASS)
+        target.copy_(wide if exact is None else target.where(exact[:, None, :, None], wide))
+        return certain
 
     def _gram_until(self, count: int) -> Float[Tensor, "matrix head_dim head_dim"]:
         """YᵀY of this many rows; to what is known of the rows before them, theirs are added."""
@@ -109,6 +115,58 @@ class Prefixes:
             self._gram = torch.baddbmm(self._gram, later.mT, later)
             self._counted = count
         return self._gram
+
+
+def _project(
+    target: Weights,
+    alpha: SeenWeights,
+    rows: Float[Tensor, "matrix seen head_dim"],
+    gram: Float[Tensor, "matrix head_dim head_dim"],
+    low: int,
+    limit: float,
+) -> Settled:
+    """Fill in a_i Y (YᵢᵀYᵢ)⁻¹ Yᵢᵀ for some queries, and return where it is exact enough.
+
+    All queries of a cell see the rows up to the first of them, whose Gram matrix is L Lᵀ.  In
+    coordinates y L⁻ᵀ that is the identity, to which every query adds the outer products of the
+    rows W that follow.  By Woodbury's identity the inverse needs (I + W Wᵀ)⁻¹, of whose factor
+    each query takes its leading block.
+
+    Args:
+        target: what is filled, of all keys.
+        alpha: in the precision of the products with all rows; others are in float64.
+        rows: up to the last query.
+        gram: of the rows up to the first query.
+        low: the number of the first query.
+        limit: of the length of L⁻¹, by which rounding errors grow.
+    """
+    matrices, sharing, queries, high = alpha.shape
+    cells = -(-queries // BLOCK)
+    later = nn.functional.pad(rows[:, low + 1 :], (0, 0, 0, low + 1 + cells * BLOCK - high))
+    later = later.view(matrices, cells, BLOCK, -1)
+    grown = nn.functional.pad((later[:, :-1].mT @ later[:, :-1]).cumsum(1), (0, 0, 0, 0, 1, 0))
+    inverse, failed = inverse_factor(gram[:, None] + grown)
+    certain = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < limit) & (failed == 0)
+    inverse = inverse.where(certain[..., None, None], 0)
+    later = later[:, :, :-1] @ inverse.mT
+    identity = torch.eye(BLOCK - 1, dtype=later.dtype, device=later.device)
+    factor, _ = inverse_factor(identity + later @ later.mT)
+    rows = rows.to(alpha.dtype)
+    inner = (alpha.flatten(1, 2) @ rows).double().view(matrices, sharing, queries, -1)
+    inner = nn.functional.pad(inner, (0, 0, 0, cells * BLOCK - queries))
+    inner = inner.view(matrices, sharing, cells, BLOCK, -1).transpose(1, 2).flatten(2, 3)
+    inner = inner @ inverse.mT
+    # Query q of a cell sees q of the rows that follow the first.
+    products = inner @ later.mT @ factor.mT
+    products = products.view(matrices, cells, sharing, BLOCK, -1).tril(-1)
+    inner = (inner - products.flatten(2, 3) @ factor @ later) @ inverse
+    inner = inner.view(matrices, cells, sharing, BLOCK, -1).transpose(1, 2).flatten(2, 3)
+    for head, of_head in enumerate(inner[:, :, :queries].to(rows.dtype).unbind(1)):
+        torch.bmm(of_head, rows.mT, out=target[:, head, :, :high])
+    target[..., low:high].tril_()
+    target[..., high:] = 0
+    exact: Settled = certain.repeat_interleave(BLOCK, 1)[:, :queries]
+    return exact
 
 
 def project_singly(
@@ -142,30 +200,6 @@ def project_singly(
 
 LONGEST = 3
 """Texts of up to this many times head_dim tokens have so few that they are the shorter way."""
-
-
-def null_vectors(
-    rows: Float[Tensor, "matrix key head_dim"],
-) -> tuple[Float[Tensor, "matrix key null"], Bool[Tensor, "matrix"]]:
-    """The unit vectors that rows add to the left null space, and where they are exact enough.
-
-    Where the first head_dim rows are independent, each row k that follows adds one: it ends at k
-    and is orthogonal to those before it.  With the later rows b of orthonormal columns Q,
-    (I − QQᵀ)_bb = R Rᵀ with R upper triangular, and these vectors are (I − QQᵀ)_b R⁻ᵀ.
-
-    Args:
-        rows: Q of the whole text; zero where there is no token.
-    """
-    size = rows.shape[2]
-    later = rows[:, size:]
-    identity = torch.eye(later.shape[1], dtype=rows.dtype, device=rows.device)
-    outside = torch.baddbmm(identity, later, later.mT, alpha=-1)
-    inverse, failed = inverse_factor(outside.flip(1, 2))  # from the last row on: upper triangular
-    certain = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
-    upper = inverse.where(certain[:, None, None], 0).flip(1, 2).mT
-    vectors = -(rows @ (later.mT @ upper))
-    vectors[:, size:] += upper
-    return vectors.triu(-size), certain
 
 
 class NullVectors:
@@ -273,12 +307,14 @@ class CausalSpaces:
             first: the number of the first query.
         """
         part = slice(first, first + alpha.shape[2])
-        attention.copy_(alpha)  # which it is wherever all visible rows are independent
+        short = self._host_short[:, part]
+        quick, _ = self._null_vectors
+        copied = alpha.shape[2] if bool(quick.any()) else int(short.any(0).sum())
+        attention[:, :, :copied] = alpha[:, :, :copied]  # all visible rows may be independent
         settled = self._beginnings[:, part].clone()
         shape = (len(settled), self._sharing, *alpha.shape[2:])
         weights, results = alpha.reshape(shape), attention.view(shape)
         self._merge(weights, results, settled, first)
-        short = self._host_short[:, part]
         if bool(short.all()):
             unsettled = ~settled.cpu()
         else:

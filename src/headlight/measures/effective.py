@@ -110,6 +110,7 @@ class RowSpaces:
         self._real = None if real is None else real.to(rows.device).expand(len(rows), -1)
         self._shared_by: tuple[Tensor, Tensor, Tensor] | None = None
 
+    @torch.no_grad()
     def effective(
         self,
         weight: Weight,

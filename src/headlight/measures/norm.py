@@ -51,7 +51,12 @@ def compressed(value: Value, factor: Factor) -> Float[Tensor, "batch head key he
     length and the same inner products within the head; T_h has the same left singular vectors and
     singular values.  float64.
     """
-    return double(per_head(value, factor.shape[0])) @ double(factor)
+    batch, groups, keys, size = value.shape
+    rows = double(value.transpose(0, 1)).reshape(groups, batch * keys, size)
+    # The factors of heads that share values stand side by side.
+    beside = double(factor).view(groups, -1, *factor.shape[1:]).transpose(1, 2).flatten(2)
+    products = (rows @ beside).view(groups, batch, keys, -1, factor.shape[2])
+    return products.permute(1, 0, 3, 2, 4).flatten(1, 2)
 
 
 def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]:

@@ -94,6 +94,30 @@ def inverse_factor(
     return torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False), failed
 
 
+def null_vectors(
+    rows: Float[Tensor, "matrix key head_dim"],
+) -> tuple[Float[Tensor, "matrix key null"], Bool[Tensor, "matrix"]]:
+    """The unit vectors that rows add to the left null space, and where they are exact enough.
+
+    Where the first head_dim rows are independent, each row k that follows adds one: it ends at k
+    and is orthogonal to those before it.  With the later rows b of orthonormal columns Q,
+    (I − QQᵀ)_bb = R Rᵀ with R upper triangular, and these vectors are (I − QQᵀ)_b R⁻ᵀ.
+
+    Args:
+        rows: Q of the whole text; zero where there is no token.
+    """
+    size = rows.shape[2]
+    later = rows[:, size:]
+    identity = torch.eye(later.shape[1], dtype=rows.dtype, device=rows.device)
+    outside = torch.baddbmm(identity, later, later.mT, alpha=-1)
+    inverse, failed = inverse_factor(outside.flip(1, 2))  # from the last row on: upper triangular
+    certain = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
+    upper = inverse.where(certain[:, None, None], 0).flip(1, 2).mT
+    vectors = -(rows @ (later.mT @ upper))
+    vectors[:, size:] += upper
+    return vectors.triu(-size), certain
+
+
 def condition_bound(
     gram: Float[Tensor, "matrix size size"],
     inverse: Float[Tensor, "matrix size size"],

@@ -12,7 +12,7 @@ from torch import Tensor
 from headlight.analysis.batch_runner import Texts, array, units_of
 from headlight.analysis.classifier_predictions import Component, by_scope, components_of, name_of
 from headlight.analysis.classifier_study import LabelledSource, plan_classifier_study
-from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.plan import Pass, StudyPlan, batch_tokens
 from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.analysis.word_study import GradientStudy, PassStudy
@@ -290,7 +290,7 @@ class AblationObserver:
 
     def _without(self, components: Sequence[Component]) -> Iterator[tuple[Component, Logarithms]]:
         """The predictions without each place; of small batches several copies run at once."""
-        together = max(1, self.settings.batch_tokens // self.batch.input_ids.numel())
+        together = max(1, batch_tokens(self.model, self.settings) // self.batch.input_ids.numel())
         for first in range(0, len(components), together):
             some = components[first : first + together]
             batch = self.batch.repeated(len(some))

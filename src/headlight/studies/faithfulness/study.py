@@ -10,7 +10,7 @@ import xarray
 from headlight.analysis import RANDOM
 from headlight.analysis.batch_runner import text_id, units_of
 from headlight.analysis.classifier_predictions import Importance, Words, random_source
-from headlight.analysis.plan import Pass
+from headlight.analysis.plan import Pass, batch_tokens
 from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.analysis.word_study import PassStudy
@@ -218,7 +218,11 @@ class FaithfulnessObserver:
         self._examples = with_targets(self._model, numbered)
         self._removes = bool(OF_QUESTION.keys() & {*settings.questions})
         self._answers = TargetProbabilities(
-            self._model, self._examples, study.removal, study.mask, settings.batch_tokens
+            self._model,
+            self._examples,
+            study.removal,
+            study.mask,
+            batch_tokens(self._model, settings),
         )
 
     def tally(self) -> Tally:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Positions, filled, moments, stacked, units_of
@@ -42,6 +42,8 @@ from headlight.studies.survey.part import (
     inputs_of,
     listed,
     means,
+    medians,
+    peaks,
     ratios,
 )
 from headlight.studies.survey.row_loops import Asked
@@ -183,11 +185,10 @@ class BehaviourCounter(PartObserver):
     ) -> None:
         queries, keys = Positions.for_kind(batch, kind)
         self._measures = measures
-        self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._units = units_of(examples)
+        self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._own = kind != "cross"
-        self._there = queries.category >= 0
-        self._key_there = keys.category >= 0
+        self._there, self._key_there = queries.category >= 0, keys.category >= 0
         self._begin = self._key_there.int().argmax(1)
         self._firsts, self._asked = _first_tokens(queries, keys, own=self._own)
         if self._own:
@@ -228,6 +229,7 @@ class BehaviourCounter(PartObserver):
         self._sums: dict[str, Parts] = {}
         self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Any]] = {}
+        self._peaks: dict[int, tuple[Tensor, Tensor]] = {}
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe sums over the cells that `asked` names; others are observed together."""
@@ -275,11 +277,11 @@ class BehaviourCounter(PartObserver):
             stacked = _Stacked(heads, *sums)
         self._stacked = stacked
 
-    def rows_of_weight(self) -> Float[Tensor, "shown batch head query"]:
+    def rows_of_weight(self) -> list[Rows]:
         """Return the latest queries' weight on the keys of `SHOWN`; NaN if not counted."""
         some = self._rows["first"]
         nothing = torch.full_like(some, torch.nan)
-        return torch.stack([self._rows.get(name, nothing) for name in SHOWN])
+        return [self._rows.get(name, nothing) for name in SHOWN]
 
     def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
         """Their means in each text, over the queries of the layer so far."""
@@ -346,9 +348,9 @@ class BehaviourCounter(PartObserver):
         """Add up what was observed of the blocks of the layer."""
         sums: dict[str, Any] = {"parts": dict(self._sums), "stacked": self._stacked}
         if "norm" in self._measures:
-            sums["drain"] = self._drain(double(layer.scores.vectors.norm))
+            sums["drain"] = layer.scores.vectors.norm
         if (inputs := inputs_of(layer.record)) is not None:
-            sums["activation"] = self._activation(single(inputs))
+            self._peaks[layer.record.site.layer] = peaks(inputs, self._key_there)
         self._found[layer.record.site.layer] = sums
 
     def members(self) -> dict[str, Accumulator]:
@@ -380,11 +382,12 @@ class BehaviourCounter(PartObserver):
             of = (first[..., self._measures.index(name)] for name in ("weight", "norm"))
             of_heads["no_op"] = np.subtract(*of)
         if "drain" in totals:
-            of_heads["drain"] = totals["drain"]
+            of_heads["drain"] = self._drain(totals["drain"])
         for name, rows in of_heads.items():
             statistics |= means(name, rows, self._units)
-        if "activation" in totals:
-            activation = totals["activation"]
+        if len(self._peaks) == len(layers):
+            of_layers = [self._activation(*self._peaks[layer]) for layer in sorted(self._peaks)]
+            activation = np.stack(of_layers, 1)
             statistics |= means("activation", activation[..., :2], self._units)
             largest = Strongest(activation.shape[1:2], width=2)
             ranks = np.broadcast_to(self._ranks[:, None], activation.shape[:2])
@@ -630,22 +633,22 @@ class BehaviourCounter(PartObserver):
         places = (size - 1 + self._begin[:, None] - queries).clamp_max(2 * size - 2)
         return places.to(self._basis.device)
 
-    def _drain(self, norm: Float[Tensor, "batch head key"]) -> Float[Tensor, "batch head"]:
-        """The length of the first token's vector beside that of the median token."""
-        key_mask = self._key_there[:, None].to(norm.device)
-        median = norm.masked_fill(~key_mask, torch.nan).nanquantile(0.5, dim=2)
-        begin = self._begin[:, None, None].expand(*norm.shape[:2], 1).to(norm.device)
-        return norm.gather(2, begin)[..., 0] / median
+    def _drain(
+        self, norm: Float64[np.ndarray, "batch layer head key"]
+    ) -> Float64[np.ndarray, "batch layer head"]:
+        """Return the length of the first token's vector beside that of the median token."""
+        key_mask, texts = self._key_there.numpy()[:, None, None], np.arange(len(norm))
+        median = medians(np.where(key_mask, norm, np.nan))
+        return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
 
-    def _activation(self, inputs: Float[Tensor, "batch key size"]) -> Float[Tensor, "batch 4"]:
-        """The largest entry: its size, beside the median of its vector; its dimension and place."""
-        size = inputs.abs().masked_fill(~self._key_there[..., None], 0)
-        highest, dimension = size.max(2)
-        largest, place = highest.max(1)
-        texts = torch.arange(len(size), device=size.device)
-        median = size[texts, place].quantile(0.5, dim=1)
-        statistics = largest, largest / median, dimension[texts, place], place - self._begin
-        return torch.stack([double(each) for each in statistics], 1)
+    def _activation(
+        self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
+    ) -> Float64[np.ndarray, "batch 4"]:
+        """Return the largest entry: size, beside the median of its vector; dimension and place."""
+        largest, dimension = size.max(1)
+        ratio = largest / torch.from_numpy(medians(size.numpy()))
+        statistics = largest, ratio, dimension, place - self._begin
+        return torch.stack([double(each) for each in statistics], 1).numpy()
 
 
 def _joined(

@@ -9,7 +9,6 @@ strongest link is kept, and the texts at the deciles of its strength are shown.
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,14 @@ from torch.nn.functional import pad
 from headlight.analysis.batch_runner import Texts, array, stacked
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.variables import hash_of
-from headlight.capture import AttentionSite
+from headlight.capture import AttentionSite, LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.measures import Scores
 from headlight.reduce import Accumulator, RankCorrelation, Sample, Strongest
 from headlight.studies.survey.part import PartObserver, SeenMeasure
 from headlight.studies.survey.passages import sides, token_places
-from headlight.tensors import double
+from headlight.tensors import Score, double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
 SAMPLED = 32
@@ -41,7 +41,7 @@ LINKS = 10
 WIDTH = 2 + 2 * LINKS
 """Numbers of a link: its score, the place of its query, places and values of keys."""
 ALIKE = 1000
-"""Strengths that differ by less than one in this many of the largest are alike."""
+"""Strengths are alike that round to the same in steps of one in this many of the largest."""
 
 DRAWN = ("drawn_key", "drawn_query")
 """Variables that hold numbers of tokens."""
@@ -82,37 +82,71 @@ class DrawnTexts(PartObserver):
         chosen = np.flatnonzero(hashes <= highest)
         self._hashes = hashes[chosen]
         self._layers, self._heads = len(plan.sites), max(site.heads for site in plan.sites)
-        self._cells: dict[str, list[Tensor]] = {name: [] for name in with_links(measures)}
-        self._links: dict[int, list[Tensor]] = {}
+        self._highest: dict[str, list[Tensor]] = {name: [] for name in with_links(measures)}
+        self._cells: dict[str, list[Tensor]] = {name: [] for name in self._highest}
+        self._found: dict[int, tuple[Tensor, Tensor, list[Tensor]]] = {}
         self._texts = torch.as_tensor(chosen, device=batch.input_ids.device)
         ids, categories = sides(host, plan.kind)
         self._ids = [each[chosen] for each in ids]
         places = [token_places(each[chosen]) for each in categories]
-        places = [each.masked_fill(each >= LONGEST, -1) for each in places]
-        self._spans = [_span(each) for each in places]
-        self._places = [each.to(batch.input_ids.device) for each in places]
-        self._categories = [each[self._texts] for each in sides(batch, plan.kind)[1]]
-        self._causal = plan.kind == "decoder"
+        self._places = [each.masked_fill(each >= LONGEST, -1) for each in places]
+        self._spans = [_span(each) for each in self._places]
+        queries, keys = map(_ordinary, [each[chosen] for each in categories], self._places)
+        if plan.kind == "decoder":
+            later = keys & (self._places[1] > 0)
+            keys = torch.where(later.any(1, keepdim=True), later, keys)
+        self._keys = keys
+        # -inf where there is no link: of rows, and of cells.
+        self._barred = [
+            torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)[:, span].to(self._texts.device)
+            for mask, span in zip((queries, keys), self._spans, strict=True)
+        ]
+        if len(chosen):
+            self.links = torch.zeros(categories[1].shape, dtype=torch.bool)
+            self.links[chosen] = keys
 
-    def note_measure(self, seen: SeenMeasure) -> None:
-        """Take the cells of the texts, and once the layer is whole their strongest links."""
-        if seen.name not in self._cells or not len(self._hashes):
+    def note_measure(self, measured: SeenMeasure) -> None:
+        """Keep the strength of the strongest link of each row."""
+        name, score, record, sums, _ = measured
+        if name not in self._highest or not len(self._hashes):
             return
-        record, cells = seen.record, self._cells[seen.name]
-        queries, keys = self._spans
-        begin, end = (max(0, at - record.first) for at in (queries.start, queries.stop))
-        rows = seen.score.detach()[:, :, begin:end, keys]
-        if len(self._texts) < len(rows):
-            rows = rows[self._texts]
-        elif not record.ends:  # a part of it would keep the whole block
-            rows = rows.clone()
-        missing = keys.stop - keys.start - rows.shape[3]
-        cells.append(pad(rows, (0, missing)) if missing else rows)
-        if record.ends:
-            links = self._links.setdefault(record.site.layer, [])
-            whole = torch.cat(cells, 2) if len(cells) > 1 else cells[0]
-            links.append(_strongest(whole, *self._masks))
-            cells.clear()
+        if sums is None:
+            highest = (self._cells_of(score, record) + self._barred[1][:, None, None]).amax(-1)
+        else:
+            highest = sums.row("linked").masked_fill(sums.row("total").isnan(), torch.nan)
+            highest = self._of_texts(highest[:, :, self._rows_of(record)])
+            later = self._keys[:, score.shape[3] :].any(1)  # which get nothing
+            if bool(later.any()):
+                highest = torch.where(later[:, None, None], highest.clamp_min(0), highest)
+        self._highest[name].append(highest)
+
+    def note_block(self, scores: Scores) -> None:
+        """Keep the rows of the strongest links; of several blocks, all rows until the last."""
+        record = scores.record
+        if not len(self._hashes):
+            return
+        if record.block is not None:
+            for name, cells in self._cells.items():
+                cells.append(self._cells_of(scores.of(name), record).clone())
+            if not record.ends:
+                return
+        strengths = torch.stack([torch.cat(blocks, 2) for blocks in self._highest.values()])
+        strengths = strengths.nan_to_num(-torch.inf, torch.inf, -torch.inf)
+        strengths += self._barred[0][:, None]
+        query = _strongest(strengths)
+        rows = []
+        head = torch.arange(query.shape[2], device=query.device)
+        for (name, cells), row in zip(self._cells.items(), query, strict=True):
+            if cells:
+                text = torch.arange(len(row), device=row.device)
+                rows.append(torch.cat(cells, 2)[text[:, None], head, row])
+            else:  # of which no cell is copied
+                place = self._texts[:, None], head, row + self._spans[0].start
+                rows.append(self._filled(scores.of(name).detach()[place][..., self._spans[1]]))
+        score = strengths.gather(-1, query[..., None])[..., 0]
+        self._found[record.site.layer] = score, query, rows
+        for name in self._cells:
+            self._highest[name], self._cells[name] = [], []
 
     def members(self) -> dict[str, Accumulator]:
         """Return the texts and their links, by the name of their member of a tally."""
@@ -120,10 +154,9 @@ class DrawnTexts(PartObserver):
         ids = np.full((texts, 2, LONGEST), np.nan)
         links = np.full((texts, self._layers, self._heads, len(self._cells), WIDTH), np.nan)
         if texts:
-            links = stacked([torch.stack(self._links[layer], 2) for layer in sorted(self._links)])
-        for side, parts in enumerate(zip(self._ids, self._places, strict=True)):
-            numbers, places = (each.cpu().numpy() for each in parts)
-            text, position = np.nonzero(places >= 0)
+            links = stacked(self._links())
+        for side, (numbers, places) in enumerate(zip(self._ids, self._places, strict=True)):
+            text, position = np.nonzero(places.numpy() >= 0)
             ids[text, side, places[text, position]] = numbers[text, position]
         rows = np.concatenate(
             [each.reshape(texts, math.prod(each.shape[1:])) for each in (ids, links)], 1
@@ -132,15 +165,58 @@ class DrawnTexts(PartObserver):
         drawn.update(-self._hashes, self._hashes, rows)
         return {"drawn": drawn}
 
-    @cached_property
-    def _masks(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries and keys of links, and the place of each key in its text."""
-        queries, keys = map(_ordinary, self._categories, self._places)
-        if self._causal:
-            later = keys & (self._places[1] > 0)
-            keys = torch.where(later.any(1, keepdim=True), later, keys)
-        of_queries, of_keys = self._spans
-        return queries[:, of_queries], keys[:, of_keys], self._places[1][:, of_keys]
+    def _links(self) -> list[Float[Tensor, "text head measure number"]]:
+        """Return the strongest link of each head, with its row, layer by layer.
+
+        The score and the place of the query are first; then places and values of `LINKS` keys.
+        """
+        of_queries, of_keys = (
+            places[:, span] for places, span in zip(self._places, self._spans, strict=True)
+        )
+        layers = [self._found[layer] for layer in sorted(self._found)]
+        missing = (of_keys < 0)[:, None]
+        rows = [
+            torch.stack(each).float().masked_fill(missing, -torch.inf).flatten(0, 2)
+            for *_, each in layers
+        ]
+        keys, values = _largest(torch.cat(rows).numpy())
+        numbers, begin = [], 0
+        for score, query, _ in layers:
+            text = torch.arange(score.shape[1])[None, :, None].expand_as(score)
+            of_layer = slice(begin, begin + score.numel())
+            begin = of_layer.stop
+            key, value = (
+                torch.from_numpy(each[of_layer]).view(*score.shape, each.shape[1])
+                for each in (keys, values)
+            )
+            place = of_keys[text[..., None], key]
+            linked = [each.float().masked_fill(place < 0, torch.nan) for each in (place, value)]
+            linked = [pad(each, (0, LINKS - each.shape[-1]), value=torch.nan) for each in linked]
+            about = torch.stack([score, of_queries[text, query].float()], -1)
+            of_heads = torch.cat([about, *linked], -1).movedim(0, 2)
+            numbers.append(of_heads.where(of_heads[..., :1].isfinite(), torch.nan))
+        return numbers
+
+    def _rows_of(self, record: LayerRecord) -> slice:
+        """Return the queries of a block that are among those of the texts."""
+        queries = self._spans[0]
+        return slice(*(max(0, at - record.first) for at in (queries.start, queries.stop)))
+
+    def _of_texts(self, rows: Tensor) -> Tensor:
+        """Return the rows of the texts, out of those of a batch."""
+        return rows if len(self._texts) == len(rows) else rows[self._texts]
+
+    def _cells_of(
+        self, score: Score, record: LayerRecord
+    ) -> Float[Tensor, "text head row key_of_text"]:
+        """Return the cells of the texts."""
+        cells = score.detach()[:, :, self._rows_of(record), self._spans[1]]
+        return self._filled(self._of_texts(cells).float())
+
+    def _filled(self, rows: Tensor) -> Tensor:
+        """Return rows of all keys; those that a block leaves out get nothing."""
+        missing = self._barred[1].shape[1] - rows.shape[-1]
+        return pad(rows, (0, missing)) if missing else rows
 
 
 def highest_hash(examples: Sequence[Encoded], kind: Kind) -> float:
@@ -173,35 +249,31 @@ def _ordinary(
 
 
 def _strongest(
-    cells: Float[Tensor, "text head query key"],
-    queries: Bool[Tensor, "text query"],
-    keys: Bool[Tensor, "text key"],
-    places: Int64[Tensor, "text key"],
-) -> Float[Tensor, "text head number"]:
-    """Return the strongest link of each head, the first of those that are alike, and its row.
-
-    The score and the number of the query are first; then places and values of `LINKS` keys.
-    """
-    barred = cells.new_zeros(keys.shape).masked_fill(~keys, -torch.inf)
-    scores = (cells + barred[:, None, None]).amax(-1)
-    # Norms of a gate for each query are NaN where none was taken.
-    scores = scores.masked_fill(scores.isnan() | ~queries[:, None], -torch.inf)
-    wide = double(scores)
+    strengths: Float[Tensor, "measure text head query"],
+) -> Int64[Tensor, "measure text head"]:
+    """Return the query of the strongest link of each head, the first of those that are alike."""
+    wide = double(strengths)
     top = wide.amax(-1, keepdim=True)
-    step = top.abs() / ALIKE + torch.finfo(torch.float64).tiny
-    alike = (wide / step).round() >= (top / step).round()
-    order = torch.arange(alike.shape[-1], 0, -1, device=alike.device)
-    query = (alike * order).argmax(-1, keepdim=True).to(cells.device)
-    row = cells.gather(2, query[..., None].expand(-1, -1, 1, cells.shape[3]))[:, :, 0]
-    row = row.masked_fill((places < 0)[:, None], -torch.inf)
-    value, key = (each[..., :LINKS] for each in row.sort(dim=-1, descending=True, stable=True))
-    key, order = key.sort(-1)
-    value = value.gather(-1, order)
-    place = places[:, None].expand(-1, cells.shape[1], -1).gather(-1, key)
-    missing = place < 0
-    linked = [each.float().masked_fill(missing, torch.nan) for each in (place, value)]
-    linked = [pad(each, (0, LINKS - each.shape[-1]), value=torch.nan) for each in linked]
-    return torch.cat([scores.gather(-1, query), query.float(), *linked], -1)
+    alike = wide >= top - top.abs() / (2 * ALIKE)
+    return alike.to(torch.uint8).argmax(-1).to(strengths.device)
+
+
+def _largest(
+    rows: Float32[np.ndarray, "row key"],
+) -> tuple[Int64[np.ndarray, "row link"], Float32[np.ndarray, "row link"]]:
+    """Return `LINKS` keys of each row that get most, in their order, and what these get.
+
+    Of keys that get the same the first ones; NaN is most of all.
+    """
+    number = min(LINKS, rows.shape[1])
+    top = np.partition(rows, rows.shape[1] - number, axis=1)[:, rows.shape[1] - number :]
+    chosen = rows >= top.min(1, keepdims=True)
+    unclear = np.flatnonzero((chosen.sum(1) != number) | np.isnan(top).any(1))
+    order = torch.from_numpy(rows[unclear]).sort(dim=1, descending=True, stable=True).indices
+    chosen[unclear] = False
+    chosen[unclear[:, None], order[:, :number].numpy()] = True
+    keys = chosen.nonzero()[1].reshape(len(rows), number)
+    return keys, np.take_along_axis(rows, keys, 1)
 
 
 def of_deciles(

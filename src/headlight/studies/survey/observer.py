@@ -102,7 +102,8 @@ class HeadsObserver:
         self._begin = self._key_mask.int().argmax(1)
         self._first_category = keys.category.gather(1, self._begin[:, None])
         self._compiled = compiled
-        self._one_pass = _one_pass(queries, self._key_members, self._counter)
+        links = next((each.links for each in parts if each.links is not None), None)
+        self._one_pass = _one_pass(queries, self._key_members, self._counter, links)
         self._constants = _Constants(self._columns())
         self._heads: dict[str, slice] = {}
         self._seen: dict[int, dict[str, Any]] = {}
@@ -462,12 +463,15 @@ def _of_whole(part: Array, total: Array) -> Ratio:
 
 
 def _one_pass(
-    queries: Positions, members: Membership, behaviours: BehaviourCounter | None
+    queries: Positions,
+    members: Membership,
+    behaviours: BehaviourCounter | None,
+    links: Bool[Tensor, "batch key"] | None,
 ) -> OnePass:
     """Return the pass over the categories, with each class of words as one more."""
     words = [] if behaviours is None else behaviours.word_classes
     members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
-    return OnePass(queries, members, OFFSETS)
+    return OnePass(queries, members, OFFSETS, links)
 
 
 def query_members(queries: Positions) -> Membership:

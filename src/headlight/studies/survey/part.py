@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Positions, moments, units_of
@@ -28,6 +28,8 @@ from headlight.reduce import Accumulator, Ratio, Slots, Tally
 from headlight.reduce.base import Array
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.row_loops import (
+    LOWEST,
+    MAGNITUDE,
     STEP,
     Asked,
     HeadSums,
@@ -36,7 +38,7 @@ from headlight.studies.survey.row_loops import (
     compiled,
     filled_up,
 )
-from headlight.tensors import Score
+from headlight.tensors import Score, single
 
 GROUPS = ("duplicate", "induction", "subword")
 """Behaviours whose keys are listed; along the axis of `HeadSums.groups`."""
@@ -67,10 +69,17 @@ class OnePass:
         queries: of the batch.
         members: which keys are of which category.
         offsets: of neighbours.
+        links: keys among which the largest entry of each row is wanted; none by default.
     """
 
-    def __init__(self, queries: Positions, members: Membership, offsets: tuple[int, ...]) -> None:
-        self._keys = members.shape[1]
+    def __init__(
+        self,
+        queries: Positions,
+        members: Membership,
+        offsets: tuple[int, ...],
+        links: Bool[Tensor, "batch key"] | None = None,
+    ) -> None:
+        self._keys, self._links = members.shape[1], links
         self._sides = queries, members
         self._offsets = np.array(offsets, dtype=np.int64)
 
@@ -83,6 +92,12 @@ class OnePass:
         missing = filled_up(self._keys) - self._keys
         filled = torch.nn.functional.pad(self._sides[1].mT.float(), (0, missing))
         return filled.contiguous().numpy()
+
+    @cached_property
+    def _bounds(self) -> Array:
+        if self._links is None:
+            return np.full((len(self._there), self._keys), LOWEST)
+        return np.where(self._links.numpy(), MAGNITUDE, LOWEST)
 
     def look(
         self, score: Score, first: int, cell_queries: Asked | None, *, share: bool, diagonal: bool
@@ -102,7 +117,7 @@ class OnePass:
         queries = slice(first, first + cells.shape[2])
         place = np.array([first, self._keys, share], dtype=np.int64)
         query_mask = np.ascontiguousarray(self._there[:, queries])
-        texts = Texts(self._members, self._offsets, query_mask, place)
+        texts = Texts(self._members, self._offsets, query_mask, place, self._bounds)
         rows = _rows(cells.shape[:3], self._members.shape[1], len(self._offsets))
         offsets = 2 * self._keys - 1 + STEP if diagonal else 0
         heads = _heads(cells.shape, offsets, cell_queries)
@@ -143,6 +158,7 @@ def _rows(shape: tuple[int, ...], categories: int, offsets: int) -> RowSums:
         square=np.empty(shape),
         largest=single(shape),
         factor=np.empty(shape),
+        linked=single(shape),
     )
 
 
@@ -235,6 +251,8 @@ class PartObserver:
 
     wants_stream = False
     """Whether records should say what entered the block."""
+    links: Bool[Tensor, "batch key"] | None = None
+    """Keys among which the largest entry of each row is wanted."""
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe a measure of a block of queries."""
@@ -318,6 +336,35 @@ def number(
 def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
     """Return the vectors that values are made from, of all keys; None where they are unknown."""
     return record.input if record.block is None else record.block.input
+
+
+def peaks(
+    vectors: Float[Tensor, "batch position size"], mask: Bool[Tensor, "batch position"]
+) -> tuple[Int64[Tensor, " batch"], Float[Tensor, "batch size"]]:
+    """Return where the largest entry of each text is, in size, and all sizes of its vector.
+
+    Args:
+        vectors: of all positions.
+        mask: those that count.
+    """
+    size = vectors.abs()
+    place = size.amax(2).masked_fill(~mask, -1).argmax(1)
+    return place, single(size[torch.arange(len(size), device=size.device), place])
+
+
+def medians(rows: Array) -> Array:
+    """Return the median along the last axis, without NaN: of two in the middle what is between.
+
+    By the same steps as `torch.nanquantile`, which takes many times as long.
+    """
+    ordered = np.sort(rows, -1)  # NaN is last
+    count = (~np.isnan(rows)).sum(-1, keepdims=True)
+    lower, upper = (
+        np.take_along_axis(ordered, np.maximum(place, 0), -1)[..., 0]
+        for place in ((count - 1) // 2, count // 2)
+    )
+    middle: Array = upper - (upper - lower) / 2
+    return middle
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,14 +52,19 @@ class Row(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The row of each example in which a head does most, by statistic, example and head."""
+    """The row of each example in which a head does most, by statistic, example and head.
+
+    The weights of a layer that comes in one block are left in it.
+    """
 
     step: Tensor
     query: Tensor
-    weight: Tensor
+    weight: Tensor | None
 
     def or_later(self, other: "_Best") -> "_Best":
         """Return the better of two rows; of two that are alike this one, which comes first."""
+        assert self.weight is not None  # noqa: S101 - of several blocks
+        assert other.weight is not None  # noqa: S101
         better = other.step > self.step
         return _Best(
             torch.where(better, other.step, self.step),
@@ -90,13 +95,16 @@ class PassageSeeker(PartObserver):
         self._ids, self._category = sides(batch, kind)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
-        self._order = order.to(batch.input_ids.device)
+        # Larger for examples that come first in this order.
+        self._before = double((len(order) - 1 - order).to(batch.input_ids.device))[:, None]
         self._own = kind != "cross"
         words = self._category[0] == CATEGORIES.index("other")
         # What special tokens look at says least of a text; of a text without others it is all.
         is_token = self._category[0] >= 0
         askable = torch.where(words.any(1, keepdim=True), words, is_token)
-        self._askable = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
+        masks = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
+        self._barred = masks.new_zeros(masks.shape, dtype=torch.float32)
+        self._barred = self._barred.masked_fill(~masks, -torch.inf)[:, :, None]
         self._found: dict[int, Row] = {}
         self._best: _Best | None = None
 
@@ -107,35 +115,47 @@ class PassageSeeker(PartObserver):
 
     def note_block(self, scores: Scores) -> None:
         """Observe weights, and keep of each example the row in which a head does most."""
-        first, weight = scores.record.first, scores.weight.float()
-        by_row = _by_row(*(self._rows[name] for name in ("rows", "neighbour", "entropy")))
-        block = slice(first, first + weight.shape[2])
-        score = torch.cat([by_row, self._counter.rows_of_weight()])
-        score = score.masked_fill(~self._askable[:, :, None, block], torch.nan)
-        places = torch.arange(score.shape[-1], device=score.device)
-        query = _first_highest(score, places, 3)
-        step = _steps(score).gather(3, query[..., None])[..., 0]
-        text = torch.arange(len(weight), device=weight.device)[:, None]
-        head = torch.arange(weight.shape[1], device=weight.device)
-        missing = self._category[1].shape[1] - weight.shape[3]
-        weights = torch.nn.functional.pad(weight[text, head, query], (0, missing))
-        best = _Best(step, query + first, weights)
-        self._best = self._best.or_later(best) if first and self._best else best
+        record = scores.record
+        shares, neighbours, entropies = (
+            self._rows[name] for name in ("rows", "neighbour", "entropy")
+        )
+        of_rows = *_shares(shares), *neighbours.unbind(-1), entropies, -entropies
+        score = torch.stack([*of_rows, *self._counter.rows_of_weight()])
+        score += self._barred[..., record.first : record.first + score.shape[-1]]
+        step, query = _steps(score).max(3)  # of those that are alike the first
+        query = query.to(score.device)
+        best = _Best(back_to(step, score.device), query + record.first, None)
+        if record.block is not None:
+            text = torch.arange(query.shape[1], device=query.device)[:, None]
+            rows = self._rows_of(scores, text, query)
+            best = best._replace(weight=rows)
+            best = self._best.or_later(best) if record.first and self._best else best
+        self._best = best
 
     def note_layer(self, layer: SeenLayer) -> None:
         """Choose of each head the row of the example with the highest mean."""
         assert self._best is not None  # noqa: S101 - its rows were seen before
+        query, weights = self._best.query, self._best.weight
         means = _means(layer.means["weight"], (self._category[1] >= 0).sum(1))
         behaviours = self._counter.means_of_weight()
         means = torch.cat([means, behaviours.to(means.device, means.dtype)])
-        example = _first_highest(means, self._order[:, None], 1)
-        score = means.gather(1, example[:, None])[:, 0]
-        query = self._best.query.gather(1, example[:, None])[:, 0]
-        weights = self._best.weight
-        place = example[:, None, :, None].expand(-1, -1, -1, weights.shape[3])
-        row = Row(score, example, query, weights.gather(1, place)[:, 0])
-        self._found[layer.record.site.layer] = row
+        order = _steps(means) * means.shape[1] + self._before
+        example = order.argmax(1).to(query.device)
+        score, query = (each.gather(1, example[:, None])[:, 0] for each in (means, query))
+        if weights is None:
+            rows = self._rows_of(layer.scores, example, query)
+        else:
+            place = example[:, None, :, None].expand(-1, -1, -1, weights.shape[3])
+            rows = weights.gather(1, place)[:, 0]
+        self._found[layer.record.site.layer] = Row(score, example, query, rows)
         self._best = None
+
+    def _rows_of(self, scores: Scores, text: Tensor, query: Tensor) -> Tensor:
+        """Return rows of the weight, of all keys; the last axis of their places is ``head``."""
+        head = torch.arange(query.shape[-1], device=query.device)
+        rows = scores.weight.detach()[text, head, query].float()
+        missing = self._category[1].shape[1] - rows.shape[-1]
+        return torch.nn.functional.pad(rows, (0, missing)) if missing else rows
 
     def members(self) -> dict[str, Accumulator]:
         """Return the passages, one observation for each statistic, layer and head."""
@@ -213,8 +233,7 @@ def _means(
     statistics: Mapping[str, Tensor], lengths: Int64[Tensor, " batch"]
 ) -> Float[Tensor, "statistic batch head"]:
     """Return the mean of each statistic of a head in each example."""
-    total = statistics["total"][:, :, 0]
-    shares = [total[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
+    shares = _shares(statistics["total"][:, :, 0])
     neighbours = statistics["neighbour"].unbind(-1)
     # One token alone is neither broad nor narrow.
     size = double(lengths)
@@ -224,26 +243,14 @@ def _means(
     return back_to(means, lengths.device)
 
 
-def _by_row(
-    rows: Float[Tensor, "batch head query category"],
-    neighbours: Float[Tensor, "batch head query offset"],
-    entropies: Float[Tensor, "batch head query"],
-) -> Float[Tensor, "statistic batch head query"]:
-    """Return the statistics of `_means` for each row, in the same order."""
-    shares = [rows[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
-    return torch.stack([*shares, *neighbours.unbind(-1), entropies, -entropies])
+def _steps(score: Tensor) -> Float64[Tensor, "..."]:
+    """Return whole numbers of steps; scores that are alike have the same."""
+    return double(score.nan_to_num(-100.0, torch.inf, -100.0)).mul_(ALIKE).round_()
 
 
-def _first_highest(score: Tensor, order: Tensor, dim: int) -> Tensor:
-    """Return the index of the highest score; of equal scores, the first by the order."""
-    size = score.shape[dim]
-    return (_steps(score) * size + (size - 1 - order)).argmax(dim)
-
-
-def _steps(score: Tensor) -> Int64[Tensor, "..."]:
-    """Scores that are alike are the same number of steps."""
-    steps: Tensor = (double(score).nan_to_num(-100.0) * ALIKE).round().long()
-    return steps.to(score.device)
+def _shares(by_category: Float[Tensor, "*row category"]) -> list[Float[Tensor, "*row"]]:
+    """Return what goes to each of `TO_CATEGORY`."""
+    return [by_category[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
 
 
 def token_places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
@@ -259,14 +266,15 @@ def _kept(
 ) -> Int64[np.ndarray, "passage kept"]:
     """The highest keys and those nearest to the middle, in the order of the text."""
     size = weight.shape[-1]
-    away = np.arange(size) - middle[:, None]
-    distance = np.where(is_key, 2 * np.abs(away) + (away < 0), 4 * size)
-    if size > HIGHEST:
-        highest = np.argpartition(-weight, HIGHEST, axis=-1)[:, :HIGHEST]
-        nearest = np.where(np.take_along_axis(is_key, highest, -1), -1, 4 * size)
-        np.put_along_axis(distance, highest, nearest, -1)
     if size > KEPT:
-        return np.sort(np.argpartition(distance, KEPT, axis=-1)[:, :KEPT], axis=-1)
+        away = np.arange(size, dtype=np.int32) - middle[:, None].astype(np.int32)
+        distance = np.where(is_key, 2 * np.abs(away) + (away < 0), np.int32(4 * size))
+        weights, highest = (each.numpy() for each in torch.from_numpy(weight).topk(HIGHEST))
+        # Of keys without weight none is higher than another: the nearest of them are kept.
+        nearest = np.where(weights > 0, np.int32(-1), np.take_along_axis(distance, highest, -1))
+        np.put_along_axis(distance, highest, nearest, -1)
+        kept = torch.from_numpy(distance).topk(KEPT, largest=False).indices.numpy()
+        return np.sort(kept, axis=-1)
     return np.broadcast_to(np.arange(size), weight.shape)
 
 

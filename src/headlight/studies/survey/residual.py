@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import (
@@ -22,7 +22,7 @@ from headlight.analysis.batch_runner import (
     units_of,
 )
 from headlight.analysis.passes import observe
-from headlight.analysis.plan import StudyPlan
+from headlight.analysis.plan import StudyPlan, batch_tokens
 from headlight.analysis.variables import Variable, rank_of
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode import Encoded, token_names
@@ -31,7 +31,16 @@ from headlight.encode.examples import CLS, SEP
 from headlight.measures.norm import gated_weight
 from headlight.reduce import Accumulator, Grouped, Moments, Strongest, Tally
 from headlight.studies.survey import RankSettings
-from headlight.studies.survey.part import Outcome, PartObserver, SeenLayer, Variables, means, number
+from headlight.studies.survey.part import (
+    Outcome,
+    PartObserver,
+    SeenLayer,
+    Variables,
+    means,
+    medians,
+    number,
+    peaks,
+)
 from headlight.studies.survey.passages import sides
 from headlight.tensors import double, single
 from headlight.vocabulary import CATEGORIES, MASSIVE, MASSIVE_RATIO, Kind
@@ -74,37 +83,58 @@ class ResidualObserver(PartObserver):
         self._units = units_of(examples)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._sample = self._begin[:, None] + _spread(self._there.sum(1))
-        self._found: dict[int, Tensor] = {}
+        self._found: dict[int, tuple[Tensor, ...]] = {}
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Observe what enters the block of a layer."""
-        record, number = layer.record, layer.record.site.layer
-        if record.stream is None:
-            self._found[number] = torch.full((len(self._begin), 7), torch.nan).double()
-            return
-        token_mask, texts = self._there, torch.arange(len(self._begin), device=self._begin.device)
-        size = single(record.stream).abs()
-        highest = size.amax(2).masked_fill(~token_mask, -1)
-        largest, place = highest.max(1)
-        dimension = size[texts, place].argmax(1)
-        median = size[texts[:, None], self._sample].flatten(1).median(1).values
-        length = single(record.stream).norm(dim=2)
-        others = length.masked_fill(~token_mask, torch.nan).nanquantile(0.5, dim=1)
-        ratio = largest / median
-        massive = (largest > MASSIVE) & (ratio >= MASSIVE_RATIO)
-        place_in_text, token = place - self._begin, self._ids[texts, place]
-        beside = length[texts, self._begin] / others
-        statistics = largest, ratio, massive, beside, dimension, place_in_text, token
-        self._found[number] = torch.stack([double(each) for each in statistics], 1)
+        """Keep of what enters the block of a layer what its statistics are made of."""
+        record = layer.record
+        found: tuple[Tensor, ...] = ()
+        if record.stream is not None:
+            stream = record.stream.detach()
+            texts = torch.arange(len(stream), device=stream.device)[:, None]
+            median = _lower_median(single(stream[texts, self._sample]).abs().flatten(1))
+            length = single(stream).norm(dim=2)
+            found = *peaks(stream, self._there), median, length
+        self._found[record.site.layer] = found
 
     def members(self) -> dict[str, Accumulator]:
-        """The statistics of the batch, by name."""
-        rows = stacked([self._found[layer] for layer in sorted(self._found)])
+        """Return the statistics of the batch, by name."""
+        layers = [self._found[layer] for layer in sorted(self._found)]
+        rows = np.full((len(self._begin), len(layers), 7), np.nan)
+        for at, found in enumerate(layers):
+            if found:
+                rows[:, at] = self._statistics(*found)
         largest = Strongest(rows.shape[1:2], width=3)
         largest.update(
             rows[..., 0], np.broadcast_to(self._ranks[:, None], rows.shape[:2]), rows[..., 4:]
         )
         return {**means("residual", rows[..., :4], self._units), "residual_largest": largest}
+
+    def _statistics(
+        self,
+        place: Int64[Tensor, " batch"],
+        size: Float[Tensor, "batch size"],
+        median: Float[Tensor, " batch"],
+        length: Float[Tensor, "batch token"],
+    ) -> Float64[np.ndarray, "batch number"]:
+        """Return the numbers of `BY_TEXT`; dimension, place and token of the largest entry."""
+        texts = torch.arange(len(size))
+        largest, dimension = size.max(1)
+        others = torch.from_numpy(medians(length.masked_fill(~self._there, torch.nan).numpy()))
+        ratio = largest / median
+        massive = (largest > MASSIVE) & (ratio >= MASSIVE_RATIO)
+        place_in_text, token = place - self._begin, self._ids[texts, place]
+        beside = length[texts, self._begin] / others
+        statistics = largest, ratio, massive, beside, dimension, place_in_text, token
+        return torch.stack([double(each) for each in statistics], 1).numpy()
+
+
+def _lower_median(values: Float[Tensor, "row number"]) -> Float[Tensor, " row"]:
+    """Return the median of each row, the lower of two; by numpy on the CPU, in half the time."""
+    if values.device.type != "cpu":
+        return values.median(1).values
+    middle = (values.shape[1] - 1) // 2
+    return torch.from_numpy(np.partition(values.numpy(), middle, axis=1)[:, middle])
 
 
 def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
@@ -235,7 +265,7 @@ def find_sinks(plan: StudyPlan[Encoded], settings: RankSettings) -> Sinks:
         return SinkObserver(batch, plan.kind, exempt)
 
     step: BatchRunner[Encoded] = BatchRunner(
-        plan.model, plan.sites, observer, plan.settings.batch_tokens
+        plan.model, plan.sites, observer, batch_tokens(plan.model, plan.settings)
     )
     number = min(DOCUMENTS, plan.max_examples or DOCUMENTS)
     state = observe(islice(plan.examples, number), step, signature={}, progress=False)

@@ -42,6 +42,9 @@ BLOCK = 1 << 13
 MAGNITUDE, SIGN = np.int32(0x7FFFFFFF), np.int32(31)
 """The bits of a float32 without that of its sign, and where that stands."""
 
+LOWEST = np.int32(0x007FFFFF ^ -0x80000000)
+"""−∞ among bits of floats that are in the order of these, as in `_find_highest`."""
+
 
 class Texts(NamedTuple):
     """Texts of a batch, for some of their queries.
@@ -51,12 +54,14 @@ class Texts(NamedTuple):
         offsets: of neighbours.
         there: ``batch query``; 1 for queries, 0 for padding.
         place: number of the first query, keys of the whole text, and 1 if the measure is a share.
+        bounds: ``batch key``; `MAGNITUDE` for keys among which `RowSums.linked` is, else `LOWEST`.
     """
 
     members: Array
     offsets: Array
     there: Array
     place: Array
+    bounds: Array
 
 
 class RowSums(NamedTuple):
@@ -72,6 +77,7 @@ class RowSums(NamedTuple):
         square: sum of the squares.
         largest: entry, float32.
         factor: by which entries become shares; 0 in padding and where nothing is given.
+        linked: largest entry of the keys of `Texts.bounds`, −∞ where there are none; float32.
     """
 
     categories: Array
@@ -82,6 +88,7 @@ class RowSums(NamedTuple):
     square: Array
     largest: Array
     factor: Array
+    linked: Array
 
 
 class Asked(NamedTuple):
@@ -189,7 +196,8 @@ def _over_cells(score, texts, rows, sums, single, step, start):
             _find_ends(bits, ends)
             size, total, factor = rows.size[here], rows.total[here], rows.factor[here]
             _add_up(block, ends, total, size, rows.square[here])
-            _find_highest(bits, columns, peaks, rows.largest[here])
+            bounds = texts.bounds[text, :columns]
+            _find_highest(bits, bounds, peaks, rows.largest[here], rows.linked[here])
             _take_entropies(block, ends, size, peaks, rows.entropy[here])
             _add_by_category(block, ends, texts.members[text], rows.categories[here])
             _take_neighbours(score[here], first + query, keys, texts.offsets, rows.neighbours[here])
@@ -232,20 +240,24 @@ def _add_up(block, ends, totals, sizes, squares):
 
 
 @no_type_check
-def _find_highest(bits, columns, peaks, largest):
-    """The largest absolute value and the largest entry of each row.
+def _find_highest(bits, bounds, peaks, largest, linked):
+    """The largest absolute value of each row, its largest entry, and that of the bounded keys.
 
     Bits of floats, as whole numbers, are in the order of these, backwards where they are negative.
     """
     for row in range(len(bits)):
-        peak, most = np.int32(0), np.int32(-MAGNITUDE)
-        for key in range(columns):
+        peak, most, link = np.int32(0), np.int32(-MAGNITUDE), LOWEST
+        for key in range(len(bounds)):
             each = bits[row, key]
             peak = max(peak, np.int32(each & MAGNITUDE))
-            most = max(most, np.int32(each ^ np.int32(np.int32(each >> SIGN) & MAGNITUDE)))
+            ordered = np.int32(each ^ np.int32(np.int32(each >> SIGN) & MAGNITUDE))
+            most = max(most, ordered)
+            link = max(link, min(ordered, bounds[key]))
         most = np.int32(most ^ np.int32(np.int32(most >> SIGN) & MAGNITUDE))
+        link = np.int32(link ^ np.int32(np.int32(link >> SIGN) & MAGNITUDE))
         peaks[row] = np.int32(peak).view(np.float32)
         largest[row] = np.int32(most).view(np.float32)
+        linked[row] = np.int32(link).view(np.float32)
 
 
 @no_type_check

@@ -17,6 +17,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.analysis.batch_runner import Texts, units_of
 from headlight.analysis.classifier_study import Classified, LabelPositions
+from headlight.analysis.plan import batch_tokens
 from headlight.capture import AttentionSite, CapturedModel, Classes, LayerRecord, attention_replaced
 from headlight.capture.backward import own_precision
 from headlight.capture.interventions import attention_with_graph
@@ -184,7 +185,7 @@ def evaluate(
         ``means``, see `MEANS`; ``kl`` and ``jsd`` of the attention of each place, as means over
         rows; ``counts``, see `counts`; ``units``, the document, or text, of each.
     """
-    chosen = length_batches(examples, selection.settings.batch_tokens)
+    chosen = length_batches(examples, batch_tokens(teacher, selection.settings))
     parts = []
     for batch in chosen:
         read = selection.read(teacher, [examples[at] for at in batch])

@@ -21,6 +21,7 @@ from headlight.analysis.classifier_predictions import (
     share_of_rows,
 )
 from headlight.analysis.classifier_study import Classified, LabelPositions
+from headlight.analysis.plan import batch_tokens
 from headlight.capture import AttentionSite, CapturedModel, attribute, load_model
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
@@ -299,7 +300,7 @@ def _measured(
     tagger: bool,
 ) -> Iterator[tuple[int, int, str, Weights]]:
     """Number of the text, that of the word, measure, and what it gives the tokens."""
-    for chosen in length_batches(examples, settings.batch_tokens):
+    for chosen in length_batches(examples, batch_tokens(model, settings)):
         some = [examples[at] for at in chosen]
         for name, rows in _rows(some, model, sites, settings, tagger=tagger).items():
             values = rows.detach().cpu().double().numpy()

@@ -27,6 +27,7 @@ from headlight.analysis.classifier_study import (
     plan_classifier_study,
 )
 from headlight.analysis.folder import RunFolder, work_place
+from headlight.analysis.plan import batch_tokens
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel, Classes
@@ -273,7 +274,7 @@ def _predictions(
 ) -> Probabilities:
     """Return the predictions of the model that reads whole texts."""
     rows_by_text: dict[int, torch.Tensor] = {}
-    for chosen in length_batches(examples, settings.batch_tokens):
+    for chosen in length_batches(examples, batch_tokens(model, settings)):
         some = [examples[at] for at in chosen]
         positions = LabelPositions(some, model.transformer.device)
         rows = positions.probabilities(model, model.collate(some))

@@ -17,6 +17,7 @@ from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.folder import check_disk_space
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import (
+    batch_tokens,
     check_repeatable,
     check_tokenizer,
     choose_length,
@@ -376,6 +377,6 @@ def _pass(
     def observer(batch: Batch, some: Sequence[NumberedSentence]) -> MapsObserver:
         return MapsObserver(batch, some, columns, measures, settings.queries, settings.pooling, use)
 
-    step = BatchRunner(plan.model, plan.sites, observer, settings.batch_tokens)
+    step = BatchRunner(plan.model, plan.sites, observer, batch_tokens(plan.model, settings))
     number = len(plan.index)
     return observe(examples, step, signature={}, max_examples=number, progress=progress).digest

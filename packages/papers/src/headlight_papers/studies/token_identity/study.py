@@ -14,7 +14,7 @@ import numpy as np
 import xarray
 
 from headlight.analysis.folder import RunFolder, prepare_work_folders
-from headlight.analysis.plan import share_read
+from headlight.analysis.plan import batch_tokens, share_read
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.capture import CapturedModel
@@ -199,7 +199,7 @@ def run(
                 all_examples,
                 plan.model,
                 folder=vector_cache and vector_cache / TOKENS,
-                batch_tokens=settings.batch_tokens,
+                batch_tokens=batch_tokens(plan.model, plan.settings),
                 progress=progress,
             )
             device = plan.model.transformer.device
