@@ -108,12 +108,12 @@ def _counting(method: str, devices: Devices, most: list[int]) -> Any:
 WEIGHT, NORM = ("weight",), ("weight", "norm")
 WHOLE = (*NORM, "effective")
 BUDGET = {
-    ("bert", WEIGHT): (5, 245, 404),
-    ("bert", NORM): (5, 423, 423),
-    ("bert", WHOLE): (5, 545, 435),
-    ("llama", WEIGHT): (6, 245, 569),
-    ("llama", NORM): (6, 424, 588),
-    ("llama", WHOLE): (14, 767, 725),
+    ("bert", WEIGHT): (5, 146, 392),
+    ("bert", NORM): (5, 266, 411),
+    ("bert", WHOLE): (5, 348, 425),
+    ("llama", WEIGHT): (6, 146, 553),
+    ("llama", NORM): (6, 270, 572),
+    ("llama", WHOLE): (14, 583, 737),
 }
 """Waits for a batch, kernels for each layer, and kernels of the batch that are not for each layer,
 of a survey with these measures, at most.

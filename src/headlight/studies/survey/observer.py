@@ -337,7 +337,7 @@ class HeadsObserver:
         if "norm" in self._measures:
             summary |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
-            summary["rank"] = rows["rank"].amax(-1)
+            summary["rank"] = double(rows["rank"].amax(-1))
             summary["comoments"] = summed(rows["comoments"], self._present)
         return summary
 
