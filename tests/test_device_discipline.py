@@ -20,6 +20,7 @@ from headlight.capture.session import Recorder
 from headlight.catalogue import studies
 from headlight.errors import HeadlightError
 from headlight.measures import norm
+from headlight.measures.entropy_and_divergence import entropy_of_sizes
 from studies.models import model, texts
 from studies.victims import VICTIMS, translations
 
@@ -161,6 +162,20 @@ def test_a_batch_of_a_survey_keeps_to_its_budget_of_waits_and_kernels(
     counts = waits[0], kernels[-1], beside[0]
     within = [count <= most for count, most in zip(counts, BUDGET[family, measures], strict=True)]
     assert all(within), counts
+
+
+@pytest.mark.parametrize("largest", [0.1, 0.9, 1 - 1e-5, 1 - 1e-9, 1])
+def test_entropy_on_a_device_is_that_of_the_definition(largest: float) -> None:
+    size = torch.rand(2, 3, 4, 90, generator=torch.Generator().manual_seed(0))
+    size[..., 7:20] = 0
+    size *= (1 - largest) / size.sum(-1, keepdim=True)
+    size[..., 5] = largest
+    size[0, 0, 0] = 0
+    share = size.double() / size.double().sum(-1, keepdim=True).clamp_min(1e-30)
+    with claimed_devices():
+        result = entropy_of_sizes(size.to("cuda:0")).cpu()
+    expected = torch.special.entr(share).sum(-1).float()
+    torch.testing.assert_close(result, expected, rtol=2e-6, atol=1e-15)
 
 
 @pytest.mark.slow

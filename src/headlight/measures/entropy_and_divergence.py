@@ -322,9 +322,9 @@ def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
     others = size.scatter(-1, place, 0)
     shares = others / total
     if size.device.type != "cpu":  # one kernel takes what a processor takes longer for than three
-        of_others, rest = torch.special.entr(shares).sum(-1), shares.sum(-1)
-        of_largest = torch.special.xlog1py((largest / total)[..., 0], -rest)
-        return (of_others - of_largest).clamp_min(0)
+        nats: Tensor = torch.special.entr(shares).sum(-1)
+        nats -= torch.special.xlog1py((largest / total)[..., 0], -shares.sum(-1))
+        return nats.clamp_min_(0)
     # These have a floor, so that logarithms of zeros are finite, and take no ten times as long.
     nats = -shares.clamp_min(tiny).log_().mul_(shares).sum(-1)
     rest = others.sum(-1, keepdim=True)
