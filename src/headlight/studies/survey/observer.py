@@ -21,6 +21,7 @@ from headlight.pool import (
     Beside,
     Membership,
     mean_to_neighbours,
+    mean_weights,
     membership,
     over_keys,
     over_queries,
@@ -398,10 +399,8 @@ class HeadsObserver:
         if str(key) not in kept:
             parts = []
             for name, of_measure in heads.items():
-                members = double(self._members_of(name)).mT[:, None]
-                count = members.sum(-1, keepdim=True)
-                means = (members / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
-                parts.append(means.expand(-1, of_measure.stop - of_measure.start, -1, -1))
+                of_heads = mean_weights(self._members_of(name))[:, None]
+                parts.append(of_heads.expand(-1, of_measure.stop - of_measure.start, -1, -1))
             kept[str(key)] = torch.cat(parts, 1)
         return kept[str(key)]
 
