@@ -1,5 +1,6 @@
 """What heads do, against plain loops."""
 
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -10,7 +11,13 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.analysis.batch_runner import Positions
-from headlight.catalogue.statistics import FUNCTION_WORDS, behaviours as names_of_behaviours
+from headlight.catalogue import statistics
+from headlight.catalogue.statistics import (
+    FUNCTION_WORDS,
+    Statistic,
+    Text,
+    behaviours as names_of_behaviours,
+)
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.encode.examples import word_ids
@@ -77,10 +84,13 @@ def random_scores(
     return {"weight": weight, "norm": norm, "effective": weight - 0.1 * (weight > 0.1)}
 
 
-def counted(batch_of, scores, kind: str, block: int, one_pass: bool = False) -> dict:
+def counted(
+    batch_of, scores, kind: str, block: int, one_pass: bool = False, tokenizer=None
+) -> dict:
     """What is made of a batch whose queries come in blocks."""
     batch, encoded = batch_of
-    counter = BehaviourCounter(batch, encoded, kind, MEASURES, {"function_words": FUNCTION})
+    words = {"function_words": FUNCTION}
+    counter = BehaviourCounter(batch, encoded, kind, MEASURES, words, tokenizer)
     width = batch.input_ids.shape[1]
     for first in range(0, width, block):
         stop = min(first + block, width)
@@ -176,6 +186,63 @@ def test_every_number_is_that_of_the_definition(encoded, seed, side, kind, block
             assert_as_defined(
                 found, naive.joined(alone), (0, slice(None), number), 1e-6 if one_pass else 1e-9
             )
+
+
+def every_third(text: Text) -> np.ndarray:
+    """Return keys of which some come after their query; the first query has none."""
+    places = np.arange(len(text.tokens))
+    return (places[:, None] > 0) & ((places[:, None] + 2 * places) % 3 == 0)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(
+    encoded=examples(),
+    seed=st.integers(0, 1000),
+    side=st.sampled_from(["left", "right"]),
+    kind=st.sampled_from(["encoder", "decoder"]),
+    block=st.integers(1, 15),
+    one_pass=st.booleans(),
+)
+def test_keys_of_another_package_get_what_is_defined(encoded, seed, side, kind, block, one_pass):
+    table = *statistics.statistic_table(), Statistic(
+        name="third", short="third", variable="behaviour_share", keys=every_third
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (statistics, behaviours):
+            patch.setattr(module, "statistic_table", lambda: table)
+        tokenizer = SimpleNamespace(convert_ids_to_tokens=lambda ids: [str(each) for each in ids])
+        patch.setattr(
+            behaviours, "token_names", lambda _, ids: tokenizer.convert_ids_to_tokens(ids)
+        )
+        lengths = [len(each.ids) for each in encoded]
+        generator = torch.Generator().manual_seed(seed)
+        scores = random_scores(lengths, side, kind == "decoder", generator)
+        scores = {name: score.float().double() for name, score in scores.items()}
+        batch = collate(encoded, 0, side)
+        found = counted((batch, encoded), scores, kind, block, one_pass, tokenizer)
+        number = statistics.behaviours().index("third")
+    for place, (name, score) in enumerate(scores.items()):
+        shares, rest, others = [], 0.0, 0.0
+        for text, size in enumerate(lengths):
+            own = slice(size) if side == "right" else slice(-size, None)
+            rows = score[text, :, own, own].numpy()
+            chosen = every_third(Text(["a"] * size, (), ()))
+            whole = rows.sum(-1, keepdims=True)
+            if not measure(name).share:
+                rows = np.divide(rows, whole, out=np.zeros_like(rows), where=whole > 0)
+            counts = chosen.any(1) & (measure(name).share | (whole[..., 0] > 0))
+            received = (rows * chosen).sum((1, 2))
+            shares.append(np.where(counts.any(1), received / np.maximum(counts.sum(1), 1), np.nan))
+            rest += (rows * chosen)[..., 1:].sum((1, 2))
+            others += (counts * (1 - rows[..., 0])).sum(1)
+        close = {"rtol": 1e-6, "atol": 1e-6}
+        here = found["behaviour"]["mean"][0, :, place, number]
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            np.testing.assert_allclose(here, np.nanmean(shares, 0), **close)
+        here = found["behaviour_rest"]["ratio"][0, :, place, number]
+        expected = np.where(others > 1e-9, rest / np.maximum(others, 1e-9), here)
+        np.testing.assert_allclose(here, expected, **close)
 
 
 def test_the_length_of_a_text_is_no_matter_of_memory():

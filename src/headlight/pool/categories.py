@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int, Int64
+from jaxtyping import Bool, Float, Float64, Int, Int64
 from torch import Tensor
 
 from headlight.tensors import Score, double, widest
@@ -40,6 +40,18 @@ def over_queries(
     count = members.sum(-1, keepdim=True)
     means = members @ rows / count.clamp_min(1)
     return means.masked_fill_(count == 0, torch.nan)
+
+
+def mean_weights(
+    queries: Membership,
+) -> Float64[Tensor, "batch category position"]:
+    """Return the weights of the mean over each category; NaN where a document has none of it.
+
+    Their product with rows is `over_queries`; they are made once for the layers of a batch.
+    """
+    members = double(queries).mT
+    count = members.sum(-1, keepdim=True)
+    return (members / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
 
 
 def over_neighbours(
@@ -133,7 +145,8 @@ def over_offsets(
     """
     queries, columns = score.shape[2:]
     width = columns + queries + 1
-    filled = torch.nn.functional.pad(score * factor[..., None], (0, queries, 0, 1))
+    filled = score.new_zeros(*score.shape[:2], queries + 1, columns + queries)
+    torch.mul(score, factor[..., None], out=filled[:, :, :queries, :columns])
     skewed = filled.flatten(2)[..., : queries * width].view(*score.shape[:2], queries, width)
     return double(skewed.sum(2, dtype=widest(score.device)))
 

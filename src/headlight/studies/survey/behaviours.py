@@ -105,8 +105,8 @@ class _Masks:
 
     Attributes:
         block: first query, queries and keys.
-        query_mask: ``batch 1 query``; queries that are no padding.
-        columns: ``batch 1 query column``; 0 where a query does not count towards a column of keys.
+        columns: ``batch 1 query column``; 0 where a query does not count towards a column of keys;
+            the first is 1 for all queries that are no padding.
         pairs: text, query of the block, key, and the row that the pair is added to.
         is_copy: ``pair 1``; pairs whose query must give nothing more to another key.
         kinds: of pairs.
@@ -117,7 +117,6 @@ class _Masks:
     """
 
     block: tuple[int, int, int]
-    query_mask: Tensor
     columns: Tensor
     pairs: tuple[Tensor, Tensor, Tensor, Tensor]
     is_copy: Tensor
@@ -242,8 +241,9 @@ class BehaviourCounter(PartObserver):
         """Observe what each query gives to which keys, for all measures in the same operations."""
         heads, score, columns, record = measured
         masks = self._masks_of(record.first, *score.shape[2:])
-        whole = torch.where(masks.shares(heads), 1, columns[..., 0])
-        counts = masks.query_mask & (whole > 0)
+        columns = columns * masks.columns
+        whole = torch.where(masks.shares(heads), masks.columns[..., 0], columns[..., 0])
+        counts = whole > 0
         whole, counted = whole.where(counts, 1), counts.to(score.dtype)
         text, query, key, row = masks.pairs
         values, largest = score[text, :, query, key], score.amax(3)[text, :, query]
@@ -253,8 +253,8 @@ class BehaviourCounter(PartObserver):
         to_pairs = to_pairs.view(shape).permute(0, 3, 1, 2)
         # A row counts as if it gave all to the next token, where nothing gets more.
         copies = torch.where(to_pairs[..., -2:] > 0, whole[..., None], 0)
-        parts = columns * masks.columns, to_pairs[..., :-2], copies
-        rows = torch.cat([*parts, counted[..., None], whole[..., None]], -1)
+        parts = columns, to_pairs[..., :-2], copies, counted[..., None], whole[..., None]
+        rows = torch.cat(parts, -1)
         first = columns.shape[3] - 1
         if "weight" in heads:
             shown = rows[:, heads["weight"], :, first : first + len(SHOWN)]
@@ -262,9 +262,10 @@ class BehaviourCounter(PartObserver):
             self._rows = dict(zip(SHOWN, shown.unbind(-1), strict=True))
         wide = double(rows)
         shares = wide[..., :-2] * (wide[..., -2] / wide[..., -1])[..., None]
-        along = masks.queries.new_zeros(*score.shape[:2], masks.basis.shape[-1])
         if self._own:
             along = over_offsets(score, counted / whole) @ masks.basis
+        else:
+            along = wide.new_zeros(*wide.shape[:2], NUMBERS_OF_OFFSETS)
         each = torch.cat([wide[..., -2], shares[..., first]], 1)
         stacked = _Stacked(heads, shares.sum(2), each @ masks.queries, along)
         if record.first and (before := self._stacked) is not None:
@@ -568,7 +569,6 @@ class BehaviourCounter(PartObserver):
         firsts = columns.gather(1, begin).expand(-1, size, -1), pairs_at_first.view(of_pairs.shape)
         return _Masks(
             block=(first, size, keys),
-            query_mask=self._there[:, None, queries],
             columns=of_columns[:, None].to(columns.dtype),
             pairs=(text, query, key, row),
             is_copy=is_copy[:, None] > 0,

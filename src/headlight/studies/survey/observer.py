@@ -21,6 +21,7 @@ from headlight.pool import (
     Beside,
     Membership,
     mean_to_neighbours,
+    mean_weights,
     membership,
     over_keys,
     over_queries,
@@ -207,6 +208,8 @@ class HeadsObserver:
             sums = cells[name]
             if sums is None:
                 rows = rows_by_name[name]
+                if "square" in rows:
+                    totals[name] = rows["total"], rows["square"]
             else:
                 rows = self._by_row(score, record, measure(name), sums)
                 totals[name] = sums.row("total"), sums.row("square")
@@ -287,9 +290,13 @@ class HeadsObserver:
         if self._kind == "decoder":
             rows["first"] = first
         if any(measure(name).needs == "gradient" for name in measured):
-            rows["some"] = (size.sum(-1) > 0).to(score.dtype)
-            numbers.append(rows["some"][..., None])
+            numbers.append((size.sum(-1, keepdim=True) > 0).to(score.dtype))
+        if "effective" in measured:
+            length = score.norm(dim=-1, keepdim=True)
+            numbers += [of_behaviours[..., :1], length.square()]
         statistics["together"] = double(torch.cat(numbers, -1))
+        if "effective" in measured:
+            rows["total"], rows["square"] = statistics["together"][..., -2:].unbind(-1)
         if self._counter is not None:
             self._counter.note_together(SeenTogether(self._heads, score, of_behaviours, record))
         return {
@@ -355,21 +362,20 @@ class HeadsObserver:
         self, heads: Mapping[str, slice], together: Float[Tensor, "batch head category number"]
     ) -> dict[str, dict[str, Tensor]]:
         """Return the means of each measure, as `_means`, from those of all together."""
-        categories, offsets = len(CATEGORIES), len(OFFSETS)
-        sizes = [categories, offsets, 1, 1, together.shape[-1] - categories - offsets - 2]
-        total, neighbour, entropy, first, some = torch.split(together, sizes, -1)
-        if some.shape[-1]:
-            entropy = entropy / some
-        neighbour = neighbour[:, :, 0]
+        before = np.cumsum([len(CATEGORIES), len(OFFSETS), 1, 1]).tolist()
+        total, neighbour, entropy, first, others = together.tensor_split(before, dim=-1)
+        neighbour, entropy = neighbour[:, :, 0], entropy[..., 0]
         if self._kind == "cross":
             neighbour = torch.full_like(neighbour, torch.nan)
-        means = {"total": total, "neighbour": neighbour, "entropy": entropy[..., 0]}
+        means = {"total": total, "neighbour": neighbour, "entropy": entropy}
         if self._kind == "decoder":
             means["first"] = first[..., 0]
-        return {
-            name: {kind: each[:, of_measure] for kind, each in means.items()}
-            for name, of_measure in heads.items()
-        }
+        by_name = {}
+        for name, of in heads.items():
+            by_name[name] = {kind: each[:, of] for kind, each in means.items()}
+            if measure(name).needs == "gradient":
+                by_name[name]["entropy"] = entropy[:, of] / others[:, of, ..., 0]
+        return by_name
 
     def _side_by_side(self, of_layer: dict[str, Any]) -> dict[str, Tensor]:
         """Return the statistics of a layer, with measures along the third axis."""
@@ -393,10 +399,8 @@ class HeadsObserver:
         if str(key) not in kept:
             parts = []
             for name, of_measure in heads.items():
-                members = double(self._members_of(name)).mT[:, None]
-                count = members.sum(-1, keepdim=True)
-                means = (members / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
-                parts.append(means.expand(-1, of_measure.stop - of_measure.start, -1, -1))
+                of_heads = mean_weights(self._members_of(name))[:, None]
+                parts.append(of_heads.expand(-1, of_measure.stop - of_measure.start, -1, -1))
             kept[str(key)] = torch.cat(parts, 1)
         return kept[str(key)]
 
