@@ -13,9 +13,10 @@ def test_the_benchmark_of_a_gpu_runs_on_small_shapes_without_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = device.main(1, tiny=True, device="cpu")
-    per_model = len(device.TYPES) * len(device.TINY_LENGTHS) * (1 + len(device.SURVEYS)) + 2
-    assert len(rows) == 1 + len(device.TINY) * per_model
+    per_model = len(device.TYPES) * len(device.TINY_LENGTHS) * (2 + len(device.SURVEYS)) + 2
+    assert len(rows) == 1 + len(device.TINY) * per_model + 2
     assert all(len(row) == 4 and row[1] for row in rows)
+    assert not [row for row in rows if row[1].endswith("Error")]
     assert {row[1] for row in rows if "waits" in row[0]} == {"none"}
     show(rows, tmp_path / "new" / "rows.json")
     assert json.loads((tmp_path / "new" / "rows.json").read_text()) == [[*row] for row in rows]

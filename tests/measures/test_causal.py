@@ -6,8 +6,11 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies
 
+from claimed_devices import claimed_devices
+from headlight.capture.backward import answered_later
 from headlight.measures import causal as causal_spaces
 from headlight.measures.causal import BLOCK, LONGEST, is_causal
+from headlight.measures.effective import RowSpaces
 from headlight.measures.row_space import null_vectors
 from measures.layers import DTYPES, Layer, Sizes, random_layer, softmax
 from measures.test_effective import VALUES, depend, effective_keeps_promise
@@ -150,6 +153,32 @@ def test_no_bit_depends_on_the_other_texts_of_a_batch() -> None:
             visible=layer.visible[one],
         )
         assert torch.equal(alone.scores().effective[0], whole[number])
+
+
+@pytest.mark.parametrize("keys", [SIZES.head_dim, LONGEST * SIZES.head_dim, KEYS])
+@pytest.mark.parametrize("padding", ["none", "right", "left"])
+@pytest.mark.parametrize("precision", [torch.float32, torch.float64])
+def test_a_device_is_waited_for_once_in_a_layer(
+    keys: int, padding: str, precision: torch.dtype
+) -> None:
+    layer = causal(padding, "random", keys=keys)
+    assert layer.visible is not None
+    rows = layer.scores().rows
+    wanted = RowSpaces(rows, SIZES.width, layer.visible[:, -1])
+    exact = wanted.effective(layer.weight, layer.visible)
+    with claimed_devices() as devices:
+        weight, visible = layer.weight.to("cuda:0"), layer.visible.to("cuda:0")
+        spaces = RowSpaces(rows.to("cuda:0"), SIZES.width, visible[:, -1])
+        before = devices.waits.total()
+        with answered_later() as answers:
+            result = spaces.effective(weight, visible, precision)
+        assert devices.waits.total() - before == 1
+        if not all(bool(answer) for answer in answers):  # so it is done again, waiting
+            assert padding == "left"
+            result = spaces.effective(weight, visible, precision)
+        attention, rank = result.attention.cpu(), result.rank.cpu()
+    torch.testing.assert_close(attention.double(), exact.attention, rtol=0, atol=1e-6)
+    assert torch.equal(rank.expand_as(exact.rank), exact.rank)
 
 
 def test_weights_and_values_may_be_part_of_a_graph_of_gradients() -> None:

@@ -153,6 +153,34 @@ def test_a_projection_without_full_rank_lowers_that_of_t() -> None:
     assert scores.rank[0].flatten().tolist() == [3, 2, 3, 3]
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    keys=strategies.integers(7, 40),
+    smallest=strategies.integers(0, 16),
+    padding=strategies.integers(0, 4),
+    first=strategies.sampled_from([torch.float32, torch.float64]),
+    seed=strategies.integers(0, 2**16),
+)
+def test_a_basis_in_float32_loses_what_a_row_of_float32_does_not_hold(
+    keys: int, smallest: int, padding: int, first: torch.dtype, seed: int
+) -> None:
+    """Well-behaved and weak texts side by side, one of which may be padded, asked for in turn."""
+    good = random_layer(Sizes(batch=1, keys=keys, queries=4, head_dim=6, width=24), seed)
+    weak = weakened(keys, 10.0 ** (-smallest / 2), seed)
+    visible = torch.ones(3, 1, keys, dtype=torch.bool)
+    visible[1, :, keys - padding :] = False
+    weight = torch.cat([good.weight, weak.weight.float()]) * visible[:, None]
+    value = torch.cat([good.value, weak.value.float()])
+    spaces = Layer(weight, value, good.output, visible).scores().vectors.spaces
+    of = {first: spaces.effective(weight, visible, first).attention}
+    for precision in (torch.float64, torch.float32):
+        of[precision] = spaces.effective(weight, visible, precision).attention
+    length = weight.double().norm(dim=-1, keepdim=True)
+    assert ((of[torch.float32].double() - of[torch.float64]).abs() <= 2e-6 * length).all()
+    exact = Layer(weight, value, good.output, visible).scores().effective
+    torch.testing.assert_close(of[torch.float64], exact, rtol=0, atol=1e-12)
+
+
 def weakened(keys: int, smallest: float, seed: int = 0) -> Layer:
     """Values with singular values from 1 down to `smallest`, in float64."""
     layer = random_layer(

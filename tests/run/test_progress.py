@@ -43,8 +43,10 @@ def test_what_is_slow_is_counted_by_the_minute(clock: Clock) -> None:
     clock.now += 60
     lines.advance(5, 7)
     assert str(lines) == "5 of 20 examples, 7 tokens/min, 03:00 left"
-    lines.advance(5, 293)
-    assert "5 tokens/s" in str(lines)
+    lines.advance(5, 233)  # 4 a second, which would stand still
+    assert "240 tokens/min" in str(lines)
+    lines.advance(5, 360)
+    assert "10 tokens/s" in str(lines)
 
 
 def test_examples_that_differ_in_time_count_by_what_they_are_expected_to_take(
@@ -123,7 +125,7 @@ def test_the_total_is_said_once(clock: Clock) -> None:
     with Lines(None, stream) as lines:
         clock.now += 31
         lines.advance(2, 62)
-    assert stream.getvalue().splitlines() == ["2 examples, 2 tokens/s"]
+    assert stream.getvalue().splitlines() == ["2 examples, 120 tokens/min"]
 
 
 def test_lines_say_what_was_skipped_and_noted() -> None:

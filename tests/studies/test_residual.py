@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from headlight.findings import highlights
 from headlight.result.estimate import estimate_of
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.part import medians, peaks
-from headlight.studies.survey.residual import SAMPLED, _lower_median
+from headlight.studies.survey.part import medians
+from headlight.studies.survey.residual import SAMPLED, _medians, _peaks
 from headlight.studies.survey.study import run as survey
 from headlight.views.accessor import HeadlightAccessor
 from studies.intervals import agrees
@@ -121,7 +121,7 @@ def test_peaks_are_those_of_all_sizes(lengths, size, left, dtype, seed):
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     mask = mask.flip(1) if left else mask
     vectors[~mask] = torch.nan
-    places, sizes = peaks(vectors, mask)
+    places, sizes = _peaks(vectors, mask)
     for text, (place, row) in enumerate(zip(places.tolist(), sizes.numpy(), strict=True)):
         own = vectors[text].float().abs().masked_fill(~mask[text, :, None], -1)
         wanted, dimension = divmod(int(own.flatten().argmax()), size)
@@ -142,7 +142,21 @@ def test_medians_are_those_of_torch_to_the_bit(rows, dtype):
     rows = np.array(rows, dtype)
     exact = torch.from_numpy(rows).nanquantile(0.5, dim=1).numpy()
     np.testing.assert_array_equal(medians(rows), exact)
-    size = np.nan_to_num(rows)
-    np.testing.assert_array_equal(
-        _lower_median(torch.from_numpy(size)), torch.from_numpy(size).median(1).values
-    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 40)),
+    sampled=st.integers(1, 6),
+    steps=st.sampled_from([1.0, 3.0, 1e8]),
+    power=st.integers(-30, 30),
+    seed=st.integers(0, 1000),
+)
+def test_medians_of_sampled_vectors_are_the_lower_ones(shape, sampled, steps, power, seed):
+    """Whatever the sizes are, and where many are alike."""
+    generator = torch.Generator().manual_seed(seed)
+    vectors = (torch.randn(shape, generator=generator) * steps).round() / steps * 10.0**power
+    sample = torch.randint(0, shape[1], (shape[0], sampled), generator=generator)
+    exact = vectors[torch.arange(shape[0])[:, None], sample].abs().flatten(1).median(1).values
+    for one in (vectors, vectors.double()):
+        np.testing.assert_array_equal(_medians(one, sample), exact.to(one.dtype))

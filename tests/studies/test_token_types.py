@@ -84,7 +84,8 @@ def test_sums_are_those_of_loops(encoded, seed, side, kind, block):
         for name, score in scores.items():
             part = score[:, :, first:stop, :keys].contiguous()
             rows = {"rows": over_keys(part, members[:, :keys])}
-            counter.note_measure(SeenMeasure(name, part, SimpleNamespace(first=first), None, rows))
+            record = SimpleNamespace(first=first, block=True if block < width else None)
+            counter.note_measure(SeenMeasure(name, part, record, None, rows))
     counter.note_layer(SeenLayer(SimpleNamespace(site=SimpleNamespace(layer=0)), None, {}))
     found = {name: each.compute() for name, each in counter.members().items()}
     for number, (name, score) in enumerate(scores.items()):

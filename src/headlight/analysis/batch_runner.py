@@ -132,7 +132,8 @@ class BatchRunner(Generic[E]):
         """Return the batches of a shard, as places in it, and begin it."""
         if self.begin_shard is not None:
             self.begin_shard(shard)
-        return length_batches(shard, self.batch_tokens)
+        # Contributions are those of one text at a time anyway; so progress is shown after each.
+        return length_batches(shard, self.batch_tokens if self.attribution is None else 1)
 
     def can_do_less(self, error: BaseException) -> bool:
         """Whether memory has run out, and a smaller batch may succeed.

@@ -60,7 +60,8 @@ def observe(
         RunInterruptedError: the user pressed Ctrl-C.
     """
     title = progress if isinstance(progress, str) else ""
-    expected = sum(map(step.seconds, examples)) if progress and step.seconds else 0.0
+    timed = islice(examples, max_examples) if progress and step.seconds else ()
+    expected = sum(map(step.seconds, timed)) if step.seconds else 0.0
     display = (
         show_progress(max_examples, sys.stderr, title=title, seconds=expected)
         if progress

@@ -101,6 +101,7 @@ class StudyPlan(Generic[E]):
             `headlight.analysis.batch_runner.BatchRunner`.
         corpus: of which examples are made, where it is known.
         begin_shard: is given the examples of each shard of the corpus before they are observed.
+        seconds: the seconds that an example is expected to take, see `BatchRunner`.
     """
 
     name: str
@@ -120,6 +121,7 @@ class StudyPlan(Generic[E]):
     query_block: int | None = 0
     corpus: Corpus[Any] | None = None
     begin_shard: Callable[[Sequence[E]], None] | None = None
+    seconds: Callable[[E], float] | None = None
 
     def by_kind(self) -> "dict[Kind, StudyPlan[E]]":
         """The plans of all kinds that are looked at, each as if it were looked at alone."""

@@ -204,6 +204,7 @@ def _run_pass(
         query_block=plan.query_block,
         residual=one.residual,
         begin_shard=plan.begin_shard,
+        seconds=plan.seconds,
     )
     examples = _Watched(plan.examples)
     state = observe(

@@ -18,12 +18,18 @@ from headlight.capture.backward import holds
 from headlight.measures.row_space import (
     AT_ONCE,
     ONE_PASS,
+    ROUNDED,
     TWO_PASSES,
+    Members,
+    NullVectors,
+    Settled,
+    Weights,
     averaged,
     distinct_rows,
     inverse_factor,
     null_vectors,
     orthonormalised,
+    project_singly,
     row_space,
 )
 from headlight.tensors import Score, Visible, Weight
@@ -37,10 +43,7 @@ SHARE = 2
 GROWN = 2
 """Times which rounding errors of rows may grow for products to be exact enough in float32."""
 
-Members = slice | Tensor
-Weights = Float[Tensor, "matrix sharing query key"]
 SeenWeights = Float[Tensor, "matrix sharing query seen"]
-Settled = Bool[Tensor, "matrix query"]
 
 
 class Prefixes:
@@ -51,14 +54,20 @@ class Prefixes:
             of the whole, and no singular value of it is above 1.
         members: where these matrices are among all.
         start: the first query whose matrix has more distinct rows than columns.
+        limit: of condition numbers, up to which a factor is exact enough.
     """
 
     def __init__(
-        self, rows: Float[Tensor, "matrix key head_dim"], members: Members, start: int
+        self,
+        rows: Float[Tensor, "matrix key head_dim"],
+        members: Members,
+        start: int,
+        limit: float = ONE_PASS,
     ) -> None:
         self._rows = rows
         self._members = members
         self._start = start
+        self._limit = limit
         self._gram: Tensor | None = None
         self._counted = 0
 
@@ -92,16 +101,17 @@ class Prefixes:
         rows = self._rows[:, :high]
         gram, last = self._gram_until(low + 1), self._gram_until(high)
         exact = None
-        if target.dtype != torch.float64 and low >= 2 * size:
+        if target.dtype != torch.float64 and low >= self._start + size:
             inverse, failed = inverse_factor(last)
-            usable = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
+            length = torch.linalg.vector_norm(inverse, dim=(-2, -1))
+            usable = (length < self._limit) & (failed == 0)
             inverse = inverse.where(usable[:, None, None], 0)
             turned, limit = inverse @ gram @ inverse.mT, GROWN * size**0.5
             exact = _project(target, alpha, rows @ inverse.mT, turned, low, limit)
             if holds(exact.all()):
                 return exact
         wide = torch.empty_like(target, dtype=torch.float64)
-        certain = _project(wide, alpha.double(), rows, gram, low, ONE_PASS)
+        certain = _project(wide, alpha.double(), rows, gram, low, self._limit)
         target.copy_(wide if exact is None else target.where(exact[:, None, :, None], wide))
         return certain
 
@@ -169,69 +179,8 @@ def _project(
     return exact
 
 
-def project_singly(
-    rows: Float[Tensor, "matrix row head_dim"],
-    places: Int[Tensor, "place 2"],
-    weights: Weights,
-    results: Weights,
-    settled: Settled,
-    first: int,
-) -> None:
-    """Project single queries, each with a factor of its own, in two passes where one is poor.
-
-    Args:
-        rows: as of `Prefixes`, of all matrices.
-        places: which queries of which matrices, on the host.
-        weights: as of `Prefixes.fill`, as are the others.
-        results: where projections go.
-        settled: becomes true where they are exact enough.
-        first: the number of the first query.
-    """
-    keys = min(first + int(places[:, 1].max()) + 1, weights.shape[3])
-    numbers = torch.arange(keys, device=rows.device)
-    for some in torch.split(places, max(1, AT_ONCE // rows[0, :keys].numel())):
-        matrix, query = some.to(rows.device).unbind(1)
-        visible_keys = numbers <= first + query[:, None]
-        basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None])
-        row = weights[matrix, :, query, :keys].to(rows.dtype)
-        results[matrix, :, query, :keys] = ((row @ basis) @ basis.mT).to(results.dtype)
-        settled[matrix, query] = certain
-
-
 LONGEST = 3
 """Texts of up to this many times head_dim tokens have so few that they are the shorter way."""
-
-
-class NullVectors:
-    """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
-
-    A⊥_i = α_i − Σ_{k≤i} ⟨α_i, u_k⟩ u_k takes two products for all queries of a text.
-
-    Args:
-        vectors: u_k, of `null_vectors`.
-        members: where these matrices are among all.
-    """
-
-    def __init__(self, vectors: Float[Tensor, "matrix key null"], members: Members) -> None:
-        self._vectors = vectors
-        self._members = members
-
-    def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
-        """Fill `results` of the queries that have null vectors; see `Prefixes.fill`."""
-        total, count = self._vectors.shape[1:]
-        start = total - count
-        low, end = max(first, start), min(first + weights.shape[2], total)
-        if low >= end:
-            return
-        members, queries = self._members, slice(low - first, end - first)
-        keys = min(weights.shape[3], total)
-        alpha = weights[members, :, queries, :keys].to(results.dtype)
-        vectors = self._vectors[:, :keys, : keys - start].to(results.dtype)
-        along = (alpha.flatten(1, 2) @ vectors).view(*alpha.shape[:3], -1).tril(low - start)
-        null = (along.flatten(1, 2) @ vectors.mT).view_as(alpha)
-        results[members, :, queries, :keys] = alpha - null
-        settled[members, queries] = True
-
 
 Rows = Float[Tensor, "batch head key head_dim"]
 Real = Bool[Tensor, "batch key"]
@@ -259,17 +208,26 @@ def _places(chosen: Bool[Tensor, "matrix"], device: torch.device) -> Members:
     return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0].to(device)
 
 
+def _on_host(*parts: Tensor) -> list[Tensor]:
+    """Return integers and masks on the host, for which it waits once."""
+    flat = torch.cat([part.flatten().long() for part in parts]).cpu()
+    pieces = torch.split(flat, [part.numel() for part in parts])
+    return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+
+
 class CausalSpaces:
     """The spaces that the rows of T span under a causal mask, for the queries of a layer in order.
 
-    The host decides what is computed in which way. It waits three times in a layer: for the numbers
-    of distinct rows, the texts with null vectors, and the queries that are left over.
+    The host decides what is computed in which way.  It waits once in a layer for a device, for the
+    numbers of distinct rows and the texts with null vectors; where queries are left over, for these
+    as well.
 
     Args:
         rows: the rows of T in `compressed` coordinates, float64.
         real: which keys are not padding; query i sees those up to i.
         width: d_model, for the rank tolerance.
         shared: rows whose beginnings span the same, one matrix for each space that heads share.
+        precision: of the results.
     """
 
     def __init__(
@@ -278,9 +236,12 @@ class CausalSpaces:
         real: Real,
         width: int,
         shared: Float[Tensor, "batch space key head_dim"] | None = None,
+        precision: torch.dtype = torch.float64,
     ) -> None:
-        self._rows = rows * real[:, None, :, None]
-        self._spanning = self._rows if shared is None else shared * real[:, None, :, None]
+        self._rows = rows
+        self._spanning = (rows if shared is None else shared) * real[:, None, :, None]
+        self._precision = precision
+        self._limit = ONE_PASS if precision == torch.float64 else ROUNDED
         self._sharing = rows.shape[1] // self._spanning.shape[1]
         self._real = real
         self._width = width
@@ -291,8 +252,12 @@ class CausalSpaces:
         self._count = self._distinct.new.cumsum(-1)
         token_counts = real.cumsum(-1)[:, None]
         self._merges = self._count < token_counts
-        counts = torch.cat([self._count, token_counts], dim=1).cpu()
-        self._host_count, self._host_seen = counts[:, :-1], counts[:, -1:]
+        self._vectors: tuple[Tensor, Tensor] | None = None
+        if rows.device.type != "cpu" and size < rows.shape[2] <= LONGEST * size:
+            # Of all texts, so that the host is told at once which have them.
+            self._vectors = null_vectors(self._spanning.flatten(0, 1), self._limit)
+        parts = self._count, token_counts, *(self._vectors or ())[1:]
+        self._host_count, self._host_seen, *self._host_certain = _on_host(*parts)
         self._host_short = (self._host_count <= size).flatten(0, 1)
         self._rank = self._count.clamp(max=size).repeat_interleave(self._sharing, dim=1)
 
@@ -308,30 +273,30 @@ class CausalSpaces:
         """
         part = slice(first, first + alpha.shape[2])
         short = self._host_short[:, part]
-        quick, _ = self._null_vectors
-        copied = alpha.shape[2] if bool(quick.any()) else int(short.any(0).sum())
+        copied = int(short.any(0).sum())
         attention[:, :, :copied] = alpha[:, :, :copied]  # all visible rows may be independent
         settled = self._beginnings[:, part].clone()
         shape = (len(settled), self._sharing, *alpha.shape[2:])
         weights, results = alpha.reshape(shape), attention.view(shape)
         self._merge(weights, results, settled, first)
-        if bool(short.all()):
-            unsettled = ~settled.cpu()
-        else:
-            basis, usable = self._basis
+        if not bool(short.all()):
             _, null = self._null_vectors
             if null is not None:
                 null.fill(weights, results, settled, first)
             for prefixes in self._prefixes:
                 prefixes.fill(weights, results, settled, first)
-            masks = torch.cat([settled, usable[:, None]], dim=1).cpu()
-            unsettled, able = ~masks[:, :-1], masks[:, -1:]
+        rank = self._rank[:, :, part].clone()
+        if holds(settled.all()):
+            return rank
+        unsettled = ~settled.cpu()
+        if not bool(short.all()):
+            basis, usable = self._basis
+            able = usable.cpu()[:, None]
             single = (unsettled & ~short & able).nonzero()
             if len(single):
-                project_singly(basis, single, weights, results, settled, first)
+                project_singly(basis, single, weights, results, settled, first, self._limit)
                 unsettled = ~settled.cpu()
             unsettled |= ~(short | able)
-        rank = self._rank[:, :, part].clone()
         chosen = unsettled.view(len(alpha), -1, alpha.shape[2]).repeat_interleave(
             self._sharing, dim=1
         )
@@ -369,28 +334,36 @@ class CausalSpaces:
 
     @cached_property
     def _basis(self) -> tuple[Float[Tensor, "matrix key head_dim"], Bool[Tensor, "matrix"]]:
-        """The rows conditioned by the whole text, and for which spaces that is exact enough."""
-        basis, usable = orthonormalised(self._spanning.flatten(0, 1))
-        return basis.where(usable[:, None, None], 0), usable
+        """The rows conditioned by the whole text, and for which spaces that is exact enough.
+
+        Where there are null vectors, they are not needed, and zero.
+        """
+        spanning, (quick, _) = self._spanning.flatten(0, 1), self._null_vectors
+        members = _places(~quick, spanning.device)
+        basis, usable = orthonormalised(spanning[members])
+        basis = basis.where(usable[:, None, None], 0)
+        if isinstance(members, slice):
+            return basis, usable
+        usable_of_all = torch.ones_like(spanning[:, 0, 0], dtype=torch.bool)
+        usable_of_all[members] = usable
+        return torch.zeros_like(spanning).index_copy_(0, members, basis), usable_of_all
 
     @cached_property
     def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], NullVectors | None]:
         """Return the matrices with null vectors: their first head_dim rows are independent."""
         size, keys = self._spanning.shape[3], LONGEST * self._spanning.shape[3]
+        if self._vectors is not None:
+            quick, (vectors, certain) = self._host_certain[0].bool(), self._vectors
+            return quick, NullVectors(vectors.to(self._precision), certain, slice(None))
         real = self._host_seen[:, 0, -1].repeat_interleave(self._spanning.shape[1])
         quick = (self._starts == size) & (real > size) & (real <= keys)
-        if not bool(quick.any()):
-            return quick, None
-        rows, usable = self._basis
-        members = _places(quick, rows.device)
-        vectors, certain = null_vectors(rows[members, :keys])
-        chosen = (certain & usable[members]).cpu()
-        quick[quick.clone()] = chosen
-        if not bool(chosen.any()):
-            return quick, None
-        return quick, NullVectors(
-            vectors[_places(chosen, rows.device)], _places(quick, rows.device)
-        )
+        if self._spanning.device.type != "cpu" or not bool(quick.any()):
+            return torch.zeros_like(quick), None
+        members = _places(quick, self._spanning.device)
+        rows = self._spanning.flatten(0, 1)[members, :keys]
+        vectors, certain = null_vectors(rows, self._limit)
+        quick[quick.clone()] = certain.cpu()
+        return quick, NullVectors(vectors.to(self._precision), certain, members)
 
     @property
     def _starts(self) -> Int[Tensor, "matrix"]:
@@ -408,7 +381,7 @@ class CausalSpaces:
         for start in sorted(set(starts[~quick].tolist())):
             if start < rows.shape[1]:
                 members = _places((starts == start) & ~quick, rows.device)
-                prefixes.append(Prefixes(rows[members], members, start))
+                prefixes.append(Prefixes(rows[members], members, start, self._limit))
         return prefixes
 
     def _merge(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:

@@ -20,7 +20,6 @@ Correlation of effective attention with raw attention (Brunner et al. 2020, Figu
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -109,6 +108,7 @@ class RowSpaces:
         self._width = width
         self._real = None if real is None else real.to(rows.device).expand(len(rows), -1)
         self._shared_by: tuple[Tensor, Tensor, Tensor] | None = None
+        self._causal_by: dict[torch.dtype, CausalSpaces] = {}
 
     @torch.no_grad()
     def effective(
@@ -136,7 +136,7 @@ class RowSpaces:
         if visible is None or visible.shape[1] == 1:
             rank = self._shared(alpha, visible, attention)
         elif self._real is not None and is_causal(visible, self._real, first):
-            rank = self._causal.fill(alpha, attention, first)
+            rank = self._causal(precision).fill(alpha, attention, first)
         else:
             visible_rows = rows[:, :, : alpha.shape[3]]
             rank = _per_query(alpha, visible_rows, visible, self._width, attention)
@@ -157,30 +157,38 @@ class RowSpaces:
         nothing = torch.zeros(shape, dtype=self.rows.dtype, device=self.rows.device)
         return self.effective(nothing, visible, first=first).rank
 
-    @cached_property
-    def _causal(self) -> CausalSpaces:
-        assert self._real is not None  # noqa: S101 - the caller has asked
-        return CausalSpaces(self.rows, self._real, self._width, self._shared_rows)
+    def _causal(self, precision: torch.dtype) -> CausalSpaces:
+        if precision not in self._causal_by:
+            assert self._real is not None  # noqa: S101 - the caller has asked
+            self._causal_by[precision] = CausalSpaces(
+                self.rows, self._real, self._width, self._shared_rows, precision
+            )
+        return self._causal_by[precision]
 
     def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
         """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""
-        basis, rank = self._basis_of(visible, alpha.shape[3])
+        basis, rank = self._basis_of(visible, alpha.shape[3], attention.dtype)
         basis = basis.to(attention.dtype)
         step = max(1, IN_CACHE // alpha[0].numel())
         for start in range(0, len(alpha), step):
             part = slice(start, start + step)
-            attention[part] = (alpha[part].to(basis.dtype) @ basis[part]) @ basis[part].mT
+            inner = alpha[part].to(basis.dtype) @ basis[part]
+            torch.matmul(inner, basis[part].mT, out=attention[part])
         return rank[..., None]
 
-    def _basis_of(self, visible: Visible | None, keys: int) -> tuple[Tensor, Tensor]:
+    def _basis_of(
+        self, visible: Visible | None, keys: int, precision: torch.dtype = torch.float64
+    ) -> tuple[Tensor, Tensor]:
         """Basis and rank of the keys that are seen; those of the latest queries are kept."""
         rows = self.rows[:, :, :keys]
         visible_keys = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
         if visible is not None:
             visible_keys, rows = visible, rows * visible[:, :, :, None]
         shared = self._shared_by
-        if shared is None or not torch.equal(shared[0], visible_keys):
-            basis, rank = row_space(rows, visible_keys.expand(rows.shape[:3]), self._width)
+        kept = shared is not None and torch.finfo(shared[1].dtype).eps <= torch.finfo(precision).eps
+        if shared is None or not kept or not torch.equal(shared[0], visible_keys):
+            present = visible_keys.expand(rows.shape[:3])
+            basis, rank = row_space(rows, present, self._width, precision)
             shared = self._shared_by = (visible_keys, basis, rank)
         return shared[1:]
 

@@ -16,14 +16,28 @@ from headlight.capture.backward import holds
 ONE_PASS, TWO_PASSES = 1e3, 1e7
 """Condition numbers up to which one or two Cholesky factorisations are exact enough (κ² ε)."""
 
+ROUNDED = 1e4
+"""The same of one, for results that are rounded to float32."""
+
 AT_ONCE = 1 << 21
 """Numbers in one block of decompositions, where every query has a T of its own."""
 
 Rows = Float[Tensor, "matrix key head_dim"]
+Members = slice | Tensor
+Weights = Float[Tensor, "matrix sharing query key"]
+Settled = Bool[Tensor, "matrix query"]
+
+
+WELL = 4
+"""Condition numbers up to this many times the columns (which they are, where all are orthogonal of
+one length) leave a basis that is multiplied in float32 exact enough for results in float32."""
 
 
 def row_space(
-    rows: Float[Tensor, "*batch key head_dim"], present_rows: Bool[Tensor, "*batch key"], width: int
+    rows: Float[Tensor, "*batch key head_dim"],
+    present_rows: Bool[Tensor, "*batch key"],
+    width: int,
+    precision: torch.dtype = torch.float64,
 ) -> tuple[Float[Tensor, "*batch key head_dim"], Int[Tensor, "*batch"]]:
     """Orthonormal U spanning the columns of each matrix (zero past its rank), and the rank.
 
@@ -35,13 +49,14 @@ def row_space(
         rows: float64; rows that are not seen are zero.
         present_rows: which rows count.
         width: d_model, for the rank tolerance.
+        precision: that is enough for U, which may be in float64 anyway.
     """
     shape = rows.shape[:-2]
     matrices, present_rows = rows.flatten(0, -3), present_rows.flatten(0, -2)
     count, size = present_rows.sum(-1), rows.shape[-1]
     rank = count.clamp(max=size)
     if holds((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
-        quick, certain = orthonormalised(matrices)
+        quick, certain = orthonormalised(matrices, precision=precision)
         if holds(certain.all()):
             return quick.view(rows.shape), rank.view(shape)
     basis = torch.zeros_like(matrices)
@@ -67,22 +82,40 @@ def _cholesky_basis(
     return solved
 
 
-def orthonormalised(matrices: Rows) -> tuple[Rows, Bool[Tensor, "matrix"]]:
+def orthonormalised(
+    matrices: Rows, limit: float = ONE_PASS, precision: torch.dtype = torch.float64
+) -> tuple[Rows, Bool[Tensor, "matrix"]]:
     """Orthonormal columns with the span of each matrix, and where they are certain to have it.
 
     One pass of Y L⁻ᵀ with YᵀY = L Lᵀ; a second where the first loses too many digits.
+
+    Args:
+        matrices: Y.
+        limit: the condition number from which on it does.
+        precision: of the result; factors are always float64.
     """
-    result, condition = _one_pass(matrices)
-    again = (condition >= ONE_PASS) & (condition < TWO_PASSES)
+    result, condition = _one_pass(matrices, precision)
+    again = (condition >= limit) & (condition < TWO_PASSES)
     if not holds(~again.any()):
-        result[again] = _one_pass(result[again])[0]
+        first, _ = _one_pass(matrices[again])
+        result[again] = _one_pass(first)[0].to(precision)
     return result, condition < TWO_PASSES
 
 
-def _one_pass(matrices: Rows) -> tuple[Rows, Float[Tensor, "matrix"]]:
+def _one_pass(
+    matrices: Rows, precision: torch.dtype = torch.float64
+) -> tuple[Rows, Float[Tensor, "matrix"]]:
     gram = matrices.mT @ matrices
     inverse, failed = inverse_factor(gram)
-    return matrices @ inverse.mT, condition_bound(gram, inverse, failed)
+    condition = condition_bound(gram, inverse, failed)
+    if precision == torch.float64 or matrices.device.type != "cpu":  # a device is not asked
+        return (matrices @ inverse.mT).to(precision), condition
+    result = matrices.to(precision) @ inverse.mT.to(precision)
+    well = condition < WELL * matrices.shape[2]
+    if not bool(well.all()):
+        wide = (matrices[~well] @ inverse[~well].mT).to(precision)
+        result[~well] = wide
+    return result, condition
 
 
 def inverse_factor(
@@ -95,27 +128,105 @@ def inverse_factor(
 
 
 def null_vectors(
-    rows: Float[Tensor, "matrix key head_dim"],
+    rows: Float[Tensor, "matrix key head_dim"], limit: float = ONE_PASS
 ) -> tuple[Float[Tensor, "matrix key null"], Bool[Tensor, "matrix"]]:
     """The unit vectors that rows add to the left null space, and where they are exact enough.
 
-    Where the first head_dim rows are independent, each row k that follows adds one: it ends at k
-    and is orthogonal to those before it.  With the later rows b of orthonormal columns Q,
-    (I − QQᵀ)_bb = R Rᵀ with R upper triangular, and these vectors are (I − QQᵀ)_b R⁻ᵀ.
+    Where the first head_dim rows F are independent, each row b that follows adds one: it ends there
+    and is orthogonal to those before it.  With C = B F⁻¹ and I + C Cᵀ = L Lᵀ these vectors are the
+    rows of L⁻¹ (−C, I).
 
     Args:
-        rows: Q of the whole text; zero where there is no token.
+        rows: of the whole text; zero where there is no token.
+        limit: of what errors grow by (the root of it for two factors).
     """
     size = rows.shape[2]
-    later = rows[:, size:]
-    identity = torch.eye(later.shape[1], dtype=rows.dtype, device=rows.device)
-    outside = torch.baddbmm(identity, later, later.mT, alpha=-1)
-    inverse, failed = inverse_factor(outside.flip(1, 2))  # from the last row on: upper triangular
-    certain = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < ONE_PASS) & (failed == 0)
-    upper = inverse.where(certain[:, None, None], 0).flip(1, 2).mT
-    vectors = -(rows @ (later.mT @ upper))
-    vectors[:, size:] += upper
-    return vectors.triu(-size), certain
+    inverse, failed = torch.linalg.inv_ex(rows[:, :size])
+    shares = rows[:, size:] @ inverse
+    identity = torch.eye(shares.shape[1], dtype=rows.dtype, device=rows.device)
+    within, _ = inverse_factor(torch.baddbmm(identity, shares, shares.mT))
+    length = shares.norm(dim=(-2, -1))
+    condition = rows[:, :size].norm(dim=(-2, -1)) * inverse.norm(dim=(-2, -1))
+    certain = (failed == 0) & (length < limit) & (condition * length < limit**2)
+    vectors = torch.cat([-(within @ shares), within], 2)
+    return vectors.where(certain[:, None, None], 0).mT, certain
+
+
+class NullVectors:
+    """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
+
+    A⊥_i = α_i − Σ_{k≤i} ⟨α_i, u_k⟩ u_k takes two products for all queries of a text.
+
+    Args:
+        vectors: u_k, of `null_vectors`, in the precision of the results.
+        certain: where they are exact enough.
+        members: where these matrices are among all.
+    """
+
+    def __init__(
+        self,
+        vectors: Float[Tensor, "matrix key null"],
+        certain: Bool[Tensor, "matrix"],
+        members: Members,
+    ) -> None:
+        self._vectors = vectors
+        self._certain = certain
+        self._members = members
+
+    def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
+        """Fill `results` of the queries that may have null vectors, and note where they are exact.
+
+        Args:
+            weights: of all matrices.
+            results: of all matrices; numbers that are not exact enough are overwritten as well.
+            settled: becomes true where they are, and false where not.
+            first: the number of the first query.
+        """
+        total, count = self._vectors.shape[1:]
+        start, keys = total - count, weights.shape[3]
+        queries = slice(max(first, start) - first, weights.shape[2])
+        if queries.start >= queries.stop:
+            return
+        members, inside = self._members, min(keys, total)
+        alpha = weights[members, :, queries].to(results.dtype)
+        vectors = self._vectors[:, :inside, : max(0, inside - start)]
+        along = alpha[..., :inside].flatten(1, 2) @ vectors
+        along = along.view(*alpha.shape[:3], -1).tril(first + queries.start - start)
+        null = (along.flatten(1, 2) @ vectors.mT).view(*alpha.shape[:3], inside)
+        results[members, :, queries, :inside] = alpha[..., :inside] - null
+        results[members, :, queries, inside:] = alpha[..., inside:]
+        settled[members, queries] = self._certain[:, None]
+
+
+def project_singly(
+    rows: Float[Tensor, "matrix row head_dim"],
+    places: Int[Tensor, "place 2"],
+    weights: Weights,
+    results: Weights,
+    settled: Settled,
+    first: int,
+    limit: float,
+) -> None:
+    """Project single queries, each with a factor of its own, in two passes where one is poor.
+
+    Args:
+        rows: of all matrices, orthonormalised over the whole text.
+        places: which queries of which matrices, on the host.
+        weights: of all matrices.
+        results: where projections go.
+        settled: becomes true where they are exact enough.
+        first: the number of the first query.
+        limit: the condition number from which on there are two passes.
+    """
+    keys = min(first + int(places[:, 1].max()) + 1, weights.shape[3])
+    numbers = torch.arange(keys, device=rows.device)
+    for some in torch.split(places, max(1, AT_ONCE // rows[0, :keys].numel())):
+        matrix, query = some.to(rows.device).unbind(1)
+        visible_keys = numbers <= first + query[:, None]
+        basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None], limit)
+        row = weights[matrix, :, query, :keys].to(rows.dtype)
+        results[matrix, :, query, :keys] = ((row @ basis) @ basis.mT).to(results.dtype)
+        settled[matrix, query] = certain
 
 
 def condition_bound(

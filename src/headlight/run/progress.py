@@ -10,6 +10,9 @@ from tqdm import tqdm
 LOG_SECONDS = 30.0
 """Lines of a log file are at least so far apart."""
 
+SLOW = 10
+"""Tokens per second, below which the speed is shown in tokens per minute, which move."""
+
 TRUSTED = 0.05
 """Weight of an expected time beside the pace of what is done, as a share of that time."""
 
@@ -96,7 +99,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         values = super().format_dict
         speed = self.tokens / values["elapsed"] if values["elapsed"] else 0
         slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""
-        values["speed"] = f", {speed:,.0f} tokens/s" if speed >= 1 else slow
+        values["speed"] = f", {speed:,.0f} tokens/s" if speed >= SLOW else slow
         values["crew"] = self.crew
         values["ahead"] = self.format_interval(self._ahead(float(values["elapsed"])))
         return values

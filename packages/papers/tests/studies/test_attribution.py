@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from headlight.analysis import passes
 from headlight.analysis.folder import RunFolder
 from headlight.capture.attribution import Attribution, attribute
 from headlight.corpora import Sentence
@@ -144,7 +145,7 @@ def test_batches_order_and_shards_change_nothing(injected, tmp_path):
     once = study(encoded, settings=SETTINGS.replace(batch_tokens=10_000))
     same(once, study(encoded, settings=SETTINGS.replace(batch_tokens=1)), rtol=1e-12, atol=1e-12)
     same(once, study(encoded[::-1]), rtol=1e-12, atol=1e-12)
-    assert {shape[0] for _, _, shape in injected} == {1, 2, 3, len(encoded)}
+    assert {shape[0] for _, _, shape in injected} == {1}  # so that progress is shown after each
     kept = study(encoded, folder=RunFolder(path=tmp_path / "run"))
     same(once, kept, rtol=1e-12, atol=1e-12)
     calls = len(injected)
@@ -269,7 +270,8 @@ def test_the_time_is_stated_before_anything_is_computed(monkeypatch, capsys):
     with monkeypatch.context() as patched:
         patched.setattr(attribution_study, "perf_counter", iter((0.0, 60.0)).__next__)
         patched.setattr(attribution_study, "attribute", lambda *given, **_: tried.append(given))
-        line = outlook(plan, settings)
+        seconds = attribution_study.expected_seconds(plan, settings, encoded)
+    line = outlook(encoded, settings, seconds)
     assert [(len(batch.input_ids), few.directions) for _, batch, few in tried] == [(1, 2), (1, 8)]
     squares = [len(text.ids) ** 2 for text in encoded]
     dimensions = network.transformer.get_input_embeddings().weight.shape[1]
@@ -277,11 +279,22 @@ def test_the_time_is_stated_before_anything_is_computed(monkeypatch, capsys):
     exact = dimensions / 8 * sum(squares[:2]) / min(squares)
     begin = f"about {minutes:,.1f} minutes for {len(encoded)} texts"
     assert line == f"{begin}, then {exact:,.1f} to compute 2 exactly\n"
-    assert outlook(plan, settings.replace(exact=0)).endswith(f"for {len(encoded)} texts\n")
+    alone = outlook(encoded, settings.replace(exact=0), seconds)
+    assert alone.endswith(f"for {len(encoded)} texts\n")
+    ahead, shown = [], passes.show_progress
+    monkeypatch.setattr(
+        passes,
+        "show_progress",
+        lambda *args, **more: ahead.append(more["seconds"]) or shown(*args, **more),
+    )
     run(examples_of(encoded[:3]), network, settings, progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("about 0.")
     assert lines[1].startswith("how good the estimate is: a second pass")
+    assert len(ahead) == 2
+    assert all(each > 0 for each in ahead)
+    said = float(lines[0].split()[1]) * 60
+    assert ahead[0] == pytest.approx(said, abs=3)  # in tenths of a minute
 
 
 WORDS = ["the", "old", "mill", "lake", "."]

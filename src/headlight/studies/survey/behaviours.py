@@ -30,7 +30,7 @@ from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.pool import Groups, Pairs, offsets_of, over_offsets
-from headlight.reduce import Accumulator, Count, Ratio, Slots, Strongest
+from headlight.reduce import Accumulator, Count, Ratio, Slots
 from headlight.reduce.base import Array
 from headlight.studies.survey.part import (
     GROUPS,
@@ -39,11 +39,9 @@ from headlight.studies.survey.part import (
     SeenMeasure,
     SeenTogether,
     Sums,
-    inputs_of,
     listed,
     means,
     medians,
-    peaks,
     ratios,
 )
 from headlight.studies.survey.row_loops import Asked
@@ -229,7 +227,6 @@ class BehaviourCounter(PartObserver):
         self._sums: dict[str, Parts] = {}
         self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Any]] = {}
-        self._peaks: dict[int, tuple[Tensor, Tensor]] = {}
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe sums over the cells that `asked` names; others are observed together."""
@@ -349,8 +346,6 @@ class BehaviourCounter(PartObserver):
         sums: dict[str, Any] = {"parts": dict(self._sums), "stacked": self._stacked}
         if "norm" in self._measures:
             sums["drain"] = layer.scores.vectors.norm
-        if (inputs := inputs_of(layer.record)) is not None:
-            self._peaks[layer.record.site.layer] = peaks(inputs, self._key_there)
         self._found[layer.record.site.layer] = sums
 
     def members(self) -> dict[str, Accumulator]:
@@ -385,14 +380,6 @@ class BehaviourCounter(PartObserver):
             of_heads["drain"] = self._drain(totals["drain"])
         for name, rows in of_heads.items():
             statistics |= means(name, rows, self._units)
-        if len(self._peaks) == len(layers):
-            of_layers = [self._activation(*self._peaks[layer]) for layer in sorted(self._peaks)]
-            activation = np.stack(of_layers, 1)
-            statistics |= means("activation", activation[..., :2], self._units)
-            largest = Strongest(activation.shape[1:2], width=2)
-            ranks = np.broadcast_to(self._ranks[:, None], activation.shape[:2])
-            largest.update(activation[..., 0], ranks, activation[..., 2:])
-            statistics["largest_activation"] = largest
         return statistics
 
     def _by_field(self, found: dict[str, Any]) -> dict[str, Tensor]:
@@ -640,15 +627,6 @@ class BehaviourCounter(PartObserver):
         key_mask, texts = self._key_there.numpy()[:, None, None], np.arange(len(norm))
         median = medians(np.where(key_mask, norm, np.nan))
         return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
-
-    def _activation(
-        self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
-    ) -> Float64[np.ndarray, "batch 4"]:
-        """Return the largest entry: size, beside the median of its vector; dimension and place."""
-        largest, dimension = size.max(1)
-        ratio = largest / torch.from_numpy(medians(size.numpy()))
-        statistics = largest, ratio, dimension, place - self._begin
-        return torch.stack([double(each) for each in statistics], 1).numpy()
 
 
 def _joined(

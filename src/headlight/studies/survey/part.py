@@ -38,7 +38,7 @@ from headlight.studies.survey.row_loops import (
     compiled,
     filled_up,
 )
-from headlight.tensors import Score, single
+from headlight.tensors import Score
 
 GROUPS = ("duplicate", "induction", "subword")
 """Behaviours whose keys are listed; along the axis of `HeadSums.groups`."""
@@ -336,20 +336,6 @@ def number(
 def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
     """Return the vectors that values are made from, of all keys; None where they are unknown."""
     return record.input if record.block is None else record.block.input
-
-
-def peaks(
-    vectors: Float[Tensor, "batch position size"], mask: Bool[Tensor, "batch position"]
-) -> tuple[Int64[Tensor, " batch"], Float[Tensor, "batch size"]]:
-    """Return where the largest entry of each text is, in size, and all sizes of its vector.
-
-    Args:
-        vectors: of all positions.
-        mask: those that count.
-    """
-    size = vectors.abs()
-    place = size.amax(2).masked_fill(~mask, -1).argmax(1)
-    return place, single(size[torch.arange(len(size), device=size.device), place])
 
 
 def medians(rows: Array) -> Array:

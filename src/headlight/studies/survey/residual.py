@@ -3,14 +3,15 @@
 Source: Sun et al. (2024), "Massive Activations in Large Language Models", Section 2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int32, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import (
@@ -28,20 +29,23 @@ from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.encode.examples import CLS, SEP
+from headlight.measures.loops import compile_loop
 from headlight.measures.norm import gated_weight
 from headlight.reduce import Accumulator, Grouped, Moments, Strongest, Tally
+from headlight.reduce.base import Array
 from headlight.studies.survey import RankSettings
 from headlight.studies.survey.part import (
     Outcome,
     PartObserver,
     SeenLayer,
     Variables,
+    inputs_of,
     means,
     medians,
     number,
-    peaks,
 )
 from headlight.studies.survey.passages import sides
+from headlight.studies.survey.row_loops import MAGNITUDE
 from headlight.tensors import double, single
 from headlight.vocabulary import CATEGORIES, MASSIVE, MASSIVE_RATIO, Kind
 
@@ -72,45 +76,55 @@ VARIABLES = {
 
 
 class ResidualObserver(PartObserver):
-    """Observer of the input of each block; `members` holds that of one batch."""
+    """Observer of the input of each block, and of its attention; `members` holds one batch."""
 
     wants_stream = True
 
     def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:
         ids, categories = sides(batch, kind)
-        self._ids, self._there = ids[0], categories[0] >= 0
-        self._begin = self._there.int().argmax(1)
+        self._ids = ids[0]
+        self._masks = [category >= 0 for category in categories]
+        self._begins = [mask.int().argmax(1) for mask in self._masks]
         self._units = units_of(examples)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
-        self._sample = self._begin[:, None] + _spread(self._there.sum(1))
-        self._found: dict[int, tuple[Tensor, ...]] = {}
+        self._sample = self._begins[0][:, None] + _spread(self._masks[0].sum(1))
+        self._streams: dict[int, tuple[Tensor, ...]] = {}
+        self._inputs: dict[int, tuple[Tensor, Tensor]] = {}
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Keep of what enters the block of a layer what its statistics are made of."""
-        record = layer.record
-        found: tuple[Tensor, ...] = ()
+        """Keep of what enters a layer what its statistics are made of."""
+        record, number = layer.record, layer.record.site.layer
+        self._streams[number] = ()
         if record.stream is not None:
             stream = record.stream.detach()
-            texts = torch.arange(len(stream), device=stream.device)[:, None]
-            median = _lower_median(single(stream[texts, self._sample]).abs().flatten(1))
-            length = single(stream).norm(dim=2)
-            found = *peaks(stream, self._there), median, length
-        self._found[record.site.layer] = found
+            peak, length = _peaks(stream, self._masks[0]), single(stream).norm(dim=2)
+            self._streams[number] = *peak, _medians(stream, self._sample), length
+        if (inputs := inputs_of(record)) is not None:
+            self._inputs[number] = _peaks(inputs.detach(), self._masks[1])
 
     def members(self) -> dict[str, Accumulator]:
         """Return the statistics of the batch, by name."""
-        layers = [self._found[layer] for layer in sorted(self._found)]
-        rows = np.full((len(self._begin), len(layers), 7), np.nan)
-        for at, found in enumerate(layers):
-            if found:
-                rows[:, at] = self._statistics(*found)
-        largest = Strongest(rows.shape[1:2], width=3)
-        largest.update(
-            rows[..., 0], np.broadcast_to(self._ranks[:, None], rows.shape[:2]), rows[..., 4:]
-        )
-        return {**means("residual", rows[..., :4], self._units), "residual_largest": largest}
+        layers = [self._streams[layer] for layer in sorted(self._streams)]
+        rows = np.full((len(self._ids), len(layers), 7), np.nan)
+        for at, of_stream in enumerate(layers):
+            if of_stream:
+                rows[:, at] = self._of_stream(*of_stream)
+        members = means("residual", rows[..., :4], self._units)
+        members["residual_largest"] = self._largest(rows[..., 0], rows[..., 4:])
+        if len(self._inputs) == len(layers):
+            of_inputs = [self._of_inputs(*self._inputs[layer]) for layer in sorted(self._inputs)]
+            rows = np.stack(of_inputs, 1)
+            members |= means("activation", rows[..., :2], self._units)
+            members["largest_activation"] = self._largest(rows[..., 0], rows[..., 2:])
+        return members
 
-    def _statistics(
+    def _largest(self, score: Array, rows: Array) -> Strongest:
+        """Return the row of the text with the highest score, by layer."""
+        largest = Strongest(score.shape[1:], width=rows.shape[-1])
+        largest.update(score, np.broadcast_to(self._ranks[:, None], score.shape), rows)
+        return largest
+
+    def _of_stream(
         self,
         place: Int64[Tensor, " batch"],
         size: Float[Tensor, "batch size"],
@@ -118,23 +132,112 @@ class ResidualObserver(PartObserver):
         length: Float[Tensor, "batch token"],
     ) -> Float64[np.ndarray, "batch number"]:
         """Return the numbers of `BY_TEXT`; dimension, place and token of the largest entry."""
-        texts = torch.arange(len(size))
+        texts, begin = torch.arange(len(size)), self._begins[0]
         largest, dimension = size.max(1)
-        others = torch.from_numpy(medians(length.masked_fill(~self._there, torch.nan).numpy()))
+        others = length.masked_fill(~self._masks[0], torch.nan)
         ratio = largest / median
         massive = (largest > MASSIVE) & (ratio >= MASSIVE_RATIO)
-        place_in_text, token = place - self._begin, self._ids[texts, place]
-        beside = length[texts, self._begin] / others
-        statistics = largest, ratio, massive, beside, dimension, place_in_text, token
+        beside = length[texts, begin] / torch.from_numpy(medians(others.numpy()))
+        token = self._ids[texts, place]
+        statistics = largest, ratio, massive, beside, dimension, place - begin, token
+        return torch.stack([double(each) for each in statistics], 1).numpy()
+
+    def _of_inputs(
+        self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
+    ) -> Float64[np.ndarray, "batch 4"]:
+        """Return the largest entry: size, beside the median of its vector; dimension and place."""
+        largest, dimension = size.max(1)
+        ratio = largest / torch.from_numpy(medians(size.numpy()))
+        statistics = largest, ratio, dimension, place - self._begins[1]
         return torch.stack([double(each) for each in statistics], 1).numpy()
 
 
-def _lower_median(values: Float[Tensor, "row number"]) -> Float[Tensor, " row"]:
-    """Return the median of each row, the lower of two; by numpy on the CPU, in half the time."""
-    if values.device.type != "cpu":
-        return values.median(1).values
-    middle = (values.shape[1] - 1) // 2
-    return torch.from_numpy(np.partition(values.numpy(), middle, axis=1)[:, middle])
+Vectors = Float[Tensor, "batch position size"]
+
+
+def _peaks(
+    vectors: Vectors, mask: Bool[Tensor, "batch position"]
+) -> tuple[Int64[Tensor, " batch"], Float[Tensor, "batch size"]]:
+    """Return where the largest entry of each text is, in size, and the sizes of its vector.
+
+    Args:
+        vectors: of all positions.
+        mask: those that count.
+    """
+    if (bits := _bits(vectors)) is None:
+        highest = vectors.abs().amax(2)
+    else:
+        highest = torch.empty(vectors.shape[:2])
+        _compiled()[0](bits, highest.numpy().view(np.int32))
+    place = highest.masked_fill(~mask, -1).argmax(1)
+    texts = torch.arange(len(vectors), device=vectors.device)
+    return place, single(vectors[texts, place].abs())
+
+
+def _medians(vectors: Vectors, sample: Int64[Tensor, "batch sampled"]) -> Float[Tensor, " batch"]:
+    """Return the median entry of some vectors of each text, in size; of two the lower one."""
+    if (bits := _bits(vectors)) is None:
+        texts = torch.arange(len(vectors), device=vectors.device)[:, None]
+        return single(vectors[texts, sample]).abs().flatten(1).median(1).values
+    middle = torch.empty(len(vectors))
+    _compiled()[1](bits, sample.numpy(), middle.numpy().view(np.int32))
+    return middle
+
+
+def _bits(vectors: Vectors) -> Int32[np.ndarray, "batch position size"] | None:
+    """Return the bits of numbers that compiled loops can read; else None."""
+    if vectors.device.type != "cpu" or vectors.dtype != torch.float32:
+        return None
+    bits: Int32[np.ndarray, "batch position size"] = vectors.contiguous().numpy().view(np.int32)
+    return bits
+
+
+@cache
+def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    return compile_loop(_find_peaks), compile_loop(_find_medians)
+
+
+@no_type_check
+def _find_peaks(bits, peaks):
+    """The bits of the largest entry of each vector, in size: they are in the order of these."""
+    for text in range(len(bits)):
+        for position in range(bits.shape[1]):
+            vector, peak = bits[text, position], np.int32(0)
+            for place in range(len(vector)):
+                peak = max(peak, np.int32(vector[place] & MAGNITUDE))
+            peaks[text, position] = peak
+
+
+@no_type_check
+def _find_medians(bits, sample, medians):
+    """The bits of the lower median of the sampled vectors of each text, in size.
+
+    From the first bits on, entries are counted by some of their bits, and those are left that share
+    them with the median.
+    """
+    size = bits.shape[2]
+    entries, counts = np.empty(sample.shape[1] * size, np.int32), np.empty(1 << 11, np.int32)
+    for text in range(len(bits)):
+        for at in range(sample.shape[1]):
+            vector, begin = bits[text, sample[text, at]], at * size
+            for place in range(size):
+                entries[begin + place] = np.int32(vector[place] & MAGNITUDE)
+        left, rank = len(entries), (len(entries) - 1) // 2
+        for shift in (20, 9, 0):
+            counts[:] = 0
+            for place in range(left):
+                counts[(entries[place] >> shift) & 2047] += 1
+            part = 0
+            while rank >= counts[part]:
+                rank -= counts[part]
+                part += 1
+            kept = 0
+            for place in range(left):
+                entry = entries[place]
+                entries[kept] = entry
+                kept += ((entry >> shift) & 2047) == part
+            left = kept
+        medians[text] = entries[0]
 
 
 def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:

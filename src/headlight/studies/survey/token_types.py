@@ -24,6 +24,7 @@ from headlight.tensors import double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
 SIDES = ("key", "query")
+ORDINARY = ("punctuation", "other")
 SHOWN = 8
 """Tokens of a side that a result names for each head and measure."""
 
@@ -68,68 +69,69 @@ class TokenCounter(PartObserver):
         masks = [category >= 0 for category in categories]
         if kind != "cross":
             masks = [each & (each.cumsum(1) > 1) for each in masks]
-        device = batch.input_ids.device
         self._types = [
-            _Types(ids[side], _is_special(categories[side]), masks[side], device) for side in (1, 0)
+            _Types(ids[side], _is_special(categories[side]), masks[side]) for side in (1, 0)
         ]
-        categories = sides(batch, kind)[1]
-        self._query_there = categories[0] >= 0
-        self._key_there = categories[1] >= 0
-        self._begin = self._key_there.int().argmax(1)
-        begins = self._begin[:, None]
-        of_first = categories[1].gather(1, begins) if kind != "cross" else begins * 0
-        self._first_is_ordinary = (kind != "cross") & ~_is_special(of_first)
+        begin = (categories[1] >= 0).int().argmax(1, keepdim=True)
+        ordinary = ~_is_special(categories[1].gather(1, begin))
+        device = batch.input_ids.device
+        # From a text that begins with a special token nothing has to be taken off.
+        self._takes_first_off = kind != "cross" and bool(ordinary.any())
+        self._begin, self._first_is_ordinary = begin.to(device), ordinary.to(device)
+        self._queries = (categories[0] >= 0).float().to(device)[:, None]
+        self._widths = categories[1].shape[1], categories[0].shape[1]
         self._given: dict[str, tuple[Tensor, Tensor]] = {}
-        self._found: dict[int, list[Tensor]] = {}
+        self._found: dict[int, list[tuple[Tensor, Tensor]]] = {}
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe what each query gives to which tokens."""
         name, score, record, sums, of_rows = measured
         first, rows = record.first, of_rows["rows"]
         queries = slice(first, first + score.shape[2])
-        factor = self._query_there[:, None, queries].to(score.dtype).expand(score.shape[:3])
+        factor = self._queries[..., queries].to(score.dtype).expand(score.shape[:3])
         if not measure(name).share:
             whole = rows.sum(-1)
-            factor = torch.where(whole > 0, factor / whole.where(whole > 0, 1), 0)
+            factor = (factor / whole).where(whole > 0, 0)
         if sums is None:
             gets = (factor[:, :, None] @ score)[:, :, 0]
         else:
             gets = sums.head("columns").to(score)
-        # Of a text whose padding is before it, a block may end before the first token.
-        begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
-        to_first = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
-        ordinary = sum(rows[..., CATEGORIES.index(each)] for each in ("punctuation", "other"))
-        gives = (ordinary - to_first * self._first_is_ordinary[..., None]) * factor
-        if not first:
-            self._given[name] = (
-                gets.new_zeros(*gets.shape[:2], self._key_there.shape[1]),
-                gives.new_zeros(*gives.shape[:2], self._query_there.shape[1]),
-            )
-        whole_gets, whole_gives = self._given[name]
-        whole_gets[..., : gets.shape[2]] += gets
-        whole_gives[..., queries] = gives
+        punctuation, others = (rows[..., CATEGORIES.index(each)] for each in ORDINARY)
+        gives = punctuation + others
+        if self._takes_first_off:
+            to_first = of_rows.get("first")
+            if to_first is None:
+                # Of a text whose padding is before it, a block may end before the first token.
+                begin = self._begin.clamp_max(score.shape[3] - 1)[..., None, None]
+                to_first = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
+            gives = gives - to_first * self._first_is_ordinary[..., None]
+        gives = gives * factor
+        if record.block is not None:
+            if not first:
+                self._given[name] = (
+                    gets.new_zeros(*gets.shape[:2], self._widths[0]),
+                    gives.new_zeros(*gives.shape[:2], self._widths[1]),
+                )
+            whole_gets, whole_gives = self._given[name]
+            whole_gets[..., : gets.shape[2]] += gets
+            whole_gives[..., queries] = gives
+            gets, gives = whole_gets, whole_gives
+        self._given[name] = gets, gives
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Add up what tokens of each type get and give."""
-        by_measure = [self._given.pop(name) for name in self._measures]
-        heads = max(each[0].shape[1] for each in by_measure)
-        self._found[layer.record.site.layer] = [
-            torch.stack([filled(types.sums(each), heads) for each in of_side], 2)
-            for types, of_side in zip(self._types, zip(*by_measure, strict=True), strict=True)
-        ]
+        """Keep what all measures of the layer say."""
+        self._found[layer.record.site.layer] = [self._given.pop(name) for name in self._measures]
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name."""
         layers = [self._found[layer] for layer in sorted(self._found)]
         members: dict[str, Accumulator] = {}
-        for side, types, of_layers in zip(
-            SIDES, self._types, zip(*layers, strict=True), strict=True
-        ):
-            sums = stacked(list(of_layers))
+        for side, (name_of_side, types) in enumerate(zip(SIDES, self._types, strict=True)):
+            sums = stacked([types.sums([each[side] for each in layer]) for layer in layers])
             for name, rows in (("sums", sums), ("counts", types.counts)):
                 type_sums = KeyedSums(rows.shape[1:], self._limit)
                 type_sums.update(types.keys, rows)
-                members[f"token_{side}_{name}"] = type_sums
+                members[f"token_{name_of_side}_{name}"] = type_sums
         return members
 
 
@@ -141,7 +143,6 @@ class _Types:
         ids: Int64[Tensor, "batch position"],
         special: Bool[Tensor, "batch position"],
         mask: Bool[Tensor, "batch position"],
-        device: torch.device,
     ) -> None:
         # Special tokens are counted below all others, so that they are among those looked at.
         keys = torch.where(special, -1 - ids, ids)
@@ -149,14 +150,17 @@ class _Types:
             keys[mask].numpy(), return_inverse=True, return_counts=True
         )
         self.keys, self.counts = types.astype(np.float64), counts.astype(np.float64)
-        self._there = mask.flatten().nonzero()[:, 0].to(device)
-        self._place = torch.from_numpy(place).to(device)
+        self._there = mask.nonzero(as_tuple=True)
+        self._place = torch.from_numpy(place)
 
-    def sums(self, values: Float[Tensor, "batch head position"]) -> Float[Tensor, "type head"]:
+    def sums(
+        self, by_measure: Sequence[Float[Tensor, "batch _ position"]]
+    ) -> Float[Tensor, "type head measure"]:
         """Sum the values of all tokens of each type."""
-        rows = double(values.transpose(1, 2).flatten(0, 1).index_select(0, self._there))
-        sums = rows.new_zeros(len(self.keys), rows.shape[1])
-        return sums.index_add_(0, self._place.to(rows.device), rows)
+        heads = max(each.shape[1] for each in by_measure)
+        values = torch.stack([filled(each, heads) for each in by_measure])
+        rows = double(values.permute(1, 3, 2, 0)[self._there])
+        return rows.new_zeros(len(self.keys), *rows.shape[1:]).index_add_(0, self._place, rows)
 
 
 def _is_special(category: Int64[Tensor, "batch position"]) -> Bool[Tensor, "batch position"]:

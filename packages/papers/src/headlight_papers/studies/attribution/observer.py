@@ -15,7 +15,7 @@ from headlight.encode import Encoded, EncodedSentence
 from headlight.encode.batch import Batch
 from headlight.encode.examples import CLS, SEP
 from headlight.errors import UsageError
-from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Slots, Tally
+from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Pearson, Slots, Tally
 from headlight.vocabulary import CATEGORIES
 from headlight_papers.studies.attribution import AttributionStudySettings
 
@@ -364,8 +364,8 @@ class AttributionObserver:
 
 
 def _rows(values: PerToken | Tensor, mask: Tensor) -> np.ndarray:
-    """Tokens along the first axis, layers along the second."""
-    return array(values.movedim(0, 2)[mask])
+    """Tokens, or pairs of them, along the first axis, layers along the second."""
+    return array(values.movedim(0, mask.ndim)[mask])
 
 
 def _summed(sums: Sums) -> Moments:
@@ -377,3 +377,59 @@ def _summed(sums: Sums) -> Moments:
     nowhere = np.full(mean.shape, np.nan)
     summary.absorb(count, mean, deviations, nowhere, nowhere)
     return summary
+
+
+class AgreementObserver:
+    """Compares the estimate of one batch with what is exact.
+
+    Args:
+        batch: what the model is given.
+        estimate: its contributions from random directions.
+        spec: which attention and layers.
+    """
+
+    def __init__(self, batch: Batch, estimate: Attribution, spec: AttributionSpec) -> None:
+        self._present = Positions.for_kind(batch, spec.kind)[0].category >= 0
+        self._estimate = estimate
+        self._layers = list(spec.layers)
+        self._found: dict[str, Accumulator] = {}
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """Compare with what is exact, over all pairs of tokens that exactly contribute."""
+        exact = attribution.contribution[self._layers].double()
+        estimate = self._estimate.contribution[self._layers].double()
+        pair = self._present[:, :, None] & self._present[:, None]
+        truth, guess = _rows(exact, pair), _rows(estimate, pair)
+        some = np.where(truth > 0, truth, np.nan)
+        difference = np.abs(guess - some)
+        self._found |= {
+            "difference": moments(difference),
+            "relative": moments(difference / some),
+            "correlation": _correlated(some, guess),
+        }
+        if self._estimate.standard_error is not None:
+            error = _rows(self._estimate.standard_error[self._layers], pair)
+            inside = np.where(np.isnan(difference), np.nan, difference <= 2 * error)
+            self._found["inside"] = moments(inside)
+        for name, contribution in (("exact", exact), ("estimated", estimate)):
+            self._note_own(name, contribution)
+
+    def tally(self) -> Tally:
+        """The statistics of the batch."""
+        return Tally(self._found)
+
+    def _note_own(self, name: str, contribution: Contribution) -> None:
+        rows = _rows(own(contribution), self._present)
+        spread = Histogram(EDGES, rows.shape[1:])
+        spread.update(rows.clip(0.0, 1.0))
+        self._found |= {
+            f"{name}_own": moments(rows),
+            f"{name}_spread": spread,
+            f"{name}_not_largest": moments(_rows(is_not_largest(contribution), self._present)),
+        }
+
+
+def _correlated(first: np.ndarray, second: np.ndarray) -> Pearson:
+    correlation = Pearson(first.shape[1:])
+    correlation.update(first, second)
+    return correlation

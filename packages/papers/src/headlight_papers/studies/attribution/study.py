@@ -3,17 +3,16 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 import xarray
-from jaxtyping import Bool
-from torch import Tensor
 
-from headlight.analysis.batch_runner import BatchRunner, Positions, array, moments
+from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
@@ -22,11 +21,11 @@ from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import CorpusStudy
 from headlight.capture import CapturedModel
-from headlight.capture.attribution import Attribution, attribute
+from headlight.capture.attribution import attribute
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.reduce import Accumulator, Histogram, Pearson, Tally
+from headlight.reduce import Tally
 from headlight.result import Description
 from headlight.run import State
 from headlight.run.blocks import begin_pass
@@ -36,16 +35,16 @@ from headlight_papers.studies.attribution.observer import (
     EDGES,
     GROUPS,
     MARKS,
+    AgreementObserver,
     AttributionObserver,
     AttributionSpec,
-    Contribution,
     boxes,
-    is_not_largest,
-    own,
     tag_names,
 )
 
 Statistics = Mapping[str, np.ndarray]
+Seconds = Callable[[str, Encoded], float]
+"""The seconds by a method, ``estimate`` or ``exact``, that a text takes."""
 
 OWN = "what tokens contribute to themselves"
 OTHERS = {
@@ -179,67 +178,6 @@ def _by_offset(
     }
 
 
-class AgreementObserver:
-    """Compares the estimate of one batch with what is exact.
-
-    Args:
-        batch: what the model is given.
-        estimate: its contributions from random directions.
-        spec: which attention and layers.
-    """
-
-    def __init__(self, batch: Batch, estimate: Attribution, spec: AttributionSpec) -> None:
-        self._present = Positions.for_kind(batch, spec.kind)[0].category >= 0
-        self._estimate = estimate
-        self._layers = list(spec.layers)
-        self._found: dict[str, Accumulator] = {}
-
-    def note_attribution(self, attribution: Attribution) -> None:
-        """Compare with what is exact, over all pairs of tokens that exactly contribute."""
-        exact = attribution.contribution[self._layers].double()
-        estimate = self._estimate.contribution[self._layers].double()
-        pair = self._present[:, :, None] & self._present[:, None]
-        truth, guess = _rows(exact, pair), _rows(estimate, pair)
-        some = np.where(truth > 0, truth, np.nan)
-        difference = np.abs(guess - some)
-        self._found |= {
-            "difference": moments(difference),
-            "relative": moments(difference / some),
-            "correlation": _correlated(some, guess),
-        }
-        if self._estimate.standard_error is not None:
-            error = _rows(self._estimate.standard_error[self._layers], pair)
-            inside = np.where(np.isnan(difference), np.nan, difference <= 2 * error)
-            self._found["inside"] = moments(inside)
-        for name, contribution in (("exact", exact), ("estimated", estimate)):
-            self._note_own(name, contribution)
-
-    def tally(self) -> Tally:
-        """The statistics of the batch."""
-        return Tally(self._found)
-
-    def _note_own(self, name: str, contribution: Contribution) -> None:
-        rows = _rows(own(contribution), self._present)
-        spread = Histogram(EDGES, rows.shape[1:])
-        spread.update(rows.clip(0.0, 1.0))
-        self._found |= {
-            f"{name}_own": moments(rows),
-            f"{name}_spread": spread,
-            f"{name}_not_largest": moments(_rows(is_not_largest(contribution), self._present)),
-        }
-
-
-def _rows(values: Tensor, mask: Bool[Tensor, "batch *position"]) -> np.ndarray:
-    """Cells along the first axis, layers along the second."""
-    return array(torch.movedim(values, 0, -1)[mask])
-
-
-def _correlated(first: np.ndarray, second: np.ndarray) -> Pearson:
-    correlation = Pearson(first.shape[1:])
-    correlation.update(first, second)
-    return correlation
-
-
 def agreement(sums: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Named arrays over layers: how far the estimate is off, and what it makes of it.
 
@@ -327,13 +265,21 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
         self, *, folder: RunFolder | None, command: str | None, progress: bool
     ) -> xarray.Dataset:
         """Compute contributions, and how near an estimate of them is to the exact ones."""
-        plan, spec = self.plan, self.spec
+        plan, spec, seconds = self.plan, self.spec, None
+        mode = (folder or RunFolder()).mode
+        if progress and mode == "begin" and not (plan.corpus and plan.corpus.once):
+            most = min(TEXTS_AHEAD, plan.max_examples or TEXTS_AHEAD)
+            if texts := list(islice(plan.examples, most)):
+                seconds = expected_seconds(plan, spec.settings, texts)
+                sys.stderr.write(outlook(texts, spec.settings, seconds))
+                if len(texts) < TEXTS_AHEAD:
+                    plan = replace(plan, seconds=partial(seconds, spec.settings.attribution.method))
 
         def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> AttributionObserver:
             return AttributionObserver(batch, examples, spec)
 
         def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-            compared = _compare_with_exact(plan, spec, folder, progress=progress)
+            compared = _compare_with_exact(plan, spec, folder, seconds, progress=progress)
             agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
             result = dataset(state.tally, plan.layers, spec.tags, spec.settings.reach, agreed)
             return result.assign_attrs(
@@ -341,9 +287,6 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
                 exact_examples=compared.examples if compared else 0,
             )
 
-        mode = (folder or RunFolder()).mode
-        if progress and mode == "begin" and not (plan.corpus and plan.corpus.once):
-            sys.stderr.write(outlook(plan, spec.settings))
         return run_study(
             plan, observer, to_dataset, folder=folder, command=command, progress=progress
         )
@@ -352,31 +295,28 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
 run = AttributionStudy.run
 
 
-def outlook(plan: StudyPlan[Encoded], settings: AttributionStudySettings) -> str:
-    """Return a line that says how long a study takes; empty where there is no text.
+def outlook(texts: Sequence[Encoded], settings: AttributionStudySettings, seconds: Seconds) -> str:
+    """Return a line that says how long a study takes.
 
     Args:
-        plan: of the study.
+        texts: the first ones, or all.
         settings: see `AttributionStudySettings`.
+        seconds: see `expected_seconds`.
     """
-    most = TEXTS_AHEAD if plan.max_examples is None else min(TEXTS_AHEAD, plan.max_examples)
-    texts = list(islice(plan.examples, most))
-    if not texts:
-        return ""
-    method, seconds = settings.attribution.method, expected_seconds(plan, settings, texts)
+    method = settings.attribution.method
     least = "at least " if len(texts) == TEXTS_AHEAD else ""
-    minutes = sum(seconds(text, method) for text in texts) / 60
+    minutes = sum(seconds(method, text) for text in texts) / 60
     line = f"{least}about {minutes:,.1f} minutes for {len(texts):,} texts"
     compared = list(islice(_short(texts, settings), settings.exact))
     if method != "exact" and compared:
-        minutes = sum(seconds(text, "exact") for text in compared) / 60
+        minutes = sum(seconds("exact", text) for text in compared) / 60
         line += f", then {minutes:,.1f} to compute {len(compared):,} exactly"
     return f"{line}\n"
 
 
 def expected_seconds(
     plan: StudyPlan[Encoded], settings: AttributionStudySettings, texts: Sequence[Encoded]
-) -> Callable[[Encoded, str], float]:
+) -> Seconds:
     """Return the seconds that a text takes by a method, by a few directions of a short one.
 
     Each change of a token runs the text once more, so that time grows with the square of a
@@ -398,7 +338,7 @@ def expected_seconds(
     change = (perf_counter() - begun) / (few.directions * len(short.ids) ** 2)
     dimensions: int = plan.model.base().transformer.get_input_embeddings().weight.shape[1]
 
-    def seconds(text: Encoded, method: str) -> float:
+    def seconds(method: str, text: Encoded) -> float:
         directions = dimensions if method == "exact" else settings.attribution.directions
         return change * min(directions, dimensions) * len(text.ids) ** 2
 
@@ -411,7 +351,12 @@ def _short(texts: Iterable[Encoded], settings: AttributionStudySettings) -> Iter
 
 
 def _compare_with_exact(
-    plan: StudyPlan[Encoded], spec: AttributionSpec, folder: RunFolder | None, *, progress: bool
+    plan: StudyPlan[Encoded],
+    spec: AttributionSpec,
+    folder: RunFolder | None,
+    seconds: Seconds | None,
+    *,
+    progress: bool,
 ) -> State | None:
     """Compare with what is exact, in a pass of its own; return None where nothing is estimated."""
     settings = spec.settings
@@ -426,15 +371,15 @@ def _compare_with_exact(
     outer = folder or RunFolder()
     first_examples = islice(plan.examples, plan.max_examples)
     compared = list(islice(_short(first_examples, settings), settings.exact))
-    seconds = expected_seconds(plan, settings, compared) if progress and compared else None
+    if progress and compared and seconds is None:
+        seconds = expected_seconds(plan, settings, compared)
     exact = estimate.replace(method="exact")
     runner: BatchRunner[Any] = BatchRunner(
         plan.model,
         plan.sites,
         observer,
-        batch_tokens=1,  # a text runs by itself anyway, and so progress is shown after each
         attribution=exact,
-        seconds=seconds and (lambda text: seconds(text, "exact")),
+        seconds=seconds and partial(seconds, "exact"),
     )
     return observe(
         compared,
