@@ -109,11 +109,11 @@ def _counting(method: str, devices: Devices, most: list[int]) -> Any:
 WEIGHT, NORM = ("weight",), ("weight", "norm")
 WHOLE = (*NORM, "effective")
 BUDGET = {
-    ("bert", WEIGHT): (5, 146, 392),
-    ("bert", NORM): (5, 266, 411),
-    ("bert", WHOLE): (5, 348, 425),
-    ("llama", WEIGHT): (6, 146, 553),
-    ("llama", NORM): (6, 270, 572),
+    ("bert", WEIGHT): (5, 123, 381),
+    ("bert", NORM): (5, 216, 400),
+    ("bert", WHOLE): (5, 275, 414),
+    ("llama", WEIGHT): (6, 123, 542),
+    ("llama", NORM): (6, 220, 561),
     ("llama", WHOLE): (10, 436, 799),
 }
 """Waits for a batch, kernels for each layer, and kernels of the batch that are not for each layer,
