@@ -125,7 +125,7 @@ class RowSpaces:
             visible: which keys each query may attend to; None for all.
             precision: of the last two products.  float64 keeps the digits of small entries; with
                 float32 an entry is exact to some 1e-7 of its row, which statistics do not notice.
-                The basis and the rank always come from float64.
+                Factors and the rank always come from float64.
             first: the number of the first query.
         """
         rows = self.rows

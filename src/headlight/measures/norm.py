@@ -118,7 +118,7 @@ def merged_norm(
     Source: Kobayashi et al. (2020), Section 3, and Eq. 3 for the sum over heads.
     """
     weight = single(weight)
-    together = heads_together(rows, overlap, weight.dtype, weight.device)
+    together = heads_together(rows, rows.norm(dim=-1), overlap, weight.dtype, weight.device)
     return merged_norm_of(weight, together, value, output_weight)
 
 
@@ -135,6 +135,7 @@ class HeadsTogether(NamedTuple):
 
 def heads_together(
     rows: Float[Tensor, "batch head key head_dim"],
+    length: Float[Tensor, "batch head key"],
     overlap: Overlap,
     dtype: torch.dtype,
     device: torch.device,
@@ -145,12 +146,12 @@ def heads_together(
 
     Args:
         rows: f(x), `compressed`.
+        length: ‖f(x)‖.
         overlap: Q Qᵀ.
         dtype: in which the products are taken.
         device: where they go.
         compiled: whether many texts follow, for which loading compiled loops is worth a second.
     """
-    length = rows.norm(dim=-1)
     longest = length.amax(1)
     longest = longest.where(longest > 0, 1)
     units = back_to(rows / longest[:, None, :, None], device).to(dtype)

@@ -207,9 +207,14 @@ class Vectors:
         """‖f(x)‖, float64.
 
         Raises:
-            NotFiniteError: see `_lengths`.
+            NotFiniteError: see `_checked`.
         """
-        return self._lengths(self.transformed)
+        return self._checked(self._length)
+
+    @cached_property
+    def _length(self) -> Float[Tensor, "batch head key"]:
+        length: Tensor = self.transformed.norm(dim=-1)
+        return length
 
     @cached_property
     def rows(self) -> Float[Tensor, "batch head key head_dim"]:
@@ -261,7 +266,7 @@ class Vectors:
             overlap = self._site.projection.overlap
             device = self._value.device
             self._together = norms.heads_together(
-                self.transformed, overlap, dtype, device, compiled=compiled
+                self.transformed, self._length, overlap, dtype, device, compiled=compiled
             )
         return self._together
 
@@ -271,24 +276,24 @@ class Vectors:
         """Return the terms of the merged norms behind the maps that follow W^O.
 
         Raises:
-            NotFiniteError: see `_lengths`.
+            NotFiniteError: see `_checked`.
         """
         if folded not in self._behind:
             device = self._value.device
             rows = norms.compressed(self._value, folded.factor)
-            self._lengths(rows)
+            length = rows.norm(dim=-1)
+            self._checked(length)
             self._behind[folded] = norms.heads_together(
-                rows, folded.overlap, dtype, device, compiled=compiled
+                rows, length, folded.overlap, dtype, device, compiled=compiled
             )
         return self._behind[folded]
 
-    def _lengths(self, rows: Float[Tensor, "batch head key head_dim"]) -> Tensor:
-        """The lengths of vectors, as ``batch head key``.
+    def _checked(self, lengths: Float[Tensor, "batch head key"]) -> Tensor:
+        """Return the lengths of vectors where the values lie.
 
         Raises:
             NotFiniteError: statistics add up what all heads give all queries, and that overflows.
         """
-        lengths = rows.norm(dim=-1)
         added = (lengths.nansum((1, 2)) * lengths.shape[2]).to(
             torch.promote_types(self._value.dtype, torch.float32)
         )
