@@ -25,7 +25,8 @@ from headlight.pool import membership
 from headlight.reduce import Tally
 from headlight.studies.survey import SurveySettings, behaviours
 from headlight.studies.survey.behaviours import BehaviourCounter, numbers
-from headlight.studies.survey.part import OnePass, SeenLayer, SeenMeasure, SeenTogether
+from headlight.studies.survey.one_pass import OnePass
+from headlight.studies.survey.part import SeenLayer, SeenMeasure, SeenTogether
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive

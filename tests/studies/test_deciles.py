@@ -18,7 +18,8 @@ from headlight.pool import membership
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings, deciles
 from headlight.studies.survey.deciles import DECILES, DrawnTexts, deciles_of
-from headlight.studies.survey.part import OnePass, SeenMeasure
+from headlight.studies.survey.one_pass import OnePass
+from headlight.studies.survey.part import SeenMeasure
 from headlight.studies.survey.passages import token_places
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import measure

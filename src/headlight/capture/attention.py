@@ -257,7 +257,7 @@ _ABOUT_FILES = frozenset(
 """Fields of a configuration that say where it is from, or that `identity_of` has elsewhere."""
 
 _BESIDE_CALLS = '"added_tokens":['
-"""Where a serialised fast tokenizer goes on after what any call sets: truncation and padding."""
+"""The text of a fast tokenizer behind truncation and padding, which any call sets, begins so."""
 
 _SHOWN = 16
 

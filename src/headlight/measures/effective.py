@@ -185,8 +185,10 @@ class RowSpaces:
         if visible is not None:
             visible_keys, rows = visible, rows * visible[:, :, :, None]
         shared = self._shared_by
-        kept = shared is not None and torch.finfo(shared[1].dtype).eps <= torch.finfo(precision).eps
-        if shared is None or not kept or not torch.equal(shared[0], visible_keys):
+        exact = (
+            shared is not None and torch.finfo(shared[1].dtype).eps <= torch.finfo(precision).eps
+        )
+        if shared is None or not exact or not torch.equal(shared[0], visible_keys):
             present = visible_keys.expand(rows.shape[:3])
             basis, rank = row_space(rows, present, self._width, precision)
             shared = self._shared_by = (visible_keys, basis, rank)

@@ -79,7 +79,7 @@ FEW = 1 << 16
 CHUNK = 32
 """Keys that are looked at together for the end of what a query attends to."""
 
-Packed = Float[Tensor, "batch pair key"]
+Packed = Float[Tensor, "batch pair key_of_text"]
 """⟨f_h(x_j), f_g(x_j)⟩ for h ≤ g, head by head; twice that where h < g, as each stands for two."""
 
 
@@ -94,7 +94,9 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
     return compile_loop(_add_products), compile_loop(_add_squares, (_find_end,))
 
 
-def inner_products(rows: Float[Tensor, "batch head key head_dim"], overlap: Overlap) -> Packed:
+def inner_products(
+    rows: Float[Tensor, "batch head key_of_text head_dim"], overlap: Overlap
+) -> Packed:
     """Return the inner products of what all heads make of each token.
 
     Args:
@@ -117,7 +119,10 @@ def inner_products(rows: Float[Tensor, "batch head key head_dim"], overlap: Over
 
 
 def merged(
-    weight: Weight, packed: Packed, length: Float[Tensor, "batch head key"], threshold: float
+    weight: Weight,
+    packed: Packed,
+    length: Float[Tensor, "batch head key_of_text"],
+    threshold: float,
 ) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
     """Return ‖Σ_h α f_h‖ in the units of its arguments, and where heads cancel one another.
 

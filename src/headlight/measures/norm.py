@@ -207,8 +207,8 @@ def _inner_products(
 
 def _merged(
     weight: Weight,
-    products: Float[Tensor, "batch key head other"],
-    length: Float[Tensor, "batch head key"],
+    products: Float[Tensor, "batch key_of_text head other"],
+    length: Float[Tensor, "batch head key_of_text"],
     threshold: float,
 ) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
     """As `loops.merged`, on every device and in every precision."""

@@ -17,7 +17,7 @@ ONE_PASS, TWO_PASSES = 1e3, 1e7
 """Condition numbers up to which one or two Cholesky factorisations are exact enough (κ² ε)."""
 
 ROUNDED = 1e4
-"""The same of one, for results that are rounded to float32."""
+"""Condition number up to which one is exact enough for results that are rounded to float32."""
 
 AT_ONCE = 1 << 21
 """Numbers in one block of decompositions, where every query has a T of its own."""

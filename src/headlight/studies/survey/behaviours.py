@@ -32,14 +32,12 @@ from headlight.errors import UsageError
 from headlight.pool import Groups, Pairs, offsets_of, over_offsets
 from headlight.reduce import Accumulator, Count, Ratio, Slots
 from headlight.reduce.base import Array, medians
+from headlight.studies.survey.one_pass import GROUPS, Sums, listed
 from headlight.studies.survey.part import (
-    GROUPS,
     PartObserver,
     SeenLayer,
     SeenMeasure,
     SeenTogether,
-    Sums,
-    listed,
     means,
     ratios,
 )
@@ -110,7 +108,7 @@ class _Masks:
         pairs: text, query of the block, key, and the row that the pair is added to.
         is_copy: ``pair 1``; pairs whose query must give nothing more to another key.
         kinds: of pairs.
-        shown: ``batch 1 query shown``; queries that have keys of `SHOWN`.
+        displayed: ``batch 1 query behaviour``; queries that have keys of `SHOWN`.
         queries: ``batch query number``, float64; queries of each sum, then how often the first
             token is among its keys, then where the first token is in `_basis`.
         basis: ``offset number``, float64; `_basis` in the order of `over_offsets`.
@@ -121,7 +119,7 @@ class _Masks:
     pairs: tuple[Tensor, Tensor, Tensor, Tensor]
     is_copy: Tensor
     kinds: int
-    shown: Tensor
+    displayed: Tensor
     queries: Tensor
     basis: Tensor
     share: dict[str, Tensor] = field(default_factory=dict)
@@ -257,9 +255,9 @@ class BehaviourCounter(PartObserver):
         rows = torch.cat(parts, -1)
         first = columns.shape[3] - 1
         if "weight" in heads:
-            shown = rows[:, heads["weight"], :, first : first + len(SHOWN)]
-            shown = shown.where(masks.shown, torch.nan)
-            self._rows = dict(zip(SHOWN, shown.unbind(-1), strict=True))
+            of_weight = rows[:, heads["weight"], :, first : first + len(SHOWN)]
+            of_weight = of_weight.where(masks.displayed, torch.nan)
+            self._rows = dict(zip(SHOWN, of_weight.unbind(-1), strict=True))
         wide = double(rows)
         shares = wide[..., :-2] * (wide[..., -2] / wide[..., -1])[..., None]
         if self._own:
@@ -284,8 +282,8 @@ class BehaviourCounter(PartObserver):
         if self._stacked is not None and "weight" in self._stacked.heads:
             _, sums, queries, _ = self._stacked
             places = [self._places[name] for name in SHOWN]
-            shown, weight = slice(places[0], places[-1] + 1), self._stacked.heads["weight"]
-            return (sums[:, weight, shown] / queries[:, weight, shown]).movedim(2, 0)
+            columns, weight = slice(places[0], places[-1] + 1), self._stacked.heads["weight"]
+            return (sums[:, weight, columns] / queries[:, weight, columns]).movedim(2, 0)
         parts = self._sums["weight"]
         places = [behaviours().index(name) for name in SHOWN]
         received, queries = (
@@ -305,7 +303,7 @@ class BehaviourCounter(PartObserver):
 
     @property
     def _places(self) -> dict[str, int]:
-        """Where the sum of each statistic is; `SHOWN` are one after the other."""
+        """Return the place of the sum of each statistic; `SHOWN` are one after the other."""
         words = self._words if self._own else ()
         names = ("missing", *words, *reversed(FIRST_TOKENS), *GROUPS, *self._keys, *COPIES)
         return {name: place for place, name in enumerate(names)}
@@ -555,7 +553,7 @@ class BehaviourCounter(PartObserver):
         text, query, key, row, is_copy = (
             torch.stack([text, query - first, key, row, is_copy]).to(device).unbind(0)
         )
-        of_columns, of_pairs, shown = self._masks_of_queries(queries, list(pairs))
+        of_columns, of_pairs, displayed = self._masks_of_queries(queries, list(pairs))
         begin = self._begin[:, None, None].expand(-1, 1, columns.shape[2])
         is_first = (key == self._begin[text]).to(columns.dtype)
         pairs_at_first = columns.new_zeros(of_pairs.numel()).index_add_(0, row, is_first)
@@ -573,7 +571,7 @@ class BehaviourCounter(PartObserver):
             pairs=(text, query, key, row),
             is_copy=is_copy[:, None] > 0,
             kinds=len(pairs),
-            shown=shown[:, None],
+            displayed=displayed[:, None],
             queries=torch.cat([*map(double, (of_columns, of_pairs, *firsts)), of_first], -1),
             basis=basis,
         )
@@ -609,8 +607,8 @@ class BehaviourCounter(PartObserver):
         firsts = self._asked[:, queries].flip(2)
         of_columns = torch.cat([torch.stack([everyone, *words], -1), firsts], -1)
         of_pairs = torch.stack([*masks.values()], -1)
-        shown = self._other_queries[:, queries, None], of_pairs[..., : len(GROUPS)]
-        return of_columns, of_pairs, torch.cat(shown, -1)
+        displayed = self._other_queries[:, queries, None], of_pairs[..., : len(GROUPS)]
+        return of_columns, of_pairs, torch.cat(displayed, -1)
 
     def _places_of_first(self, block: slice) -> Int64[Tensor, "batch query"]:
         """Return the index, among all offsets, of the offset from each query to the first token."""

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled, moments, stacked
@@ -25,22 +24,24 @@ from headlight.pool import (
     membership,
     over_keys,
     over_queries,
-    with_all,
 )
-from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Slots, Tally
+from headlight.reduce import Accumulator, Grouped, Moments, Slots, Tally
 from headlight.reduce.base import Array
 from headlight.studies.survey.behaviours import BehaviourCounter
+from headlight.studies.survey.one_pass import OnePass, Sums
 from headlight.studies.survey.part import (
     BlockRows,
-    OnePass,
     PartObserver,
     SeenLayer,
     SeenMeasure,
     SeenTogether,
-    Sums,
+    heads_of,
     inputs_of,
     means,
+    query_members,
+    ratio_to_whole,
     ratios,
+    sums_of_powers,
 )
 from headlight.tensors import Score, double
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
@@ -52,8 +53,6 @@ LENGTHS = ("vector_norm", "input_norm")
 OFFSETS = tuple(NEIGHBOURS.values())
 ROUNDING = 1e-6
 """Sums of weights that are smaller are what rounding leaves of 0."""
-QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
-"""Groups of queries to average; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
 
 
 class HeadsObserver:
@@ -152,7 +151,7 @@ class HeadsObserver:
         for name, rows in sums_by_name.items():
             if name in LENGTHS:
                 members[name] = moments(rows[self._key_mask.flatten().numpy()])
-                powers = _powers(rows, self._key_mask.numpy())
+                powers = sums_of_powers(rows, self._key_mask.numpy())
                 counts = np.broadcast_to(powers[..., :1], powers[..., 1:].shape)
                 members[f"slots_{name}_powers"] = Slots.of(self._units, powers[..., 1:], counts)
             else:
@@ -175,15 +174,17 @@ class HeadsObserver:
         of_whole: dict[str, Accumulator] = {}
         if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
             total = sums_by_name["total"][..., sizes, :, :]
-            of_whole["share_of_sizes"] = _of_whole(total, total)
+            of_whole["share_of_sizes"] = ratio_to_whole(total, total)
             if "class" in sums_by_name:
-                of_whole["class_of_sizes"] = _of_whole(
+                of_whole["class_of_sizes"] = ratio_to_whole(
                     sums_by_name["class"][..., sizes, :, :], total
                 )
             neighbour = sums_by_name["neighbour"][..., sizes, :]
-            of_whole["neighbour_of_sizes"] = _of_whole(neighbour, total[..., 0, :])
+            of_whole["neighbour_of_sizes"] = ratio_to_whole(neighbour, total[..., 0, :])
         if "merged" in sums_by_name:
-            of_whole["merged_share"] = _of_whole(sums_by_name["merged"], sums_by_name["merged"])
+            of_whole["merged_share"] = ratio_to_whole(
+                sums_by_name["merged"], sums_by_name["merged"]
+            )
         return of_whole
 
     def _beside_first(self, total: Array, first: Array) -> Array:
@@ -219,7 +220,8 @@ class HeadsObserver:
         for part in self._parts:
             part.note_block(scores)
         if "norm" in self._measures:
-            statistics["merged"] = self._over_keys(scores.merged_norm[:, None])
+            merged = scores.merged_norm[:, None]
+            statistics["merged"] = over_keys(merged, self._key_members[:, : merged.shape[3]])
         if "effective" in self._measures:
             # One for all queries where they see the same keys.
             statistics["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
@@ -271,7 +273,7 @@ class HeadsObserver:
         What is linear in the cells of a row is one product with columns that are the same for all
         layers: on a GPU each operation costs as much as some thousand cells.
         """
-        self._heads = _heads_of(measured)
+        self._heads = heads_of(measured)
         score = torch.cat([*measured.values()], 1).detach()
         queries, keys = score.shape[2:]
         columns = score.flatten(1, 2) @ self._constants.columns[:, :keys]
@@ -313,9 +315,6 @@ class HeadsObserver:
         else:
             behaviours = self._counter.key_columns
         return torch.cat([self._key_members, behaviours], -1)
-
-    def _over_keys(self, score: Score) -> Float[Tensor, "batch head query category"]:
-        return over_keys(score, self._key_members[:, : score.shape[3]])
 
     def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Any]:
         """The statistics of a layer, of those of all its rows."""
@@ -395,14 +394,14 @@ class HeadsObserver:
         self, heads: Mapping[str, slice]
     ) -> Float[Tensor, "batch head category query"]:
         """Return the weights of the mean over queries; NaN for categories that a text has not."""
-        kept, key = self._constants.weights, (*heads.items(), self._sample is None)
-        if str(key) not in kept:
+        weights, key = self._constants.weights, (*heads.items(), self._sample is None)
+        if str(key) not in weights:
             parts = []
             for name, of_measure in heads.items():
                 of_heads = mean_weights(self._members_of(name))[:, None]
                 parts.append(of_heads.expand(-1, of_measure.stop - of_measure.start, -1, -1))
-            kept[str(key)] = torch.cat(parts, 1)
-        return kept[str(key)]
+            weights[str(key)] = torch.cat(parts, 1)
+        return weights[str(key)]
 
     def _members_of(self, name: str) -> Membership:
         """The queries that a measure is averaged over."""
@@ -438,29 +437,6 @@ class _Constants:
     weights: dict[str, Tensor] = field(default_factory=dict)
 
 
-def _heads_of(measured: Mapping[str, Score]) -> dict[str, slice]:
-    """Return the places of the heads of each measure, one after the other."""
-    ends = np.cumsum([each.shape[1] for each in measured.values()]).tolist()
-    return {name: slice(*of) for name, of in zip(measured, pairwise([0, *ends]), strict=True)}
-
-
-def _powers(lengths: Array, key_mask: Array) -> Float64[np.ndarray, "batch layer row power=3"]:
-    """Return the number of lengths in each text, their sum, and the sum of their squares."""
-    rows = lengths.reshape(*key_mask.shape, lengths.shape[1], -1)
-    powers = np.stack([rows * 0 + 1, rows, rows**2], -1)
-    sums: Array = np.where(key_mask[..., None, None, None], powers, 0).sum(1)
-    return sums
-
-
-def _of_whole(part: Array, total: Array) -> Ratio:
-    """Return the ratio of parts along the last axis to the sum over all categories."""
-    missing = np.isnan(total).all(-1, keepdims=True)
-    whole = np.where(missing, np.nan, np.nansum(total, -1, keepdims=True))
-    ratio = Ratio(part.shape[1:])
-    ratio.update(part, np.broadcast_to(whole, part.shape))
-    return ratio
-
-
 def _one_pass(
     queries: Positions,
     members: Membership,
@@ -471,10 +447,3 @@ def _one_pass(
     words = [] if behaviours is None else behaviours.word_classes
     members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
     return OnePass(queries, members, OFFSETS, links)
-
-
-def query_members(queries: Positions) -> Membership:
-    """Return the membership of queries in each of `QUERY_CATEGORIES`."""
-    members = with_all(membership(queries.category, len(CATEGORIES)))
-    sep = members[..., QUERY_CATEGORIES.index("sep")]
-    return torch.cat([members, (members[..., 0] - sep)[..., None]], dim=-1)

@@ -271,10 +271,10 @@ def _kept(
         distance = np.where(is_key, 2 * np.abs(away) + (away < 0), np.int32(4 * size))
         weights, highest = (each.numpy() for each in torch.from_numpy(weight).topk(HIGHEST))
         # Of keys without weight none is higher than another: the nearest of them are kept.
-        nearest = np.where(weights > 0, np.int32(-1), np.take_along_axis(distance, highest, -1))
-        np.put_along_axis(distance, highest, nearest, -1)
-        kept = torch.from_numpy(distance).topk(KEPT, largest=False).indices.numpy()
-        return np.sort(kept, axis=-1)
+        marks = np.where(weights > 0, np.int32(-1), np.take_along_axis(distance, highest, -1))
+        np.put_along_axis(distance, highest, marks, -1)
+        nearest = torch.from_numpy(distance).topk(KEPT, largest=False).indices.numpy()
+        return np.sort(nearest, axis=-1)
     return np.broadcast_to(np.arange(size), weight.shape)
 
 

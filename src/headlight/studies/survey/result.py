@@ -27,8 +27,9 @@ from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.base import Array
 from headlight.result import Scale
 from headlight.studies.survey.deciles import DECILES, DRAWN, of_deciles
-from headlight.studies.survey.observer import OFFSETS, QUERY_CATEGORIES, query_members
+from headlight.studies.survey.observer import OFFSETS
 from headlight.studies.survey.part import (
+    QUERY_CATEGORIES,
     BlockRows,
     Outcome,
     PartObserver,
@@ -36,6 +37,7 @@ from headlight.studies.survey.part import (
     Variables,
     means,
     number,
+    query_members,
 )
 from headlight.studies.survey.passages import BEFORE, STATISTICS
 from headlight.studies.survey.token_types import SIDES, of_token_types
