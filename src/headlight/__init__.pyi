@@ -170,7 +170,7 @@ def attribution(
     attribution: AttributionSettings | Mapping[str, Any] = ...,
     reach: int = 64,
     tags: Literal['upos', 'xpos'] | None = None,
-    exact: int = 20,
+    exact: int = 2,
     exact_tokens: int = 40,
 ) -> xarray.Dataset:
     """Attribute each hidden token to its own input token and to the others.
@@ -216,8 +216,8 @@ def attribution(
         reach: largest relative position with an embedding of its own, before and after a token.
         tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
             treebank sentences; None for texts without.
-        exact: examples computed exactly as well, to measure the error of the estimate; 0 for
-            none.
+        exact: examples computed exactly as well, to measure the error of the estimate, which
+            takes some 20 times as long for each; 0 for none.
         exact_tokens: longest example that is computed exactly, in tokens: the time grows with
             the square of the length.
 

@@ -21,7 +21,8 @@ class AttributionStudySettings(TextSettings):
         reach: largest relative position with an embedding of its own, before and after a token.
         tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
             treebank sentences; None for texts without.
-        exact: examples computed exactly as well, to measure the error of the estimate; 0 for none.
+        exact: examples computed exactly as well, to measure the error of the estimate, which takes
+            some 20 times as long for each; 0 for none.
         exact_tokens: longest example that is computed exactly, in tokens: the time grows with the
             square of the length.
     """
@@ -30,7 +31,7 @@ class AttributionStudySettings(TextSettings):
     attribution: AttributionSettings = field(default_factory=AttributionSettings)
     reach: Annotated[AtLeast1, UNLISTED] = 64
     tags: Annotated[Literal["upos", "xpos"] | None, UNLISTED] = None
-    exact: AtLeast0 = 20
+    exact: AtLeast0 = 2
     exact_tokens: Annotated[AtLeast1, UNLISTED] = 40
 
     def check_command(self) -> None:
