@@ -14,7 +14,7 @@ from headlight.analysis.batch_runner import Positions
 from headlight.errors import UsageError
 from headlight.measures.loops import compile_loop
 from headlight.pool import membership, to_neighbours
-from headlight.studies.survey import SurveySettings, part as one_pass
+from headlight.studies.survey import SurveySettings, one_pass
 from headlight.studies.survey.one_pass import OnePass, Sums
 from headlight.studies.survey.study import run as survey
 from studies.models import documents, subject, texts
