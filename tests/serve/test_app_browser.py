@@ -88,7 +88,9 @@ def test_a_chosen_picture_is_seen(page, tmp_path):
         page.click("#read")
         view = page.frame_locator("#view iframe")
         view.locator("html[data-ready]").wait_for()
-        assert view.locator("#bars image").count() == 2
+        images = view.locator("#bars image")
+        images.nth(1).wait_for(state="attached")  # bars follow the maps
+        assert images.count() == 2
 
 
 def test_a_typed_text_is_seen(page, address, model):
