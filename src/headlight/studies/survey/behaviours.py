@@ -17,7 +17,6 @@ from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Positions, filled, moments, stacked, units_of
-from headlight.analysis.variables import rank_of
 from headlight.capture import LayerRecord
 from headlight.catalogue.statistics import (
     FIRST_TOKENS,
@@ -181,7 +180,6 @@ class BehaviourCounter(PartObserver):
         queries, keys = Positions.for_kind(batch, kind)
         self._measures = measures
         self._units = units_of(examples)
-        self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._own = kind != "cross"
         self._there, self._key_there = queries.category >= 0, keys.category >= 0
         self._begin = self._key_there.int().argmax(1)
@@ -444,13 +442,12 @@ class BehaviourCounter(PartObserver):
         if self._keys:
             rows |= self._of_keys(score, sums, queries)
         along = without = nothing[..., None].expand(-1, -1, NUMBERS_OF_OFFSETS)
+        along_counts = nothing, nothing
         if self._own:
             along = sums.head("diagonal") @ self._basis
             of_first = sums.head("first") @ self._basis[self._places_of_first(queries)]
             without = along - of_first
             along_counts = count, rest
-        else:
-            along_counts = nothing, nothing
         if name == "weight":
             self._rows = self._rows_of_sums(sums, queries)
         return _joined(self._in_order(rows), (along, without), along_counts)
@@ -484,8 +481,9 @@ class BehaviourCounter(PartObserver):
             at_first = is_word.gather(1, self._begin[:, None]).to(to_group)
             others = to_group - at_first * sums.head("first").sum(2)
             of_groups[key] = to_group, count, others, rest
-        for number, (key, place) in enumerate((("copy", copied), ("copy_far", copied_far))):
-            of_groups[key] = sums.head("hits")[..., number], counts[..., place], nothing, nothing
+        hits = sums.head("hits").unbind(-1)
+        for key, place, of_queries in zip(COPIES, (copied, copied_far), hits, strict=True):
+            of_groups[key] = of_queries, counts[..., place], nothing, nothing
         return of_groups
 
     def _of_keys(self, score: Score, sums: Sums, queries: slice) -> dict[str, FourSums]:
@@ -500,8 +498,7 @@ class BehaviourCounter(PartObserver):
             at_first = here.gather(2, begin.clamp_max(here.shape[2] - 1))[..., 0]
             others = to_keys - first * at_first[:, None]
             has_keys = chosen[:, None, queries].any(3)
-            counts = ((each * has_keys).sum(2) for each in (counted, counted - first))
-            count, rest = counts
+            count, rest = ((each * has_keys).sum(2) for each in (counted, counted - first))
             of_rows[name] = to_keys.sum(2), count, others.sum(2), rest
         return of_rows
 

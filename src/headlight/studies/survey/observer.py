@@ -94,7 +94,6 @@ class HeadsObserver:
         self._units = np.arange(len(keys.lengths)) if units is None else units
         self._sampled = sampled
         self._sample: Tensor | None = None
-        self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
         self._query_members = query_members(queries)
         self._present = self._query_members[..., 0]
