@@ -4,6 +4,7 @@ import warnings
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +65,16 @@ def examples(draw: st.DrawFn) -> list[Encoded]:
             example = replace(example, segment_names=tuple(names))
         made.append(example)
     return made
+
+
+BATCHES: dict[str, st.SearchStrategy[Any]] = {
+    "encoded": examples(),
+    "seed": st.integers(0, 1000),
+    "side": st.sampled_from(["left", "right"]),
+    "kind": st.sampled_from(["encoder", "decoder"]),
+    "block": st.integers(1, 15),
+}
+"""Texts, random numbers, padding, attention and queries to a block, of a part of a survey."""
 
 
 def random_scores(
@@ -153,11 +164,7 @@ def assert_as_defined(found: dict, expected: dict[str, np.ndarray], at: tuple, t
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
-    encoded=examples(),
-    seed=st.integers(0, 1000),
-    side=st.sampled_from(["left", "right"]),
-    kind=st.sampled_from(["encoder", "decoder"]),
-    block=st.integers(1, 15),
+    **BATCHES,
     far=st.integers(1, 6),
     one_pass=st.booleans(),
 )
@@ -198,11 +205,7 @@ def every_third(text: Text) -> np.ndarray:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
-    encoded=examples(),
-    seed=st.integers(0, 1000),
-    side=st.sampled_from(["left", "right"]),
-    kind=st.sampled_from(["encoder", "decoder"]),
-    block=st.integers(1, 15),
+    **BATCHES,
     one_pass=st.booleans(),
 )
 def test_keys_of_another_package_get_what_is_defined(encoded, seed, side, kind, block, one_pass):

@@ -24,7 +24,7 @@ from headlight.studies.survey.passages import token_places
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import measure
 from studies.models import documents, model, texts
-from studies.test_behaviours import HEADS, MEASURES, examples, random_scores
+from studies.test_behaviours import BATCHES, HEADS, MEASURES, random_scores
 
 
 def links_of(reading, measure: str, layer: int, head: int) -> dict[tuple[int, int], float]:
@@ -223,11 +223,7 @@ def without_padding(numbers):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    encoded=examples(),
-    seed=st.integers(0, 1000),
-    side=st.sampled_from(["left", "right"]),
-    kind=st.sampled_from(["encoder", "decoder"]),
-    block=st.integers(1, 15),
+    **BATCHES,
     compiled=st.booleans(),
     steps=st.sampled_from([4, 3000, 10**6]),
     drawn=st.integers(1, 3),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
 
 from headlight.encode.batch import collate
 from headlight.findings import heads, highlights
@@ -27,7 +27,7 @@ from headlight.views.accessor import HeadlightAccessor
 from headlight.vocabulary import CATEGORIES, measure
 from studies.models import subject, texts
 from studies.naive import layers_of
-from studies.test_behaviours import MEASURES, examples, random_scores
+from studies.test_behaviours import BATCHES, MEASURES, random_scores
 from studies.test_numbers import examples_of
 
 SPECIAL = [CATEGORIES.index("cls"), CATEGORIES.index("sep")]
@@ -63,13 +63,7 @@ def _keys(example) -> list[int]:
 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
-@given(
-    encoded=examples(),
-    seed=st.integers(0, 1000),
-    side=st.sampled_from(["left", "right"]),
-    kind=st.sampled_from(["encoder", "decoder"]),
-    block=st.integers(1, 15),
-)
+@given(**BATCHES)
 def test_sums_are_those_of_loops(encoded, seed, side, kind, block):
     batch = collate(encoded, 0, side)
     width = batch.input_ids.shape[1]
