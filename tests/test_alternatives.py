@@ -62,7 +62,7 @@ CASES = [
 
 @pytest.mark.parametrize(("family", "kind"), CASES)
 def test_alternatives_leave_the_logits_as_they_are(family: str, kind: str | None) -> None:
-    """In float64 to 1e-9, and in the precision of the model to 1e-5.
+    """In float64 to 1e-9, and in the precision of the model to 1e-6 of their size.
 
     Llama takes its softmax in float32 also in float64, which its fast attention does not.
     """
@@ -77,7 +77,7 @@ def test_alternatives_leave_the_logits_as_they_are(family: str, kind: str | None
     assert exact.dataset.attrs["rounding"] < (1e-6 if family == "llama" else 1e-12)
     single = subject.alternatives(LONG, pair, layer=1, head=2, kind=kind)
     in_the_simplex(single)
-    assert float(single.output_difference.max()) < 1e-5
+    assert float(single.output_difference.max()) < 1e-6 * single.dataset.attrs["output_size"]
     assert float(single.total_variation.max()) > 1e-3
     assert subject.transformer.dtype == torch.float32
     seen = exact.dataset

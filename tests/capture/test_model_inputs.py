@@ -1,6 +1,9 @@
 """A text in a padded batch is read as it is alone, or the model is refused before it runs."""
 
 import inspect
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +78,42 @@ def test_no_model_of_texts_is_refused(architecture: Architecture) -> None:
     error = CapturedModel(architecture.build(), name=architecture.name).verify_batching()
     assert error is not None
     assert error < 1e-5
+
+
+def shifted(size: float) -> CapturedModel:
+    """A Llama in float64 whose first queries are larger in a batch, by this share of them."""
+    made = transformer("llama").double()
+    queries = made.layers[0].self_attn.q_proj
+    queries.register_forward_hook(
+        lambda _, __, output: output * (1 + size) if len(output) > 1 else output
+    )
+    return CapturedModel(made, tokenizer("llama"), "llama")
+
+
+def test_a_softmax_in_float32_rounds_in_float64_too() -> None:
+    """Llama takes its softmax in float32, whose sums depend on the padding and on the processor."""
+    error = shifted(1e-8).verify_batching()
+    assert error is not None
+    assert error > 1e-9
+    assert "otherwise than alone" in refusal(shifted(1e-3))
+
+
+IN_DOUBLE = """
+from architectures import ARCHITECTURES
+from headlight.capture import CapturedModel
+for row in ARCHITECTURES:
+    if row.name in ("Llama", "Qwen2", "Qwen3", "OLMo", "EuroBERT", "LFM3"):
+        CapturedModel(row.build().double(), name=row.name).verify_batching()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", ["avx2", "default"])
+def test_no_model_in_float64_is_refused_on_another_processor(capability: str) -> None:
+    folders = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = {"ATEN_CPU_CAPABILITY": capability, "PYTHONPATH": os.pathsep.join(folders)}
+    program = [sys.executable, "-c", IN_DOUBLE]
+    subprocess.run(program, env={**os.environ, **environment}, check=True)
 
 
 @pytest.mark.parametrize("architecture", [case(row) for row in ARCHITECTURES if row not in TEXT])

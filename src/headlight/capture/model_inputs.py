@@ -8,7 +8,7 @@ padded, and the shorter one alone.
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,7 +37,8 @@ from headlight.capture.attention import (
 from headlight.capture.backward import require_fitting
 from headlight.capture.listener import Listener
 from headlight.capture.record import AttentionSite, LayerRecord
-from headlight.capture.tracer import TOLERANCE
+from headlight.capture.session import interface_hook
+from headlight.capture.tracer import TOLERANCE, Reweighted
 from headlight.capture.trial_inputs import dummy_inputs
 from headlight.encode.batch import Batch
 from headlight.encode.examples import Encoded
@@ -348,21 +349,75 @@ def check_batching(model: Any, example: Encoded) -> float:
     together = model.collate([_resized(example, longest), short])
     with unreplaced(model.transformer):
         beside, alone = _records(model, together), _records(model, model.collate([short]))
+        allowed = _allowed_differences(model, model.collate([short]), alone, longest)
     worst = 0.0
-    for padded, own in zip(beside, alone, strict=True):
+    for padded, own, limit in zip(beside, alone, allowed, strict=True):
         queries, keys = _mask(padded.site, together)
         _check_tokens(model.name, padded, queries, keys)
         _check_padding(model.name, padded, queries, keys)
-        error = _difference(padded, own, queries[1], keys[1])
-        allowed = TOLERANCE.get(own.weight.dtype, 1e-1)
-        if not error <= allowed:
+        rows, columns = queries[1].bool(), keys[1].bool()
+        weight, value = padded.weight[1][:, rows][..., columns], padded.value[1][:, columns]
+        error = _difference(weight, value, own)
+        if not error <= limit:
             raise UnsupportedModelError(
                 f"{model} reads a text in a batch otherwise than alone: {_place(own.site)} "
-                f"differs by {error:.1e} (allowed {allowed:.0e}), so results would depend on the "
+                f"differs by {error:.1e} (allowed {limit:.0e}), so results would depend on the "
                 "texts beside it; mend its mask, its positions, or what it computes over a batch."
             )
         worst = max(worst, error)
     return worst
+
+
+def _allowed_differences(
+    model: Any, batch: Batch, alone: Sequence[LayerRecord], keys: int
+) -> list[float]:
+    """Return how far each layer may differ between two readings of one text.
+
+    Many models in float64 (Llama and its kin) take the softmax in float32.  Two readings that
+    differ in padding add up its terms in another order, so a weight differs by up to twice what
+    such a softmax rounds, and later layers by what the model makes of that.  How much it makes of
+    it is measured: the text is read once more, with every weight moved by as much.
+
+    Args:
+        model: a `CapturedModel`.
+        batch: The text alone.
+        alone: Its records.
+        keys: Number of keys of the longer of the two texts.
+    """
+    allowed = [TOLERANCE.get(record.weight.dtype, 1e-1) for record in alone]
+    if not any(_rounded_to_single(record.weight) for record in alone):
+        return allowed
+    if any(record.site.processes is not None for record in alone):
+        # Each process has the values of its own heads.  In float32 as a whole it would round more.
+        return [TOLERANCE[torch.float32]] * len(alone)
+    rounding = (keys + SOFTMAX_STEPS) * torch.finfo(torch.float32).eps / 2
+    moved = Reweighted(lambda weight: weight * (1 + rounding * _signs(weight)))
+    with (
+        interface_hook(model.transformer, moved),
+        torch.inference_mode(),
+        model.running(batch.names),
+    ):
+        model.transformer(**model.inputs(batch))
+    calls = dict(zip(model.sites, moved.calls, strict=True))
+    for number, record in enumerate(alone):
+        call = calls[record.site]
+        allowed[number] += rounding + 2 * _difference(call.weight[0], call.value[0], record)
+    return allowed
+
+
+SOFTMAX_STEPS = 5
+"""Roundings of a weight beside those of the sum: two exponentials, of up to two, and a quotient."""
+
+
+def _rounded_to_single(weight: Tensor) -> bool:
+    """Whether weights in float64 hold no more than float32, in which they were computed then."""
+    return weight.dtype == torch.float64 and torch.equal(weight.float().double(), weight)
+
+
+def _signs(weight: Tensor) -> Tensor:
+    """Return 1 and -1 in turn, key by key."""
+    places = torch.arange(weight.shape[-1], device=weight.device)
+    return (1 - 2 * (places % 2)).to(weight)
 
 
 def trial_example(model: Any) -> Encoded | None:
@@ -432,15 +487,19 @@ def _check_padding(name: str, record: LayerRecord, queries: Tensor, keys: Tensor
         )
 
 
-def _difference(padded: LayerRecord, own: LayerRecord, queries: Tensor, keys: Tensor) -> float:
-    """Return the difference between the second text of a batch and the same text alone."""
-    rows, columns = queries.bool().cpu(), keys.bool().cpu()
+def _difference(weight: Tensor, value: Tensor, own: LayerRecord) -> float:
+    """Return how far weights and values of a text are from its own, as `check_batching` does.
+
+    Args:
+        weight: ``head query key``.
+        value: ``kv_head key feature``.
+        own: Record of the text alone.
+    """
+    # Not every device has float64.
     weight, alone, value, wanted = (
-        each.cpu().double()  # not every device has float64
-        for each in (padded.weight[1], own.weight[0], padded.value[1], own.value[0])
+        each.cpu().double() for each in (weight, own.weight[0], value, own.value[0])
     )
-    by_row = (weight[:, rows][..., columns] - alone).abs().sum(-1) / 2
-    value = value[:, columns]
+    by_row = (weight - alone).abs().sum(-1) / 2
     apart = torch.linalg.vector_norm(value - wanted) / torch.linalg.vector_norm(wanted)
     return max(float(by_row.mean()), float(apart))
 
