@@ -65,12 +65,16 @@ def gated() -> CapturedModel:
 
 @dataclass(frozen=True)
 class Subject:
-    """A family: a model with its head, where the W^O of a layer is, and what it predicts."""
+    """A family: a model with its head, where the W^O of a layer is, and what it predicts.
+
+    ``rounding`` is what it leaves of a loss in float64, which a text in a batch has and alone.
+    """
 
     made: Callable[[], CapturedModel]
     projection: str
     objective: Any
     translates: bool = False
+    rounding: float = 1e-9
 
 
 SUBJECTS = {
@@ -78,7 +82,9 @@ SUBJECTS = {
         lambda: with_head("bert"), "bert.encoder.layer.{}.attention.output.dense", MASKED
     ),
     "gpt2": Subject(gpt2, "transformer.h.{}.attn.c_proj", CAUSAL),
-    "llama": Subject(lambda: with_head("llama"), "model.layers.{}.self_attn.o_proj", CAUSAL),
+    "llama": Subject(  # its softmax is in float32
+        lambda: with_head("llama"), "model.layers.{}.self_attn.o_proj", CAUSAL, rounding=2e-6
+    ),
     "gated": Subject(gated, "transformer.h.{}.attn.c_proj.inner", CAUSAL),
     "t5": Subject(
         lambda: FAMILIES["t5"].model(head=True),
@@ -205,7 +211,7 @@ def check(found: Any, made: CapturedModel, subject: Subject, batches: list[Any])
     before = [log_probabilities(made, network, batch) for batch in batches]
     own = [numbers(*each) for each in zip(before, before, labels, counted, strict=True)]
     expected = np.nanmean([one[2:] for one in own], axis=0)
-    np.testing.assert_allclose([found.own_loss, found.own_accuracy], expected, rtol=1e-9)
+    np.testing.assert_allclose([found.own_loss, found.own_accuracy], expected, rtol=subject.rounding)
     for layer, head in PLACES:
         heads = list(range(HEADS)) if head is None else [head]
         copy = without(network, subject.projection, layer, heads)
@@ -216,7 +222,9 @@ def check(found: Any, made: CapturedModel, subject: Subject, batches: list[Any])
         cell = found.sel(layer=layer) if head is None else found.sel(layer=layer, head=head)
         names = ("kl", "changed", "loss_change", "accuracy_change")
         values = [float(cell[f"{prefix}_{name}"]) for name in names]
-        np.testing.assert_allclose(values, np.nanmean(changes, axis=0), rtol=1e-6, atol=1e-10)
+        np.testing.assert_allclose(
+            values, np.nanmean(changes, axis=0), rtol=1e-6, atol=subject.rounding / 10
+        )
         length = np.mean([written(made, subject, batch, layer, heads) for batch in batches])
         assert float(cell[f"{prefix}_norm"]) == pytest.approx(length, rel=1e-6)
 
