@@ -8,7 +8,9 @@ import sys
 import tarfile
 import tomllib
 from email.parser import Parser
+from html.parser import HTMLParser
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from zipfile import ZipFile
@@ -134,6 +136,14 @@ def test_the_version_is_that_of_the_code() -> None:
     assert {"version"} <= {*PROJECT["project"]["dynamic"]}
     assert metadata.version(DISTRIBUTION) == headlight.__version__
     assert versions()["headlight"] == headlight.__version__
+
+
+def test_each_step_of_the_checks_is_a_hook_before_a_commit() -> None:
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = [hook["entry"] for repository in config["repos"] for hook in repository["hooks"]]
+    steps = re.search(r"^check: (.*?) ##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert steps is not None
+    assert hooks == [f"make {step}" for step in steps[1].split()]
 
 
 def test_four_papers_are_cited() -> None:
@@ -271,6 +281,67 @@ def run(module: str, *arguments: str, place: Path = ROOT) -> None:
 def test_both_pass_the_checks_of_an_index(built: Path) -> None:
     pytest.importorskip("twine")
     run("twine", "check", "--strict", *map(str, sorted(built.iterdir())))
+
+
+class Addresses(HTMLParser):
+    """Gathers where a page leads to, and what it shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.pictures: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src"):
+                (self.links if name == "href" else self.pictures).append(value or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "readme"),
+    [("headlight_attention", "README.md"), ("headlight_papers", "packages/papers/README.md")],
+)
+def test_an_index_shows_a_description_that_leads_somewhere(
+    built: Path, name: str, readme: str
+) -> None:
+    pytest.importorskip("comrak", reason="readme-renderer[md] is not installed here")
+    markdown = importlib.import_module("readme_renderer.markdown")
+    (wheel,) = built.glob(f"{name}-*.whl")
+    errors = StringIO()
+    rendered = markdown.render(description(wheel), stream=errors)
+    assert rendered, errors.getvalue()
+    page = Addresses()
+    page.feed(rendered)
+    links = [each for each in page.links if not each.startswith("#user-content-")]  # of headings
+    assert [each for each in links + page.pictures if not each.startswith("https://")] == []
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    assert len(links) == len(re.findall(r"(?<!!)\[[^][]*\]\(", text)) > 0
+    address = PROJECT["project"]["urls"]["Repository"]
+    for kind, addresses in (("blob", links), ("raw", page.pictures)):
+        place = f"{address}/{kind}/v{headlight.__version__}/"
+        for each in addresses:
+            if each.startswith(address):
+                assert (ROOT / each.removeprefix(place).partition("#")[0]).is_file(), each
+
+
+def description(wheel: Path) -> str:
+    with ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        return Parser().parsestr(archive.read(name).decode()).get_payload()
+
+
+@pytest.mark.slow
+def test_an_sdist_makes_the_same_description(built: Path, tmp_path: Path) -> None:
+    (sdist,) = built.glob("headlight_attention-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    (source / "PKG-INFO").unlink()  # from which the backend would take the description
+    run("hatchling", "build", "--target", "wheel", "--directory", str(tmp_path), place=source)
+    wheels = [*built.glob("headlight_attention-*.whl"), *tmp_path.glob("*.whl")]
+    first, second = map(description, wheels)
+    assert first == second
 
 
 @pytest.mark.slow
