@@ -42,10 +42,13 @@ TESTS = "tests/test_bare_commands.py"
 
 def main() -> None:
     arguments = _arguments()
+    environment = Path(sys.prefix)
+    if not (environment / ".installed-dev").exists():
+        sys.exit("not released: run it by `make try-release`, which makes the environment for it.")
     with TemporaryDirectory(prefix="headlight-release-") as place:
         folder = Path(place)
         with local_index(folder / "index") as address:
-            publish(ready_clone(ROOT, folder / "clone"), address)
+            publish(ready_clone(ROOT, folder / "clone"), address, environment)
             (sdist,) = (folder / "index").glob("headlight_attention-*.tar.gz")
             rows = [
                 row
@@ -118,11 +121,11 @@ def rewrite(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def publish(clone: Path, address: str) -> None:
-    """`make release` there, with the environment of this tree."""
-    environment = sys.prefix
+def publish(clone: Path, address: str, environment: Path) -> None:
+    """`make release` there, with the environment of this tree, which stays as it is."""
+    make_old(clone)
     run(
-        "make", f"--assume-old={environment}/.installed-dev", f"VENV={environment}", "release",
+        "make", f"VENV={environment}", "release",
         cwd=clone,
         PYTHONPATH=os.pathsep.join(str(clone / each) for each in ("src", "packages/papers/src")),
         TWINE_REPOSITORY_URL=address,
@@ -130,6 +133,12 @@ def publish(clone: Path, address: str) -> None:
         TWINE_PASSWORD="anything",
         TWINE_NON_INTERACTIVE="1",
     )  # fmt: skip
+
+
+def make_old(clone: Path) -> None:
+    """Let make find every file older than what is installed, so that it installs nothing anew."""
+    for name in run("git", "ls-files", cwd=clone).splitlines():
+        os.utime(clone / name, (0, 0))
 
 
 def installed(

@@ -1,6 +1,7 @@
 """What is published: names, versions, and what wheel and sdist hold."""
 
 import importlib
+import os
 import re
 import shutil
 import subprocess
@@ -160,7 +161,7 @@ def unready(tmp_path: Path, scripts: tuple[ModuleType, ModuleType]) -> Path:
     if shutil.which("git") is None:
         pytest.skip("git is not installed here")
     folder = tmp_path / "unready"
-    for name in (*scripts[0].FILLED_IN, "CHANGELOG.md"):
+    for name in (*scripts[0].FILLED_IN, *(each.name for each in ROOT.iterdir() if each.is_file())):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes((ROOT / name).read_bytes())
@@ -231,6 +232,22 @@ def test_a_trial_makes_an_unready_tree_ready_and_takes_a_ready_one_as_it_is(
     again = trial.ready_clone(ready, tmp_path / "again")
     assert check.problems(again) == []
     assert git(again, "rev-parse", "HEAD") == git(ready, "rev-parse", "HEAD")
+
+
+def test_a_trial_installs_nothing_into_the_environment_that_it_runs_in(
+    unready: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType]
+) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed here")
+    environment = tmp_path / "environment"
+    for name in ("bin/python", ".installed", ".installed-dev"):
+        (environment / name).parent.mkdir(exist_ok=True, parents=True)
+        (environment / name).touch()
+        os.utime(environment / name, (1000, 1000))
+    ask = ("make", "--question", f"VENV={environment}", str(environment / ".installed-dev"))
+    assert subprocess.run(ask, cwd=unready, check=False).returncode == 1
+    scripts[1].make_old(unready)
+    assert subprocess.run(ask, cwd=unready, check=False).returncode == 0
 
 
 def test_a_release_has_a_tag_one_date_and_no_changes(
