@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export NO_MKDOCS_2_WARNING = 1
 
 both := --editable . --editable packages/papers
-bin := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+bin := $(VENV)/bin
 lowest := $(VENV)-lowest
 core := $(VENV)-core
 pip := $(bin)/python -m pip

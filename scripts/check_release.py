@@ -1,5 +1,6 @@
 """Refuse to publish what is not ready: version, tag, changelog, addresses, a clean tree."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,53 +12,113 @@ import yaml
 import headlight
 
 ROOT = Path(__file__).resolve().parent.parent
+PLACEHOLDERS = ("https://example.org/headlight", "account-of-a-maintainer")
+"""The address of the repository, and the maintainer of the recipes, until there are any."""
+PROJECTS = ("pyproject.toml", "packages/papers/pyproject.toml")
+CITATION = "CITATION.cff"
+RECIPES = tuple(
+    f"packaging/conda-forge/{name}/recipe.yaml"
+    for name in ("headlight-attention", "headlight-papers")
+)
+FILLED_IN = (*PROJECTS, CITATION, *RECIPES)
+"""Files in which placeholders stand."""
 
 
-def problems() -> list[str]:
-    """What keeps this state from being published, a sentence each."""
+def problems(root: Path = ROOT) -> list[str]:
+    """Return what keeps the state of a repository from being published, a sentence each."""
     version = headlight.__version__
-    core, papers = (_project(ROOT / folder) for folder in ("", "packages/papers"))
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
-    found = {
-        f"CITATION.cff names version {cited}, and the package is {version}": cited != version,
-        f"CHANGELOG.md has no section '## {version}'": f"\n## {version}" not in _changelog(),
-        f"the commit has no tag v{version}": f"v{version}" not in _git("tag", "--points-at"),
-        "the working tree has changes that are not committed": bool(_git("status", "--porcelain")),
-        "a pyproject.toml names no address of the repository; add [project.urls]": (
-            "urls" not in core or "urls" not in papers
+    date = release_date(root)
+    cited = str(_read_yaml(root, CITATION).get("date-released"))
+    sentences = {
+        f"CHANGELOG.md has no section '## {version} - ' with a date": date is None,
+        f"{CITATION} has not the date-released {date} of CHANGELOG.md": date not in (None, cited),
+        f"the commit has no tag v{version}": (
+            f"v{version}" not in _git(root, "tag", "--points-at").split()
         ),
-        f"headlight-papers has version {papers['version']}, and the package is {version}": (
-            papers["version"] != version
-        ),
-        f"headlight-papers does not depend on headlight-attention=={version}": (
-            f"headlight-attention=={version}" not in papers["dependencies"]
-        ),
-        f"the extra papers is not headlight-papers=={version}": (
-            core["optional-dependencies"]["papers"] != [f"headlight-papers=={version}"]
+        "the working tree has changes that are not committed": bool(
+            _git(root, "status", "--porcelain")
         ),
     }
-    return [sentence for sentence, holds in found.items() if holds]
+    return [
+        *disagreements(root),
+        *_placeholders(root),
+        *(each for each, holds in sentences.items() if holds),
+    ]
 
 
-def _project(folder: Path) -> dict[str, Any]:
-    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
-    project: dict[str, Any] = tomllib.loads(text)["project"]
+def disagreements(root: Path = ROOT) -> list[str]:
+    """Return in what files differ that repeat each other, a sentence each."""
+    version = headlight.__version__
+    core, papers = (_read_project(root, name) for name in PROJECTS)
+    address, authors = core["urls"]["Repository"], core["authors"]
+    citation = _read_yaml(root, CITATION)
+    recipes = {name: _read_yaml(root, name) for name in RECIPES}
+    repeated = {
+        f"version of {CITATION}": (citation["version"], version),
+        f"repository-code of {CITATION}": (citation["repository-code"], address),
+        f"authors of {CITATION}": (citation["authors"], authors),
+        "version of headlight-papers": (papers["version"], version),
+        "urls of headlight-papers": (papers["urls"], core["urls"]),
+        "authors of headlight-papers": (papers["authors"], authors),
+        "dependencies of headlight-papers": (
+            papers["dependencies"],
+            [f"headlight-attention=={version}"],
+        ),
+        "extra papers": (
+            core["optional-dependencies"]["papers"],
+            [f"headlight-papers=={version}"],
+        ),
+    }
+    for name, recipe in recipes.items():
+        about = recipe["about"]
+        repeated[f"version of {name}"] = (recipe["context"]["version"], version)
+        repeated[f"homepage of {name}"] = (about["homepage"], address)
+        repeated[f"repository of {name}"] = (about["repository"], address)
+    return [
+        f"{name} is {has}, and must be {wanted}"
+        for name, (has, wanted) in repeated.items()
+        if has != wanted
+    ]
+
+
+def _placeholders(root: Path) -> list[str]:
+    files = {name: (root / name).read_text(encoding="utf-8") for name in FILLED_IN}
+    places = {
+        placeholder: [name for name, text in files.items() if placeholder in text]
+        for placeholder in PLACEHOLDERS
+    }
+    return [
+        f"{placeholder} is a placeholder; write what is real into {', '.join(names)}"
+        for placeholder, names in places.items()
+        if names
+    ]
+
+
+def release_date(root: Path = ROOT) -> str | None:
+    """Return the date of the section of this version in the changelog; None without one."""
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    heading = rf"^## {re.escape(headlight.__version__)} - (\d{{4}}-\d\d-\d\d)$"
+    section = re.search(heading, changelog, re.MULTILINE)
+    return section and section[1]
+
+
+def _read_project(root: Path, name: str) -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((root / name).read_text(encoding="utf-8"))["project"]
     return project
 
 
-def _changelog() -> str:
-    return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+def _read_yaml(root: Path, name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((root / name).read_text(encoding="utf-8"))
+    return content
 
 
-def _git(*arguments: str) -> list[str]:
-    asked = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return asked.stdout.splitlines()
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 if __name__ == "__main__":
-    found = problems()
-    for sentence in found:
+    sentences = problems()
+    for sentence in sentences:
         print(f"not ready: {sentence}.", file=sys.stderr)
-    sys.exit(bool(found))
+    sys.exit(bool(sentences))

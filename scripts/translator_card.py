@@ -168,6 +168,8 @@ A Marian model of {encoder} encoder and {decoder} decoder layers, {width} wide, 
 {size:.1f} million parameters, stored in float16; a lower-cased vocabulary of {vocabulary:,} pieces,
 which both languages share.
 
+**Licence.** Apache-2.0.
+
 **Training.** By `scripts/pretrain_translator.py` (`make pretrain-translator`), from random weights:
 {steps:,} steps, {tokens:.1f} million target pieces, label smoothing 0.1, Muon for the matrices
 inside the layers and AdamW for the rest. No alignment entered the training.

@@ -2,11 +2,11 @@
 
     make try-release PYTHONS="3.11 3.12 3.13"
 
-What is committed is released as it will be, by `make release`, from a clone that has a version in
-its changelog, a tag and an address.  Then each Python gets an empty environment, and twice by its
-name from that index a distribution, first alone and then with papers, and the smallest run of
-every study.  What follows ``--`` goes to
-``uv pip install``.
+What is committed is released as it will be, by `make release`, from a clone that gets a tag and
+what is not there yet: an address, a maintainer, a date.  Then each Python gets an empty
+environment, and twice by its name from that index a distribution, first alone and then with
+papers, and the smallest run of every study.  At last every module is imported, and every command
+asked for its help.  What follows ``--`` goes to ``uv pip install``.
 """
 
 import argparse
@@ -25,21 +25,30 @@ from tempfile import TemporaryDirectory
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from check_release import CITATION, FILLED_IN, PLACEHOLDERS, release_date
+
 import headlight
 
 ROOT = Path(__file__).resolve().parent.parent
 DISTRIBUTIONS = ("headlight-attention", "headlight-attention[papers]")
 """What is installed, one after the other."""
+WITH_EXTRAS = "headlight-attention[serve,widget]"
+"""What brings all that a module imports when it is imported."""
+FILLINGS = ("https://localhost/headlight", "somebody")
+"""What takes the place of placeholders."""
 TESTS = "tests/test_bare_commands.py"
 """Every study that is installed by its command alone, on what comes with the package."""
 
 
 def main() -> None:
     arguments = _arguments()
+    environment = Path(sys.prefix)
+    if not (environment / ".installed-dev").exists():
+        sys.exit("not released: run it by `make try-release`, which makes the environment for it.")
     with TemporaryDirectory(prefix="headlight-release-") as place:
         folder = Path(place)
         with local_index(folder / "index") as address:
-            publish(ready_clone(folder / "clone"), address)
+            publish(ready_clone(ROOT, folder / "clone"), address, environment)
             (sdist,) = (folder / "index").glob("headlight_attention-*.tar.gz")
             rows = [
                 row
@@ -87,30 +96,36 @@ def local_index(folder: Path) -> Iterator[str]:
         server.wait()
 
 
-def ready_clone(folder: Path) -> Path:
-    """What is committed, with all that `check_release` asks for."""
-    run("git", "clone", "--quiet", ROOT, folder)
-    version = headlight.__version__
-    changelog = folder / "CHANGELOG.md"
-    text = changelog.read_text(encoding="utf-8")
-    if f"\n## {version}" not in text:
-        heading = f"## Unreleased\n\n## {version} - {datetime.now(UTC).date()}"
-        changelog.write_text(text.replace("## Unreleased", heading, 1), encoding="utf-8")
-    for project in (folder / "pyproject.toml", folder / "packages/papers/pyproject.toml"):
-        if "[project.urls]" not in project.read_text(encoding="utf-8"):
-            with project.open("a", encoding="utf-8") as file:
-                file.write('\n[project.urls]\nRepository = "https://example.org/headlight"\n')
+def ready_clone(source: Path, folder: Path) -> Path:
+    """What is committed, with what `check_release` asks for and is not there yet."""
+    run("git", "clone", "--quiet", source, folder)
+    for name in FILLED_IN:
+        for placeholder, word in zip(PLACEHOLDERS, FILLINGS, strict=True):
+            rewrite(folder / name, placeholder, word)
+    if release_date(folder) is None:
+        heading = f"## {headlight.__version__} - {datetime.now(UTC).date()}"
+        rewrite(folder / "CHANGELOG.md", "## Unreleased", heading)
+    date = f"date-released: {release_date(folder)}\n"
+    citation = folder / CITATION
+    if date not in citation.read_text(encoding="utf-8"):
+        rewrite(citation, "\nversion:", f"\n{date}version:")
     who = ("-c", "user.name=Release", "-c", "user.email=release@example.org")
-    run("git", *who, "commit", "--quiet", "--all", "--message", "A release", cwd=folder)
-    run("git", *who, "tag", "--force", f"v{version}", cwd=folder)
+    if run("git", "status", "--porcelain", cwd=folder):
+        run("git", *who, "commit", "--quiet", "--all", "--message", "A release", cwd=folder)
+    run("git", *who, "tag", "--force", f"v{headlight.__version__}", cwd=folder)
     return folder
 
 
-def publish(clone: Path, address: str) -> None:
-    """`make release` there, with the environment of this tree."""
-    environment = sys.prefix
+def rewrite(path: Path, old: str, new: str) -> None:
+    """Replace a string in a file."""
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+def publish(clone: Path, address: str, environment: Path) -> None:
+    """`make release` there, with the environment of this tree, which stays as it is."""
+    make_old(clone)
     run(
-        "make", f"--assume-old={environment}/.installed-dev", f"VENV={environment}", "release",
+        "make", f"VENV={environment}", "release",
         cwd=clone,
         PYTHONPATH=os.pathsep.join(str(clone / each) for each in ("src", "packages/papers/src")),
         TWINE_REPOSITORY_URL=address,
@@ -118,6 +133,12 @@ def publish(clone: Path, address: str) -> None:
         TWINE_PASSWORD="anything",
         TWINE_NON_INTERACTIVE="1",
     )  # fmt: skip
+
+
+def make_old(clone: Path) -> None:
+    """Let make find every file older than what is installed, so that it installs nothing anew."""
+    for name in run("git", "ls-files", cwd=clone).splitlines():
+        os.utime(clone / name, (0, 0))
 
 
 def installed(
@@ -155,6 +176,8 @@ def installed(
         which, has = run(python, "-c", asked).split()
         size = f"{whole:>10,.0f} MB{whole - torch:>12,.0f} MB"
         rows.append(f"{which:10}{has:16}{size}  {distribution}, {said}")
+    run(*install, "--index", f"{address}/simple/", *options, WITH_EXTRAS)
+    print(run(python, source / "scripts/every_door.py", HF_HUB_OFFLINE="1", PYTHONPATH=""))
     shutil.rmtree(environment)
     return rows
 

@@ -1,17 +1,19 @@
 """What is published: names, versions, and what wheel and sdist hold."""
 
 import importlib
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
 from email.parser import Parser
+from html.parser import HTMLParser
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
@@ -54,32 +56,22 @@ def test_the_recipe_of_conda_asks_for_what_the_project_needs() -> None:
         for each in map(Requirement, recipe["requirements"]["run"][1:])
     }
     assert asked == needed
-    assert recipe["context"]["version"] == headlight.__version__
     assert f">={recipe['context']['python_min']}" == PROJECT["project"]["requires-python"]
 
 
-def test_both_distributions_have_one_version_and_know_each_other() -> None:
-    version, papers = headlight.__version__, PAPERS["project"]
-    text = (RECIPES / papers["name"] / "recipe.yaml").read_text(encoding="utf-8")
-    recipe = yaml.safe_load(text)
-    assert papers["version"] == recipe["context"]["version"] == version
-    assert papers["dependencies"] == [f"{DISTRIBUTION}=={version}"]
+def test_both_distributions_are_released_together() -> None:
+    papers = PAPERS["project"]
+    recipe = yaml.safe_load((RECIPES / papers["name"] / "recipe.yaml").read_text(encoding="utf-8"))
     assert recipe["requirements"]["run"][1:] == [f"{DISTRIBUTION} ==${{{{ version }}}}"]
-    assert PROJECT["project"]["optional-dependencies"]["papers"] == [f"headlight-papers=={version}"]
-    assert papers["requires-python"] == PROJECT["project"]["requires-python"]
+    for shared in ("requires-python", "classifiers", "license"):
+        assert papers[shared] == PROJECT["project"][shared]
     licences = [(ROOT / folder / "LICENSE").read_bytes() for folder in ("", "packages/papers")]
     assert licences[0] == licences[1]
 
 
 def test_image_and_recipes_have_both_distributions() -> None:
     image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    copied = {
-        word.rstrip("/") for line in re.findall(r"^COPY (.*)", image, re.M) for word in line.split()
-    }
-    installed = re.search(r"pip install --no-cache-dir (/build.*?) &&", image)
-    assert installed is not None
-    assert installed[1].split() == ["/build", "/build/packages/papers"]
-    assert {"pyproject.toml", "src", "packages"} <= copied
+    assert {"'/build[serve]'", "/build/packages/papers"} <= {*image.split()}
     names = {PROJECT["project"]["name"], PAPERS["project"]["name"]}
     assert {each.parent.name for each in RECIPES.glob("*/recipe.yaml")} == names
     for name in names:
@@ -104,26 +96,6 @@ def test_the_core_names_what_the_other_distribution_has() -> None:
     assert installed == {
         (group, name, value) for group, rows in entries.items() for name, value in rows.items()
     }
-
-
-@dataclass(frozen=True)
-class Release:
-    """A repository of the files that say whether it can be published."""
-
-    folder: Path
-    problems: Callable[[], list[str]]
-
-    def git(self, *arguments: str) -> None:
-        known = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        subprocess.run(["git", *known, *arguments], cwd=self.folder, check=True)
-
-    def commit(self) -> None:
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", "A state")
-
-    def append(self, name: str, text: str) -> None:
-        path = self.folder / name
-        path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -155,12 +127,18 @@ def test_whoever_installs_can_use_every_command() -> None:
     assert {"matplotlib", "scipy", "scikit-learn"} <= needed
 
 
-def test_the_version_is_the_same_everywhere() -> None:
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert cited["version"] == headlight.__version__
-    assert PROJECT["project"]["dynamic"] == ["version"]
+def test_the_version_is_that_of_the_code() -> None:
+    assert {"version"} <= {*PROJECT["project"]["dynamic"]}
     assert metadata.version(DISTRIBUTION) == headlight.__version__
     assert versions()["headlight"] == headlight.__version__
+
+
+def test_each_step_of_the_checks_is_a_hook_before_a_commit() -> None:
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = [hook["entry"] for repository in config["repos"] for hook in repository["hooks"]]
+    steps = re.search(r"^check: (.*?) ##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert steps is not None
+    assert hooks == [f"make {step}" for step in steps[1].split()]
 
 
 def test_four_papers_are_cited() -> None:
@@ -170,54 +148,125 @@ def test_four_papers_are_cited() -> None:
 
 
 @pytest.fixture
-def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
-    folder = tmp_path / "release"
-    folder.mkdir()
-    (folder / "packages/papers").mkdir(parents=True)
-    for name in (*PROJECTS, "CITATION.cff", "CHANGELOG.md"):
-        (folder / name).write_bytes((ROOT / name).read_bytes())
-    spec = importlib.util.spec_from_file_location(
-        "check_release", ROOT / "scripts/check_release.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    monkeypatch.setattr(script, "ROOT", folder)
-    return Release(folder, script.problems)
+def scripts(monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, ModuleType]:
+    """The scripts `check_release` and `try_release`."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    check, trial = map(importlib.import_module, ("check_release", "try_release"))
+    return check, trial
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed here")
-def test_only_what_is_ready_is_published(release: Release) -> None:
+@pytest.fixture
+def unready(tmp_path: Path, scripts: tuple[ModuleType, ModuleType]) -> Path:
+    """A repository of the files of this one that say whether it can be published."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed here")
+    folder = tmp_path / "unready"
+    for name in (*scripts[0].FILLED_IN, *(each.name for each in ROOT.iterdir() if each.is_file())):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((ROOT / name).read_bytes())
+    git(folder, "init", "--quiet")
+    commit(folder)
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    known = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    command = ("git", *known, *arguments)
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "A state")
+
+
+def test_what_files_repeat_agrees(scripts: tuple[ModuleType, ModuleType]) -> None:
+    assert scripts[0].disagreements() == []
+
+
+def test_each_file_that_differs_is_named(
+    unready: Path, scripts: tuple[ModuleType, ModuleType]
+) -> None:
+    check, _ = scripts
     version = headlight.__version__
-    release.git("init", "--quiet")
-    release.commit()
-    for name in PROJECTS:
-        release.append(name, '\n[project.urls]\nRepository = "https://example.org/h"\n')
-    release.append("CHANGELOG.md", f"\n## {version} - 2026-11-22\n")
-    assert release.problems() == [
-        f"the commit has no tag v{version}",
-        "the working tree has changes that are not committed",
+    for name in check.FILLED_IN[1:]:
+        path = unready / name
+        text = path.read_text(encoding="utf-8").replace(version, "98.0")
+        path.write_text(
+            text.replace("example.org/headlight", "elsewhere").replace("developers", "others"),
+            encoding="utf-8",
+        )
+    differing = [sentence.partition(" is ")[0] for sentence in check.disagreements(unready)]
+    assert differing == [
+        *("version of CITATION.cff", "repository-code of CITATION.cff", "authors of CITATION.cff"),
+        *(f"{what} of headlight-papers" for what in ("version", "urls", "authors", "dependencies")),
+        *(
+            f"{what} of {recipe}"
+            for recipe in check.RECIPES
+            for what in ("version", "homepage", "repository")
+        ),
     ]
-    release.commit()
-    release.git("tag", f"v{version}")
-    assert release.problems() == []
-    release.append("CHANGELOG.md", "\nMore.\n")
-    assert release.problems() == ["the working tree has changes that are not committed"]
-    papers = (release.folder / PROJECTS[1]).read_text(encoding="utf-8")
-    older = papers.replace("urls", "others").replace(version, "98")
-    (release.folder / PROJECTS[1]).write_text(older, encoding="utf-8")
-    (release.folder / "CHANGELOG.md").write_text("nothing\n", encoding="utf-8")
-    release.append("CITATION.cff", "\n")
-    cited = (release.folder / "CITATION.cff").read_text(encoding="utf-8")
-    (release.folder / "CITATION.cff").write_text(cited.replace(version, "99"), encoding="utf-8")
-    release.commit()
-    said = " ".join(release.problems())
-    for part in (
-        *("CITATION.cff names version 99", "no section", "no tag", "no address"),
-        *("headlight-papers has version 98", "does not depend on headlight-attention"),
-    ):
-        assert part in said
+
+
+def test_placeholders_are_not_published(
+    unready: Path, scripts: tuple[ModuleType, ModuleType]
+) -> None:
+    check, _ = scripts
+    sentences = check.problems(unready)
+    address, maintainer = (each for each in sentences if "placeholder" in each)
+    assert address.startswith("https://example.org/headlight is a placeholder;")
+    assert all(name in address for name in check.FILLED_IN)
+    assert all(name in maintainer for name in check.RECIPES)
+
+
+def test_a_trial_makes_an_unready_tree_ready_and_takes_a_ready_one_as_it_is(
+    unready: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType]
+) -> None:
+    check, trial = scripts
+    path = unready / "CHANGELOG.md"
+    path.write_text("# Changelog\n\n## Unreleased\n\nAll of it.\n", encoding="utf-8")
+    commit(unready)
+    ready = trial.ready_clone(unready, tmp_path / "ready")
+    assert check.problems(ready) == []
+    again = trial.ready_clone(ready, tmp_path / "again")
+    assert check.problems(again) == []
+    assert git(again, "rev-parse", "HEAD") == git(ready, "rev-parse", "HEAD")
+
+
+def test_a_trial_installs_nothing_into_the_environment_that_it_runs_in(
+    unready: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType]
+) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed here")
+    environment = tmp_path / "environment"
+    for name in ("bin/python", ".installed", ".installed-dev"):
+        (environment / name).parent.mkdir(exist_ok=True, parents=True)
+        (environment / name).touch()
+        os.utime(environment / name, (1000, 1000))
+    ask = ("make", "--question", f"VENV={environment}", str(environment / ".installed-dev"))
+    assert subprocess.run(ask, cwd=unready, check=False).returncode == 1
+    scripts[1].make_old(unready)
+    assert subprocess.run(ask, cwd=unready, check=False).returncode == 0
+
+
+def test_a_release_has_a_tag_one_date_and_no_changes(
+    unready: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType]
+) -> None:
+    check, trial = scripts
+    version = headlight.__version__
+    ready = trial.ready_clone(unready, tmp_path / "ready")
+    changelog = ready / "CHANGELOG.md"
+    text = changelog.read_text(encoding="utf-8")
+    heading = f"## {version} - "
+    changelog.write_text(text.replace(heading, heading + "1999-01-02\n\n"), encoding="utf-8")
+    changed = "the working tree has changes that are not committed"
+    other_date = "CITATION.cff has not the date-released 1999-01-02 of CHANGELOG.md"
+    assert check.problems(ready) == [other_date, changed]
+    commit(ready)
+    assert check.problems(ready) == [other_date, f"the commit has no tag v{version}"]
+    changelog.write_text("nothing\n", encoding="utf-8")
+    assert f"CHANGELOG.md has no section '{heading}' with a date" in check.problems(ready)
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +292,67 @@ def run(module: str, *arguments: str, place: Path = ROOT) -> None:
 def test_both_pass_the_checks_of_an_index(built: Path) -> None:
     pytest.importorskip("twine")
     run("twine", "check", "--strict", *map(str, sorted(built.iterdir())))
+
+
+class Addresses(HTMLParser):
+    """Gathers where a page leads to, and what it shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.pictures: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src"):
+                (self.links if name == "href" else self.pictures).append(value or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "readme"),
+    [("headlight_attention", "README.md"), ("headlight_papers", "packages/papers/README.md")],
+)
+def test_an_index_shows_a_description_that_leads_somewhere(
+    built: Path, name: str, readme: str
+) -> None:
+    pytest.importorskip("comrak", reason="readme-renderer[md] is not installed here")
+    markdown = importlib.import_module("readme_renderer.markdown")
+    (wheel,) = built.glob(f"{name}-*.whl")
+    errors = StringIO()
+    rendered = markdown.render(description(wheel), stream=errors)
+    assert rendered, errors.getvalue()
+    page = Addresses()
+    page.feed(rendered)
+    links = [each for each in page.links if not each.startswith("#user-content-")]  # of headings
+    assert [each for each in links + page.pictures if not each.startswith("https://")] == []
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    assert len(links) == len(re.findall(r"(?<!!)\[[^][]*\]\(", text)) > 0
+    address = PROJECT["project"]["urls"]["Repository"]
+    for kind, addresses in (("blob", links), ("raw", page.pictures)):
+        place = f"{address}/{kind}/v{headlight.__version__}/"
+        for each in addresses:
+            if each.startswith(address):
+                assert (ROOT / each.removeprefix(place).partition("#")[0]).is_file(), each
+
+
+def description(wheel: Path) -> str:
+    with ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        return Parser().parsestr(archive.read(name).decode()).get_payload()
+
+
+@pytest.mark.slow
+def test_an_sdist_makes_the_same_description(built: Path, tmp_path: Path) -> None:
+    (sdist,) = built.glob("headlight_attention-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    (source / "PKG-INFO").unlink()  # from which the backend would take the description
+    run("hatchling", "build", "--target", "wheel", "--directory", str(tmp_path), place=source)
+    wheels = [*built.glob("headlight_attention-*.whl"), *tmp_path.glob("*.whl")]
+    first, second = map(description, wheels)
+    assert first == second
 
 
 @pytest.mark.slow
