@@ -6,8 +6,13 @@
 #   docker run --rm -it -p 127.0.0.1:8700:8700 headlight serve --host 0.0.0.0 --allow-remote --port 8700
 FROM python:3.12-slim
 
-RUN pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu torch
-RUN --mount=type=bind,target=/build pip install --no-cache-dir '/build[serve]' /build/packages/papers
+COPY requirements /requirements
+RUN pip install --no-cache-dir --require-hashes --requirement /requirements/build.txt \
+ && pip install --no-cache-dir --require-hashes --requirement /requirements/run.txt \
+ && pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu \
+      --constraint /requirements/torch.txt torch
+RUN --mount=type=bind,target=/build \
+    pip install --no-cache-dir --no-deps --no-build-isolation /build /build/packages/papers
 
 # Whichever user it is run as can write into both folders; libraries that ask for a name find one.
 ENV HOME=/home/reader USER=reader

