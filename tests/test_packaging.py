@@ -76,7 +76,7 @@ def test_image_and_recipes_have_both_distributions() -> None:
     copied = {
         word.rstrip("/") for line in re.findall(r"^COPY (.*)", image, re.M) for word in line.split()
     }
-    installed = re.search(r"pip install --no-cache-dir (/build.*?) &&", image)
+    installed = re.search(r"pip install --no-cache-dir (?:--\S+ )*(/build.*?) &&", image)
     assert installed is not None
     assert installed[1].split() == ["/build", "/build/packages/papers"]
     assert {"pyproject.toml", "src", "packages"} <= copied
