@@ -61,7 +61,7 @@ ours := $(pip) install --quiet --no-deps --no-build-isolation
 .DEFAULT_GOAL := help
 .PHONY: help demo models test test-quick test-core slowest test-real test-notebook test-lowest check check-format \
   check-lint check-types check-layers check-budget docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
-  pretrained-pages package release try-release lock clean
+  pretrained-pages package release try-release try-newest lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -192,6 +192,10 @@ try-release: $(VENV)/.installed-dev ## release to an index on this machine, and 
 
 lock: $(VENV)/.installed-dev ## find the versions of requirements; the newest of all: make lock OPTIONS=--upgrade
 	$(bin)/python scripts/lock.py $(OPTIONS)
+
+# As of try-release, OPTIONS="--torch-backend cpu" finds a small torch.
+try-newest: $(VENV)/.installed-dev ## install the wheels with the newest of all they need, and try them: make try-newest PYTHONS="3.12 3.13"
+	$(bin)/python scripts/try_newest.py $(if $(PYTHONS),--python $(PYTHONS)) $(if $(OPTIONS),-- $(OPTIONS))
 
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/examples build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

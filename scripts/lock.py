@@ -1,4 +1,4 @@
-"""Write the files of `requirements`: a version of everything that is installed, for every Python.
+"""Write the files of `requirements`: the versions of all that is installed, for every Python.
 
     make lock                                         # keeps the versions that fit
     make lock OPTIONS=--upgrade                       # takes the newest of all
@@ -24,9 +24,9 @@ FOLDER = ROOT / "requirements"
 PROJECTS = ("pyproject.toml", "packages/papers/pyproject.toml")
 OURS = ("headlight-attention", "headlight-papers")
 INPUTS: dict[str, Sequence[str]] = {
-    "build": ("--group", "build"),
-    "run": ("--extra", "serve", *PROJECTS),
-    "dev": (*"--extra all --group dev --group notebook --group real".split(), *PROJECTS),
+    "build": ("--group=build",),
+    "run": ("--extra=serve", *PROJECTS),
+    "dev": ("--extra=all", "--group=dev", "--group=notebook", "--group=real", *PROJECTS),
 }
 """What each file has versions of, as arguments of uv; the last one has all."""
 BUILDS = re.compile(r"(torch|triton|cuda-.*|nvidia-.*)==")

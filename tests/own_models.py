@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import MODEL_MAPPING, AutoConfig, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from tiny_models import VOCABULARY, build, randomise
@@ -12,7 +12,7 @@ from tiny_models import VOCABULARY, build, randomise
 WIDTH, HEADS, LAYERS = 32, 4, 2
 
 _SHARED = {"vocab_size": VOCABULARY, "pad_token_id": 0}
-OF_TRANSFORMERS: dict[str, dict[str, Any]] = {
+_SETTINGS: dict[str, dict[str, Any]] = {
     "gpt_neo": {
         "hidden_size": WIDTH,
         "num_layers": LAYERS,
@@ -64,7 +64,12 @@ OF_TRANSFORMERS: dict[str, dict[str, Any]] = {
     "xlnet": {"d_model": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "d_inner": 48},
     "flaubert": {"emb_dim": WIDTH, "n_layers": LAYERS, "n_heads": HEADS},
 }
-"""Settings of tiny models, by type."""
+OF_TRANSFORMERS = {
+    name: settings
+    for name, settings in _SETTINGS.items()
+    if not MODEL_MAPPING[type(AutoConfig.for_model(name))]._supports_sdpa
+}
+"""Settings of tiny models, by type; GPT-J and CodeGen attend as most do since transformers 5.24."""
 
 
 class OwnConfig(PretrainedConfig):

@@ -249,3 +249,28 @@ def importable(module: str, name: str) -> bool:
         return hasattr(import_module(module), name) or bool(find_spec(f"{module}.{name}"))
     except ModuleNotFoundError:
         return False
+
+
+def test_no_annotation_of_shapes_indexes_an_alias() -> None:
+    """Since numpy 2.5 `NDArray` is an alias, and no class that jaxtyping could index."""
+    root = SOURCE.parent
+    folders = ("src", "packages", "scripts", "benchmarks", "tests")
+    aliased = [
+        f"{path.relative_to(root)}:{node.lineno}: {ast.unparse(node)}"
+        for folder in folders
+        for path in (root / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript) and indexes_alias(node)
+    ]
+    assert aliased == []
+    wrong = ast.parse('Float[NDArray[np.float64], "layer query"]', mode="eval").body
+    assert isinstance(wrong, ast.Subscript)
+    assert indexes_alias(wrong)
+
+
+def indexes_alias(node: ast.Subscript) -> bool:
+    """Whether this is an array of jaxtyping, ``Float[type, "axes"]``, and its type is an alias."""
+    match node.slice:
+        case ast.Tuple(elts=[kind, ast.Constant(value=str())]):
+            return "NDArray" in ast.unparse(kind)
+    return False

@@ -161,7 +161,10 @@ def unready(tmp_path: Path, scripts: tuple[ModuleType, ModuleType]) -> Path:
     if shutil.which("git") is None:
         pytest.skip("git is not installed here")
     folder = tmp_path / "unready"
-    for name in (*scripts[0].FILLED_IN, *(each.name for each in ROOT.iterdir() if each.is_file())):
+    copied = [*scripts[0].FILLED_IN]
+    for place in (ROOT, ROOT / "requirements"):
+        copied += [str(path.relative_to(ROOT)) for path in place.iterdir() if path.is_file()]
+    for name in copied:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes((ROOT / name).read_bytes())

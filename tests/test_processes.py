@@ -248,13 +248,14 @@ def test_objects_of_others_are_never_frozen(monkeypatch: pytest.MonkeyPatch) -> 
     assert gc.get_freeze_count() == frozen
 
 
-def test_a_command_searches_for_garbage_once_its_model_is_loaded() -> None:
+def test_a_command_searches_for_garbage_once_its_model_is_loaded_and_for_all_at_its_end() -> None:
     program = (
-        "import gc, sys; sys.argv = ['headlight', 'check']\n"
+        "import atexit, gc, sys; sys.argv = ['headlight', 'check']\n"
+        "atexit.register(lambda: print(gc.get_freeze_count(), file=sys.stderr))\n"  # the last
         "from headlight.cli import main\n"
         "try: main()\n"
         "finally: print(gc.isenabled(), gc.get_freeze_count() > 100_000, file=sys.stderr)"
     )
     command = python_command("-c", program)
     result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stderr.splitlines()[-1] == "True True"
+    assert result.stderr.splitlines()[-2:] == ["True True", "0"]

@@ -8,6 +8,7 @@ Python instead (``-P``, ``PYTHONSAFEPATH``), in which the working folder is not 
 that ``PYTHONPATH`` names are.
 """
 
+import atexit
 import ctypes
 import gc
 import os
@@ -105,8 +106,8 @@ def lasting_imports() -> Iterator[None]:
 
     Imports make some million objects that last as long as the process, and the collector of Python
     would walk through them again and again, for a fifth of the time of all imports.  They are
-    frozen at the end, and so are skipped from then on.  Where torch is imported already, objects
-    of others may be garbage, and nothing changes.
+    frozen at the end, and so are skipped until the process ends.  Where torch is imported already,
+    objects of others may be garbage, and nothing changes.
     """
     if "torch" in sys.modules or not gc.isenabled():
         yield
@@ -116,4 +117,5 @@ def lasting_imports() -> Iterator[None]:
         yield
     finally:
         gc.freeze()
+        atexit.register(gc.unfreeze)  # extension modules complain of what they have left by then
         gc.enable()

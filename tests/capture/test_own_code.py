@@ -40,7 +40,7 @@ from studies.models import VOCABULARY, tokenizer
 from tiny_models import randomise
 
 ALL = [*OF_TRANSFORMERS, *BY_HAND]
-CAUSAL = ["gpt_neo", "bloom", "gptj", "codegen"]
+CAUSAL = [each for each in ("gpt_neo", "bloom", "gptj", "codegen") if each in OF_TRANSFORMERS]
 LENGTH, SHORT = 11, 7
 
 

@@ -211,7 +211,9 @@ def check(found: Any, made: CapturedModel, subject: Subject, batches: list[Any])
     before = [log_probabilities(made, network, batch) for batch in batches]
     own = [numbers(*each) for each in zip(before, before, labels, counted, strict=True)]
     expected = np.nanmean([one[2:] for one in own], axis=0)
-    np.testing.assert_allclose([found.own_loss, found.own_accuracy], expected, rtol=subject.rounding)
+    np.testing.assert_allclose(
+        [found.own_loss, found.own_accuracy], expected, rtol=subject.rounding
+    )
     for layer, head in PLACES:
         heads = list(range(HEADS)) if head is None else [head]
         copy = without(network, subject.projection, layer, heads)

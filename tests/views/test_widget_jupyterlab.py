@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         find_spec("jupyterlab") is None,
-        reason="no JupyterLab: make test-notebook installs it and runs this",
+        reason="no JupyterLab is installed here",
     ),
 ]
 

@@ -118,6 +118,10 @@ class GuardedStream:
         """Pass it on."""
         self._attempt(self._stream.flush)
 
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        return bool(self._stream.isatty())
+
     def _attempt(self, act: Callable[[], object]) -> None:
         try:
             act()

@@ -22,19 +22,16 @@ SPECIAL_WORD = -1
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """The part of a Hugging Face tokenizer that is used here, and the ids of its special tokens.
-
-    Tokenizers look those ids up by ``__getattr__``: as attributes of a protocol they would be
-    missing since Python 3.12, which looks for attributes without it.
-    """
+    """The part of a Hugging Face tokenizer that is used here."""
 
     is_fast: bool
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Tokenise texts."""
 
+    # Tokenizers look ids up here; Python 3.12 and newer would miss them as attributes.
     def __getattr__(self, name: str) -> Any:
-        """Return an id, as ``cls_token_id``, or None where there is no such token."""
+        """Return the id of a special token, as ``cls_token_id``, or None."""
 
 
 STRETCH = 2**18
