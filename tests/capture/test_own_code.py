@@ -27,7 +27,7 @@ from headlight.capture import (
     attention_with_graph,
     heads_removed,
 )
-from headlight.capture.model_inputs import trial_example
+from headlight.capture.batching_check import trial_example
 from headlight.capture.own_layout import NoLayoutError, Notation, Step, derive
 from headlight.errors import HeadlightError, UnsupportedModelError
 from headlight.measures import Scores

@@ -21,8 +21,9 @@ from headlight.capture.backward import (
     own_precision,
     require_finite,
 )
+from headlight.capture.batching_check import check_batching, trial_example
 from headlight.capture.listener import Viewer
-from headlight.capture.model_inputs import LoadedModel, check_batching, trial_example
+from headlight.capture.model_inputs import LoadedModel
 from headlight.capture.objectives import Objective, Prepared, only_predicted
 from headlight.capture.output_projections import trace
 from headlight.capture.record import AttentionSite, require_all_heads

@@ -1,21 +1,14 @@
-"""A model and what it reads: ids, padding, sound; and the check that padding changes nothing.
-
-Whether a model reads a text in a padded batch as it reads the text alone.
-A model that drops its attention mask, counts padding as positions, or takes statistics over a batch
-gives other numbers for a text beside others.  Two short texts show it: together, the shorter one
-padded, and the shorter one alone.
-"""
+"""A model and what it reads: ids, padding, sound."""
 
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import torch
-from torch import Tensor
 from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -31,20 +24,12 @@ from headlight.capture.attention import (
     digest_of_tokenizer,
     digest_of_weights,
     identity_of,
-    unreplaced,
     unwrapped,
 )
 from headlight.capture.backward import require_fitting
 from headlight.capture.listener import Listener
-from headlight.capture.record import AttentionSite, LayerRecord
-from headlight.capture.session import interface_hook
-from headlight.capture.tracer import TOLERANCE, Reweighted
-from headlight.capture.trial_inputs import dummy_inputs
 from headlight.encode.batch import Batch
-from headlight.encode.examples import Encoded
-from headlight.encode.pictures import EncodedPicture
-from headlight.encode.speech import EncodedSpeech
-from headlight.errors import UnsupportedModelError, UsageError, setting
+from headlight.errors import UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, base_name
 
 Task = Literal["sequence", "token"]
@@ -321,188 +306,3 @@ class LoadedModel:
                 f"{self} is in training mode, where dropout changes attention at random; call "
                 "model.eval() first."
             )
-
-
-LONG, SHORT = 12, 7
-"""Tokens of the two texts; of a decoder's text that belongs to each, one less."""
-
-
-def check_batching(model: Any, example: Encoded) -> float:
-    """Compare a short text in a padded batch with the same text alone.
-
-    Args:
-        model: a `CapturedModel`, which reads it.
-        example: of whose tokens both texts are made, repeated where it is shorter.
-
-    Returns:
-        The largest difference of a layer: for the weights, half the sum of absolute differences
-        over keys, averaged over rows; for the values, relative to their norm.
-
-    Raises:
-        UnsupportedModelError: a layer attends to other than the tokens of the texts, padding gets
-            weight, or the difference is more than rounding.
-    """
-    if model.reads_twice:
-        model = model.encoder()
-    longest = min(LONG, model.longest or LONG)
-    short = _resized(example, min(SHORT, longest - 1))
-    together = model.collate([_resized(example, longest), short])
-    with unreplaced(model.transformer):
-        beside, alone = _records(model, together), _records(model, model.collate([short]))
-        allowed = _allowed_differences(model, model.collate([short]), alone, longest)
-    worst = 0.0
-    for padded, own, limit in zip(beside, alone, allowed, strict=True):
-        queries, keys = _mask(padded.site, together)
-        _check_tokens(model.name, padded, queries, keys)
-        _check_padding(model.name, padded, queries, keys)
-        rows, columns = queries[1].bool(), keys[1].bool()
-        weight, value = padded.weight[1][:, rows][..., columns], padded.value[1][:, columns]
-        error = _difference(weight, value, own)
-        if not error <= limit:
-            raise UnsupportedModelError(
-                f"{model} reads a text in a batch otherwise than alone: {_place(own.site)} "
-                f"differs by {error:.1e} (allowed {limit:.0e}), so results would depend on the "
-                "texts beside it; mend its mask, its positions, or what it computes over a batch."
-            )
-        worst = max(worst, error)
-    return worst
-
-
-def _allowed_differences(
-    model: Any, batch: Batch, alone: Sequence[LayerRecord], keys: int
-) -> list[float]:
-    """Return how far each layer may differ between two readings of one text.
-
-    Many models in float64 (Llama and its kin) take the softmax in float32.  Two readings that
-    differ in padding add up its terms in another order, so a weight differs by up to twice what
-    such a softmax rounds, and later layers by what the model makes of that.  How much it makes of
-    it is measured: the text is read once more, with every weight moved by as much.
-
-    Args:
-        model: a `CapturedModel`.
-        batch: The text alone.
-        alone: Its records.
-        keys: Number of keys of the longer of the two texts.
-    """
-    allowed = [TOLERANCE.get(record.weight.dtype, 1e-1) for record in alone]
-    if not any(_rounded_to_single(record.weight) for record in alone):
-        return allowed
-    if any(record.site.processes is not None for record in alone):
-        # Each process has the values of its own heads.  In float32 as a whole it would round more.
-        return [TOLERANCE[torch.float32]] * len(alone)
-    rounding = (keys + SOFTMAX_STEPS) * torch.finfo(torch.float32).eps / 2
-    moved = Reweighted(lambda weight: weight * (1 + rounding * _signs(weight)))
-    with (
-        interface_hook(model.transformer, moved),
-        torch.inference_mode(),
-        model.running(batch.names),
-    ):
-        model.transformer(**model.inputs(batch))
-    calls = dict(zip(model.sites, moved.calls, strict=True))
-    for number, record in enumerate(alone):
-        call = calls[record.site]
-        allowed[number] += rounding + 2 * _difference(call.weight[0], call.value[0], record)
-    return allowed
-
-
-SOFTMAX_STEPS = 5
-"""Roundings of a weight beside those of the sum: two exponentials, of up to two, and a quotient."""
-
-
-def _rounded_to_single(weight: Tensor) -> bool:
-    """Whether weights in float64 hold no more than float32, in which they were computed then."""
-    return weight.dtype == torch.float64 and torch.equal(weight.float().double(), weight)
-
-
-def _signs(weight: Tensor) -> Tensor:
-    """Return 1 and -1 in turn, key by key."""
-    places = torch.arange(weight.shape[-1], device=weight.device)
-    return (1 - 2 * (places % 2)).to(weight)
-
-
-def trial_example(model: Any) -> Encoded | None:
-    """Return an example of the ids that tracing takes; None for a model that reads no text."""
-    try:
-        inputs = dummy_inputs(model.transformer)
-    except UnsupportedModelError:
-        return None
-    if "input_ids" not in inputs:
-        return None
-    ids = tuple(inputs["input_ids"][0].tolist())
-    blank = (0,) * len(ids)
-    example = Encoded("a trial input", ids, blank, blank, blank)
-    if not model.has_decoder_inputs:
-        return example
-    return replace(example, target=ids, target_categories=blank, target_words=blank)
-
-
-def _resized(example: Encoded, tokens: int) -> Encoded:
-    """The example cut or repeated to this many tokens; sound and pictures are taken as a whole."""
-    names = ["target", "target_categories", "target_words"]
-    sizes = dict.fromkeys(names, tokens - 1)
-    if not isinstance(example, EncodedSpeech | EncodedPicture):
-        sizes |= dict.fromkeys(["ids", "segments", "categories", "words"], tokens)
-    changed = {name: (getattr(example, name) * size)[:size] for name, size in sizes.items()}
-    return replace(example, **changed)
-
-
-def _records(model: Any, batch: Batch) -> list[LayerRecord]:
-    records: list[LayerRecord] = []
-    with model.capture(site for site in model.sites if site.kind in model.kinds) as recorder:
-        recorder.visit = records.append
-        with torch.inference_mode(), model.running(batch.names):
-            model.transformer(**model.inputs(batch))
-    return records
-
-
-def _mask(site: AttentionSite, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the masks of queries and keys that are tokens, as ``batch token``."""
-    source, target = batch.attention_mask, batch.target_mask
-    if target is None or site.kind == "encoder":
-        return source, source
-    return target, source if site.kind == "cross" else target
-
-
-def _check_tokens(name: str, record: LayerRecord, queries: Tensor, keys: Tensor) -> None:
-    shape = record.weight.shape
-    if (len(shape), shape[0], *shape[2:]) == (4, len(queries), queries.shape[1], keys.shape[1]):
-        return
-    raise UnsupportedModelError(
-        f"{name}: in {_place(record.site)} {shape[2]} queries attend to {shape[3]} keys in each of "
-        f"{shape[0]} sequences, where the batch has {len(queries)} texts of {queries.shape[1]} and "
-        f"{keys.shape[1]} tokens (prefixes, prompts, windows or pooled tokens, say), so its rows "
-        "and columns have no names; take a part or a setting of the model that attends to tokens."
-    )
-
-
-def _check_padding(name: str, record: LayerRecord, queries: Tensor, keys: Tensor) -> None:
-    """Refuse weight of tokens on padding, however little."""
-    outside = queries[:, None, :, None].bool() & ~keys[:, None, None].bool()
-    lost = record.weight.where(outside, 0).sum(-1)
-    if bool(lost.any()):
-        raise UnsupportedModelError(
-            f"{name} attends to padding: in {_place(record.site)} a token gives up to "
-            f"{float(lost.max()):.0%} of its weight to it, so results would depend on the texts "
-            "beside it; hand the attention mask on to its attention."
-        )
-
-
-def _difference(weight: Tensor, value: Tensor, own: LayerRecord) -> float:
-    """Return how far weights and values of a text are from its own, as `check_batching` does.
-
-    Args:
-        weight: ``head query key``.
-        value: ``kv_head key feature``.
-        own: Record of the text alone.
-    """
-    # Not every device has float64.
-    weight, alone, value, wanted = (
-        each.cpu().double() for each in (weight, own.weight[0], value, own.value[0])
-    )
-    by_row = (weight - alone).abs().sum(-1) / 2
-    apart = torch.linalg.vector_norm(value - wanted) / torch.linalg.vector_norm(wanted)
-    return max(float(by_row.mean()), float(apart))
-
-
-def _place(site: AttentionSite) -> str:
-    return f"{site.kind} layer {site.layer} ({site.name})"
