@@ -109,7 +109,8 @@ def use(environment: Path, folder: Path) -> None:
 
 def test(environment: Path, folder: Path) -> None:
     """Run quick tests where there is no source, so that they test what is installed."""
-    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("tests", "docs"):  # some tests read examples of the documentation
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     python = environment / "bin/python"
