@@ -79,7 +79,9 @@ class Tolerance:
 
 TRAINED = Tolerance(relative=0.02, of_largest=0.03)
 """Training makes more of what rounding leaves, and ranks of near equals change places."""
-TOLERANCES = {
+TOLERANCES: dict[str, Tolerance | None] = {
+    # Shares of six texts, of which one is at the edge: rounding decides.
+    "jain2019: table-2*.csv: significant*": None,
     "adversary*": TRAINED,
     "guided": TRAINED,
     "parser_probes": TRAINED,
@@ -89,15 +91,17 @@ TOLERANCES = {
     "wiegreffe2019": TRAINED,
     # Ranks are known within bins, whose edges are values that were met: the bound says how well.
     "norms: *spearman*": Tolerance(relative=0.1, of_largest=0.05),
+    "kobayashi2020: table-2.csv: ρ": Tolerance(relative=0.01, of_largest=0.01),
     "kobayashi2020: table-2.csv: error at most": Tolerance(relative=0.1, of_largest=0.05),
     # What rounding leaves is itself what is measured: its order of magnitude.
     "brunner2020: section-3-alternatives.csv: difference": Tolerance(of_largest=10),
     "brunner2020: section-3-alternatives.csv: rounding": Tolerance(of_largest=10),
 }
-"""By patterns of names of runs, or of runs and arrays, where it is more than rounding."""
+"""By patterns of names of runs, or of runs and arrays, where it is more than rounding; None where
+nothing is compared."""
 
 
-def tolerance_of(run: str, array: str) -> Tolerance:
+def tolerance_of(run: str, array: str) -> Tolerance | None:
     """The first that is said for it."""
     names = (run, f"{run}: {array}")
     fits = (each for key, each in TOLERANCES.items() if any(fnmatchcase(n, key) for n in names))
@@ -112,7 +116,9 @@ def changes(name: str, numbers: Numbers, folder: Path = FROZEN) -> list[str]:
 
 
 def differences(
-    expected: Mapping[str, Any], found: Mapping[str, Any], tolerance: Callable[[str], Tolerance]
+    expected: Mapping[str, Any],
+    found: Mapping[str, Any],
+    tolerance: Callable[[str], Tolerance | None],
 ) -> Iterator[str]:
     """What differs between two runs, each as `to_json` has it, a sentence each.
 
@@ -122,11 +128,11 @@ def differences(
         tolerance: that of the array of a name.
     """
     for name, new in found.items():
-        if name in expected:
-            changed = _changed(expected[name], new, tolerance(name))
-            yield from (f"{name}: {key} was {was}, is {now}" for key, was, now in changed)
-        else:
+        if name not in expected:
             yield f"{name} is new"
+        elif (allowed := tolerance(name)) is not None:
+            changed = _changed(expected[name], new, allowed)
+            yield from (f"{name}: {key} was {was}, is {now}" for key, was, now in changed)
     yield from (f"{name} is gone" for name in expected if name not in found)
 
 

@@ -289,3 +289,17 @@ def test_passes_of_which_blocks_hold_other_weights_are_joined() -> None:
     for part in parts:
         one = whole.sel(measure=part["measure"].values)
         np.testing.assert_array_equal(estimate_of(one, "ratio").low, estimate_of(part, "ratio").low)
+
+
+def test_blocks_that_differ_by_rounding_alone_have_no_interval() -> None:
+    """What rounding leaves depends on the processor, and so would a verdict that rests on it."""
+    chosen = np.random.default_rng(2)
+    alike = 0.622 * (1 + 1e-7 * chosen.standard_normal(40))
+    other = 0.631 * (1 + 1e-7 * chosen.standard_normal(40))
+    numbers, others = (estimate(each, scale="share") for each in (alike, other))
+    assert f"{numbers:.1%}" == "62.2%"
+    assert numbers.low == numbers.high
+    difference = numbers.minus(others)
+    assert difference.low == difference.high
+    apart = estimate(0.622 * (1 + 1e-4 * chosen.standard_normal(40)), scale="share")
+    assert apart.low < apart.high

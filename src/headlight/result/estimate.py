@@ -11,6 +11,7 @@ Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -74,16 +75,21 @@ class Estimate:
 
     @staticmethod
     def of_slots(value: Any, moved: Any, weights: Any, units: Any, scale: Any) -> "Estimate":
-        """Return numbers with what a result keeps of them; weights are of any sum."""
+        """Return numbers with what a result keeps of them; weights are of any sum.
+
+        A block that moves a number by no more than its rounding does not move it: else blocks that
+        are alike would have an interval, on the processors on which they are rounded otherwise.
+        """
         value = np.asarray(value, dtype=np.float64)
         sizes = np.broadcast_to(np.asarray(weights, dtype=np.float64), np.shape(moved))
         total = np.asarray(sizes.sum(0))
         share = sizes / np.where(total > 0, total, np.nan)
         with np.errstate(divide="ignore"):
             freedom = np.asarray(1 / (share**2).sum(0) - 1)
-        empty = np.where(sizes > 0, np.asarray(moved, dtype=np.float64), np.nan)
+        moved = np.where(sizes > 0, np.asarray(moved, dtype=np.float64), np.nan)
+        moved = np.where(np.abs(moved) <= ROUNDING * np.abs(value), 0.0, moved)
         scales = np.broadcast_to(np.asarray(scale), value.shape)
-        return Estimate(value, empty, share, np.asarray(units), scales, freedom)
+        return Estimate(value, moved, share, np.asarray(units), scales, freedom)
 
     @staticmethod
     def with_ends(value: Any, low: Any = np.nan, high: Any = np.nan) -> "Estimate":
@@ -116,7 +122,7 @@ class Estimate:
         if np.isnan(self.value):
             return "not measured"
         low, high = map(float, self.interval())
-        has_ends = np.isfinite(low + high) and low != high
+        has_ends = np.isfinite(low + high) and not isclose(low, high, rel_tol=ROUNDING)
         ends = f" ({low:{form}} to {high:{form}})" if has_ends else ""
         return f"{float(self.value):{form}}{ends}".replace("-", "\u2212")
 

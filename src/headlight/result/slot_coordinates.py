@@ -24,8 +24,8 @@ FEWEST_UNBOUNDED = 10
 FEWEST_TESTED, FEWEST_FILLED = 20, 16
 """Units, and slots that hold them, from which on many numbers may be tested at once."""
 
-ROUNDING = 1e-12
-"""Numbers that differ by a smaller part of their sizes are the same."""
+ROUNDING = 8 * float(np.finfo(np.float32).eps)
+"""Numbers that differ by a smaller part of their sizes are the same: measures are of float32."""
 
 
 def slot_coordinates(result: xarray.Dataset) -> list[str]:
@@ -122,7 +122,7 @@ def slots_apart(*numbers: tuple[Array, Array, Array]) -> Counts:
         mean, own = weights * value, spread * np.nan_to_num(moved)
         parts.append(np.nan_to_num(mean) - own)
         sizes.append(np.nan_to_num(np.abs(mean)) + np.abs(own))
-    rounding = 8 * np.finfo(np.float32).eps * (sizes[0] + sizes[1])
+    rounding = ROUNDING * (sizes[0] + sizes[1])
     return np.asarray((np.abs(parts[0] - parts[1]) > rounding).sum(0))
 
 

@@ -272,5 +272,6 @@ def test_the_page_has_the_intervals_of_all_models() -> None:
         ends = with_ends(result, name)
         for end in ("low", "high"):
             expected = float(ends[f"{name}_{end}"].squeeze())
-            assert float(section.tables[0].frame[f"NLL {end}"][at]) == expected
+            shown = float(section.tables[0].frame[f"NLL {end}"][at])
+            assert shown == pytest.approx(expected, rel=1e-12)
             assert np.isfinite(expected)

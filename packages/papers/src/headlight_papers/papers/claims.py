@@ -18,16 +18,13 @@ from headlight.reduce.intervals import (
     mean_interval,
     median_interval,
 )
-from headlight.result.estimate import Estimate
+from headlight.result.estimate import ROUNDING, Estimate
 from headlight.views.parts import Comparison, Section, table_picture
 from headlight_papers.papers.exhibit import ExhibitWriter
 
 Verdict = Literal["holds", "does not hold", "inconclusive"]
 Answer = bool | None
 """Whether a rule holds; None where the numbers do not decide."""
-
-ROUNDING = 1e-12
-"""An interval that is narrower, as a share of its end, is the rounding of equal numbers."""
 
 
 def exact(value: float) -> Estimate:
@@ -64,7 +61,9 @@ def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
 def median_of(values: ArrayLike) -> Estimate:
     """Return the median over texts; see `median_interval`."""
     value, low, high = median_interval(_measured(values))
-    return Estimate.with_ends(value, *((low, high) if low != high else (nan, nan)))
+    if isclose(low, high, rel_tol=ROUNDING):
+        return Estimate.with_ends(value)
+    return Estimate.with_ends(value, low, high)
 
 
 def correlation(rho: float, count: int) -> Estimate:
@@ -74,7 +73,8 @@ def correlation(rho: float, count: int) -> Estimate:
 
 def _of_mean(interval: MeanInterval) -> Estimate:
     """Values that are all the same do not tell how far off their mean may be."""
-    return around(interval.mean, interval.half or nan)
+    same = interval.half <= ROUNDING * abs(interval.mean)
+    return around(interval.mean, nan if same else interval.half)
 
 
 def _measured(values: ArrayLike) -> np.ndarray:
