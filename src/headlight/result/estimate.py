@@ -75,21 +75,16 @@ class Estimate:
 
     @staticmethod
     def of_slots(value: Any, moved: Any, weights: Any, units: Any, scale: Any) -> "Estimate":
-        """Return numbers with what a result keeps of them; weights are of any sum.
-
-        A block that moves a number by no more than its rounding does not move it: else blocks that
-        are alike would have an interval, on the processors on which they are rounded otherwise.
-        """
+        """Return numbers with what a result keeps of them; weights are of any sum."""
         value = np.asarray(value, dtype=np.float64)
         sizes = np.broadcast_to(np.asarray(weights, dtype=np.float64), np.shape(moved))
         total = np.asarray(sizes.sum(0))
         share = sizes / np.where(total > 0, total, np.nan)
         with np.errstate(divide="ignore"):
             freedom = np.asarray(1 / (share**2).sum(0) - 1)
-        moved = np.where(sizes > 0, np.asarray(moved, dtype=np.float64), np.nan)
-        moved = np.where(np.abs(moved) <= ROUNDING * np.abs(value), 0.0, moved)
+        empty = np.where(sizes > 0, np.asarray(moved, dtype=np.float64), np.nan)
         scales = np.broadcast_to(np.asarray(scale), value.shape)
-        return Estimate(value, moved, share, np.asarray(units), scales, freedom)
+        return Estimate(value, empty, share, np.asarray(units), scales, freedom)
 
     @staticmethod
     def with_ends(value: Any, low: Any = np.nan, high: Any = np.nan) -> "Estimate":

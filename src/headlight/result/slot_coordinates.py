@@ -60,7 +60,11 @@ def slots_of(
         scale = _scales_of_rows(result, variable, scale.removeprefix("row_"), at, axes)
     units = result.variables[UNITS]
     counts = units.max([dim for dim in units.dims if dim != "slot"]).values
-    return value.transpose(*axes).values, moved.values, weights.values, counts, scale
+    # A block that moves a number by no more than its rounding leaves it as it is.  Else blocks that
+    # are alike would have an interval, on those processors that round them otherwise.
+    numbers = value.transpose(*axes).values
+    moves = np.where(np.abs(moved.values) <= ROUNDING * np.abs(numbers), 0.0, moved.values)
+    return numbers, moves, weights.values, counts, scale
 
 
 def _scales_of_rows(

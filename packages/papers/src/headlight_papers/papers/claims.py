@@ -18,7 +18,8 @@ from headlight.reduce.intervals import (
     mean_interval,
     median_interval,
 )
-from headlight.result.estimate import ROUNDING, Estimate
+from headlight.result.estimate import Estimate
+from headlight.result.slot_coordinates import ROUNDING
 from headlight.views.parts import Comparison, Section, table_picture
 from headlight_papers.papers.exhibit import ExhibitWriter
 
