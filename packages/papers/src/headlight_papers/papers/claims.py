@@ -61,10 +61,9 @@ def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
 
 def median_of(values: ArrayLike) -> Estimate:
     """Return the median over texts; see `median_interval`."""
-    value, low, high = median_interval(_measured(values))
-    if isclose(low, high, rel_tol=ROUNDING):
-        return Estimate.with_ends(value)
-    return Estimate.with_ends(value, low, high)
+    value, *ends = median_interval(_measured(values))
+    same = isclose(*ends, rel_tol=ROUNDING)
+    return Estimate.with_ends(value, *((nan, nan) if same else ends))
 
 
 def correlation(rho: float, count: int) -> Estimate:
