@@ -55,7 +55,7 @@ def check_batching(model: Any, example: Encoded) -> float:
         queries, keys = _mask(padded.site, together)
         _check_tokens(model.name, padded, queries, keys)
         _check_padding(model.name, padded, queries, keys)
-        rows, columns = queries[1].bool(), keys[1].bool()
+        rows, columns = queries[1].bool().cpu(), keys[1].bool().cpu()
         weight, value = padded.weight[1][:, rows][..., columns], padded.value[1][:, columns]
         error = _difference(weight, value, own)
         if not error <= limit:
