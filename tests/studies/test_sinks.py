@@ -137,7 +137,8 @@ def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged(
         often = found(subject("bert"), ALL)
     assert len(few.tokens) < len(every.tokens)
     assert 0 < len(often.tokens) < len(every.tokens)
-    assert found(subject("bert"), ALL, max_examples=2) == few
+    # By what they show: since Python 3.13 a NaN in a dataclass is not equal to itself.
+    assert repr(found(subject("bert"), ALL, max_examples=2)) == repr(few)
 
 
 @pytest.mark.slow

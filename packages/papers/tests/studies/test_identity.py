@@ -399,7 +399,8 @@ def test_the_time_of_all_maps_is_stated_before_any_is_trained(monkeypatch, capsy
     seconds = 3 * layers * (40 + 40 * QUICK.epochs / outcomes.TRIED)
     assert [epochs for _, epochs, _ in trained] == [outcomes.TRIED] + [QUICK.epochs] * 3 * layers
     assert f"at most about {seconds / 60:,.0f} minutes" in trained[1][2]
-    assert result == evaluate_maps(tokens, settings, CPU)
+    # By what they show: since Python 3.13 a NaN in a dataclass is not equal to itself.
+    assert repr(result) == repr(evaluate_maps(tokens, settings, CPU))
 
 
 def test_the_slowest_maps_come_first_and_cached_ones_are_skipped(monkeypatch, tmp_path):
@@ -438,4 +439,5 @@ def test_the_slowest_maps_come_first_and_cached_ones_are_skipped(monkeypatch, tm
     assert advanced == [(1, 60.0)] * 2 * layers + [(1, 1.0)] * layers
     assert shown[0]["seconds"] == sum(each for _, each in advanced)
     monkeypatch.undo()
-    assert result == evaluate_maps(tokens, settings, CPU), "in the order of kinds, as ever"
+    again = evaluate_maps(tokens, settings, CPU)
+    assert repr(result) == repr(again), "in the order of kinds, as ever"
