@@ -163,7 +163,8 @@ def test_a_batch_for_which_memory_does_not_suffice_is_halved(
     monkeypatch.setattr(CapturedModel, "run", run)
     found = studies()["survey"].run(texts(4), model("bert"), settings, progress=False)
     assert sizes == [1, 1, 1, 1]
-    xarray.testing.assert_allclose(found, wanted, atol=1e-7)  # shares of 0 are rounding
+    # Shares of 0 are rounding, and so is what is left of the difference of two means.
+    xarray.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_a_reading_for_which_memory_does_not_suffice_is_refused(
