@@ -17,7 +17,7 @@ from headlight_papers.papers.text_classifiers import (
     distances,
 )
 from headlight_papers.papers.trained import TrainingConfig, run_table
-from headlight_papers.training import run_all
+from headlight_papers.training import one_thread, run_all
 from headlight_papers.training.text_classifier import (
     ENCODERS,
     HIDDEN,
@@ -68,6 +68,13 @@ def trainer(data, tmp_path_factory):
     run_all(found, [BASE, ClassifierJob("base", "lstm", 0)], 1, lambda job: None)
     run_all(found, [adversary, replace(adversary, weight=0.0)], 1, lambda job: None)
     return found
+
+
+@pytest.fixture(autouse=True)
+def _as_trained():
+    """Models are trained on one thread, on which alone their bits are the same."""
+    with one_thread():
+        yield
 
 
 def new(encoder, seed=0, vectors=None):
