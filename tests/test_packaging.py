@@ -168,6 +168,12 @@ def unready(tmp_path: Path, scripts: tuple[ModuleType, ModuleType]) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes((ROOT / name).read_bytes())
+    address, maintainer = scripts[0].PLACEHOLDERS
+    for name in scripts[0].FILLED_IN:  # of a tree that is ready as well
+        text = (folder / name).read_text(encoding="utf-8")
+        text = text.replace(PROJECT["project"]["urls"]["Repository"], address)
+        text = re.sub(r"(?<=recipe-maintainers:\n    - ).*", maintainer, text)
+        (folder / name).write_text(text, encoding="utf-8")
     git(folder, "init", "--quiet")
     commit(folder)
     return folder
