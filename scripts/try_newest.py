@@ -72,7 +72,7 @@ def find(version: str) -> str | None:
         env=os.environ | {"PYENV_VERSION": version}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        print(f"Python {version} is not on this machine, and is left out.", flush=True)
+        print(f"Python {version} is not on this machine.", flush=True)
         return None
     return done.stdout.strip()
 

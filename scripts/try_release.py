@@ -26,6 +26,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from check_release import CITATION, FILLED_IN, PLACEHOLDERS, release_date
+from try_newest import find
 
 import headlight
 
@@ -45,6 +46,7 @@ def main() -> None:
     environment = Path(sys.prefix)
     if not (environment / ".installed-dev").exists():
         sys.exit("not released: run it by `make try-release`, which makes the environment for it.")
+    pythons = [find(version) or sys.exit(1) for version in arguments.python]
     with TemporaryDirectory(prefix="headlight-release-") as place:
         folder = Path(place)
         with local_index(folder / "index") as address:
@@ -52,8 +54,8 @@ def main() -> None:
             (sdist,) = (folder / "index").glob("headlight_attention-*.tar.gz")
             rows = [
                 row
-                for version in arguments.python
-                for row in installed(version, sdist, address, folder, arguments.options)
+                for python in pythons
+                for row in installed(python, sdist, address, folder, arguments.options)
             ]
     print(f"{'Python':10}{'torch':16}{'environment':>13}{'without torch':>15}  what, studies")
     for row in rows:
@@ -142,14 +144,14 @@ def make_old(clone: Path) -> None:
 
 
 def installed(
-    version: str, sdist: Path, address: str, folder: Path, options: list[str]
+    interpreter: str, sdist: Path, address: str, folder: Path, options: list[str]
 ) -> list[str]:
     """Install from the index into an empty environment, run every study, and say what it took."""
-    name = version.replace(os.sep, "_")  # uv takes the path of an interpreter as well
+    name = interpreter.replace(os.sep, "_")
     environment = folder / f"python-{name}"
     python = environment / "bin" / "python"
     uv = (sys.executable, "-m", "uv")
-    run(*uv, "venv", "--quiet", "--python", version, environment)
+    run(*uv, "venv", "--quiet", "--python", interpreter, environment)
     install = (*uv, "pip", "install", "--quiet", "--python", python)
     tests = folder / f"tests-{name}"
     with tarfile.open(sdist) as archive:
