@@ -46,10 +46,10 @@ def check_batching(model: Any, example: Encoded) -> float:
         model = model.encoder()
     longest = min(LONG, model.longest or LONG)
     short = _resized(example, min(SHORT, longest - 1))
-    together = model.collate([_resized(example, longest), short])
+    together, single = model.collate([_resized(example, longest), short]), model.collate([short])
     with unreplaced(model.transformer):
-        beside, alone = _records(model, together), _records(model, model.collate([short]))
-        allowed = _allowed_differences(model, model.collate([short]), alone, longest)
+        beside, alone = _records(model, together), _records(model, single)
+        allowed = _allowed_differences(model, single, alone, longest)
     worst = 0.0
     for padded, own, limit in zip(beside, alone, allowed, strict=True):
         queries, keys = _mask(padded.site, together)
@@ -92,12 +92,8 @@ def _allowed_differences(
         return [TOLERANCE[torch.float32]] * len(alone)
     rounding = (keys + SOFTMAX_STEPS) * torch.finfo(torch.float32).eps / 2
     moved = Reweighted(lambda weight: weight * (1 + rounding * _signs(weight)))
-    with (
-        interface_hook(model.transformer, moved),
-        torch.inference_mode(),
-        model.running(batch.names),
-    ):
-        model.transformer(**model.inputs(batch))
+    with interface_hook(model.transformer, moved):
+        model.run(batch)
     calls = dict(zip(model.sites, moved.calls, strict=True))
     for number, record in enumerate(alone):
         call = calls[record.site]
