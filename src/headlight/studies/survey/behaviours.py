@@ -673,7 +673,7 @@ def _joined(
     )
     queries, whole, rest = (each[..., None].expand_as(near) for each in everyone)
     near_keys = KeySums(near, queries, whole, near_rest, rest)
-    sums = (torch.cat(each, -1) for each in zip(behaviours, near_keys, strict=True))
+    sums = KeySums(*(torch.cat(each, -1) for each in zip(behaviours, near_keys, strict=True)))
     return Parts(*sums, torch.cat([powers, powers_rest], -1))
 
 
@@ -764,7 +764,8 @@ def _basis(size: int) -> Float[Tensor, "offset number"]:
 
 
 def _quotient(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
+    quotient: Array = np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
+    return quotient
 
 
 def _sum_of(rows: Array) -> Count:
