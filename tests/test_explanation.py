@@ -1,6 +1,7 @@
 """Why a head attends: scores as sums, against the modules of a model taken apart by hand."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from headlight.errors import UsageError
+from headlight.findings import labels_of
 from headlight.reading import read
 from headlight.reading.explanation import explain
 from headlight.result import load
@@ -144,6 +146,40 @@ def test_it_is_saved_and_said(llama, tmp_path):
     assert str(found).startswith("L1H1 attends from “<unk> (10)” to “near” with 16.6% of its")
     with pytest.raises(UsageError, match="saved as"):
         found.save(tmp_path / "why.svg")
+
+
+def test_the_largest_part_is_said_whatever_it_is_and_with_its_sign(llama):
+    kinds = set()
+    for head in range(HEADS):
+        for query in (4, 7, 10):
+            found = explain(llama, TEXT, layer=1, head=head, query=query)
+            said = str(found)
+            for side in ("key", "query"):
+                frame = found.to_dataframe(side)
+                part = re.search(
+                    rf"For the {side} “[^”]+” the largest part is (.*?)\.(?: |$)", said
+                )
+                assert part
+                first, *more = part[1].split("; of heads ")
+                rows = [frame.iloc[0], *([frame[frame["kind"] == "head"].iloc[0]] * len(more))]
+                for row, words in zip(rows, (first, *more), strict=True):
+                    number = f"{row['score']:+.2f}".replace("-", "−")
+                    bias = "the bias " if row["kind"] == "bias" else ""
+                    assert words.startswith(f"{bias}{row['part']}: {number}")
+                assert bool(more) == (frame.iloc[0]["kind"] != "head")
+                kinds |= {(row["kind"], row["score"] > 0) for row in rows}
+    assert {kind for kind, _ in kinds} >= {"head", "feed_forward"}
+    assert ("head", False) in kinds
+
+
+def test_what_a_head_takes_most_from_has_the_sign_of_the_head(llama):
+    found = explain(llama, TEXT, layer=1, head=1)
+    of_heads = found.dataset["head_part"].sel(of="key")
+    labels = labels_of(found.dataset, "token_text")
+    frame = found.to_dataframe("key")
+    for row in frame[frame["kind"] == "head"].to_dict("records"):
+        parts = of_heads[0, int(row["part"].partition("H")[2])].values
+        assert parts[labels.index(row["takes from"])] * row["score"] > 0
 
 
 def test_by_default_it_is_about_the_head_that_attends_most(llama):

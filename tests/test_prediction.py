@@ -19,6 +19,7 @@ from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError
 from headlight.reading.model import Model
 from headlight.reading.prediction import Prediction, predict
 from headlight.result import load
+from headlight.views.reading import prediction as prediction_page
 from replay import Replay
 from studies.classifiers import classifier, sequence_classifier as twice
 from studies.models import model as headless
@@ -221,11 +222,45 @@ def test_the_largest_token_of_a_decoder_is_named_beside_its_first() -> None:
     said = str(explained("llama"))
     tokens = explained("llama").to_dataframe("token")
     first = explained("llama").dataset["token_text"].values[0]
-    assert re.search(r"Beside the first token, “[^”]+” adds most", said)
     assert f"the first, “{first}”, which heads attend to for want of others, adds" in said
-    largest = re.search(r"Beside the first token, “([^”]+)” adds most", said)[1]
+    found = re.search(r"Beside the first token, the largest part is that of “([^”]+)”", said)
+    assert found
+    largest = found[1]
     assert largest == next(name for name in tokens["token"] if name != first)
-    assert "Of the text, “" in str(explained("bert"))
+    assert "Of the text, the largest part is that of “" in str(explained("bert"))
+
+
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_the_largest_component_is_named_whatever_it_is(family: str) -> None:
+    row = explained(family).to_dataframe("component").iloc[0]
+    number = f"{row['direct']:+.3f}".replace("-", "−")
+    said = f"Directly, the largest part is that of {row['component']} ({number}); of heads, that of"
+    assert said in str(explained(family))
+
+
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_pictures_say_what_they_leave_out(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is drawn and what is left out add up to the logit."""
+    monkeypatch.setattr(prediction_page, "SHOWN", 3)
+    monkeypatch.setattr(prediction_page, "MOST_TOKENS", 2)
+    dataset = explained(family).dataset
+    drawings = {each.name: each.drawings[0] for each in prediction_page.sections(dataset)}
+    for name in ("tokens", "components", "heads"):
+        figure = drawings[name].draw()
+        (axes,) = figure.axes
+        _, *lines = axes.get_xlabel().split("\n")
+        assert lines
+        assert all(line.startswith("left out: ") for line in lines)
+        assert all(line in drawings[name].alternative for line in lines)
+        numbers = [re.search(r"\(([+−][\d.]+)(?: together)?\)$", line)[1] for line in lines]
+        left = sum(float(number.replace("−", "-")) for number in numbers)
+        bars = [bar.get_width() for bar in axes.patches]
+        drawn = bars if name == "tokens" else bars[::2]
+        if name != "heads":  # which add up with other components alone
+            assert sum(drawn) + left == pytest.approx(float(dataset["logit"]), abs=4e-3)
+    first = dataset["token_text"].values[0]
+    tokens = drawings["tokens"].draw().axes[0].get_xlabel()
+    assert (f"left out: the first token, “{first}” (" in tokens) == (family == "llama")
 
 
 @pytest.mark.slow

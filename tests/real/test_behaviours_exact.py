@@ -86,7 +86,7 @@ def test_every_behaviour_is_that_of_loops_in_float64() -> None:
             expected = naive.joined(alone)
             for place, behaviour in enumerate(NAIVE_NAMES):
                 for part, values in (
-                    ("share", found["behaviour"]["mean"]),
+                    ("share", found["behaviour"]["ratio"]),
                     ("rest", found["behaviour_rest"]["ratio"]),
                 ):
                     np.testing.assert_allclose(

@@ -84,7 +84,10 @@ def of_text(
     share: bool,
     segments: Sequence[str] = (),
 ) -> dict[str, dict[str, Array]]:
-    """The sums of one text by head: what was given, of how many queries, and without the first.
+    """The sums of one text by head: what was given, of how many queries, what these give in all.
+
+    Shares are of what all queries give together: a row that gives more counts more, and rows of
+    measures that are shares count the same.
 
     Args:
         score: ``head query key``.
@@ -106,26 +109,29 @@ def of_text(
 
 def _of_head(matrix, meant, hits, share) -> dict[str, dict[str, float]]:
     names = [*meant, *hits, "missing"]
-    sums = {part: dict.fromkeys(names, 0.0) for part in ("given", "queries", "given_rest", "rest")}
+    parts = ("given", "queries", "whole", "given_rest", "rest")
+    sums = {part: dict.fromkeys(names, 0.0) for part in parts}
     powers = {f"{part} {n}": 0.0 for part in ("with", "without") for n in range(3)}
     for i, values in enumerate(matrix):
-        whole = math.fsum(values)
-        if not share and not whole > 0:
-            continue
-        row = values if share else values / whole
+        total = math.fsum(values)
+        whole, row = 1 if share else total, values
         for name in [name for name in meant if meant[name][i] is not None]:
             keys = meant[name][i]
             sums["given"][name] += math.fsum(row[j] for j in keys)
             sums["queries"][name] += 1
+            sums["whole"][name] += whole
             if name != "first":
                 sums["given_rest"][name] += math.fsum(row[j] for j in keys if j)
-                sums["rest"][name] += 1 - row[0]
+                sums["rest"][name] += whole - row[0]
         for name in [name for name in hits if hits[name][i] is not None]:
-            sums["given"][name] += max(row) == max(row[j] for j in hits[name][i])
             sums["queries"][name] += 1
+            if whole > 0:
+                sums["given"][name] += max(row) == max(row[j] for j in hits[name][i])
+                sums["whole"][name] += 1
         if share:
-            sums["given"]["missing"] += 1 - whole
+            sums["given"]["missing"] += 1 - total
             sums["queries"]["missing"] += 1
+            sums["whole"]["missing"] += 1
         for name in powers:
             first, power = int(name.startswith("without")), int(name[-1])
             far = [row[j] * abs(i - j) ** power for j in range(first, len(row))]
@@ -134,14 +140,17 @@ def _of_head(matrix, meant, hits, share) -> dict[str, dict[str, float]]:
 
 
 def joined(texts: list[dict[str, dict[str, Array]]]) -> dict[str, Array]:
-    """Means over texts, and ratios of sums, by name and then head."""
+    """Ratios of means over texts, and of sums, by name and then head."""
     found: dict[str, Array] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
         for name in texts[0]["given"]:
-            shares = np.array([text["given"][name] / text["queries"][name] for text in texts])
-            found[f"{name} share"] = mean(shares)
+            part, whole = (
+                np.array([text[each][name] / text["queries"][name] for text in texts])
+                for each in ("given", "whole")
+            )
+            found[f"{name} share"] = mean(part) / mean(whole)
             found[f"{name} rest"] = ratio(*without_first(texts, name))
-        sinks = np.array([text["given"]["first"] / text["queries"]["first"] for text in texts])
+        sinks = np.array([text["given"]["first"] / text["whole"]["first"] for text in texts])
         rates = np.where(np.isnan(sinks), np.nan, sinks > 0.3)
         found["sink"] = mean(rates)
         for part in ("with", "without"):

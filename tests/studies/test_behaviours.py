@@ -1,6 +1,5 @@
 """What heads do, against plain loops."""
 
-import warnings
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -24,12 +23,13 @@ from headlight.encode.batch import collate
 from headlight.encode.examples import word_ids
 from headlight.pool import membership
 from headlight.reduce import Tally
+from headlight.result.estimate import estimate_of
 from headlight.studies.survey import SurveySettings, behaviours
 from headlight.studies.survey.behaviours import BehaviourCounter, numbers
 from headlight.studies.survey.one_pass import OnePass
 from headlight.studies.survey.part import SeenLayer, SeenMeasure, SeenTogether
 from headlight.studies.survey.study import run as survey
-from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
+from headlight.vocabulary import CATEGORIES, DISTANCES, NEIGHBOURS, RELATIVE, measure
 from studies import behaviours_naive as naive
 from studies.intervals import agrees
 from studies.models import documents, subject, texts
@@ -154,7 +154,7 @@ def assert_as_defined(found: dict, expected: dict[str, np.ndarray], at: tuple, t
         )
 
     for number, name in enumerate(NAIVE_NAMES):
-        same(found["behaviour"]["mean"][..., number], f"{name} share")
+        same(found["behaviour"]["ratio"][..., number], f"{name} share")
         same(found["behaviour_rest"]["ratio"][..., number], f"{name} rest")
     same(found["sink"]["mean"], "sink")
     same(found["distance"]["ratio"][..., 0], "distance with")
@@ -227,23 +227,23 @@ def test_keys_of_another_package_get_what_is_defined(encoded, seed, side, kind, 
         found = counted((batch, encoded), scores, kind, block, one_pass, tokenizer)
         number = statistics.behaviours().index("third")
     for place, (name, score) in enumerate(scores.items()):
-        shares, rest, others = [], 0.0, 0.0
+        received, given, rest, others = [], [], 0.0, 0.0
         for text, size in enumerate(lengths):
             own = slice(size) if side == "right" else slice(-size, None)
             rows = score[text, :, own, own].numpy()
             chosen = every_third(Text(["a"] * size, (), ()))
-            whole = rows.sum(-1, keepdims=True)
-            if not measure(name).share:
-                rows = np.divide(rows, whole, out=np.zeros_like(rows), where=whole > 0)
-            counts = chosen.any(1) & (measure(name).share | (whole[..., 0] > 0))
-            received = (rows * chosen).sum((1, 2))
-            shares.append(np.where(counts.any(1), received / np.maximum(counts.sum(1), 1), np.nan))
+            whole = np.ones(rows.shape[:2]) if measure(name).share else rows.sum(-1)
+            has_keys = chosen.any(1)
+            if has_keys.any():
+                received.append((rows * chosen).sum((1, 2)) / has_keys.sum())
+                given.append(whole[:, has_keys].mean(1))
             rest += (rows * chosen)[..., 1:].sum((1, 2))
-            others += (counts * (1 - rows[..., 0])).sum(1)
+            others += (has_keys * (whole - rows[..., 0])).sum(1)
         close = {"rtol": 1e-6, "atol": 1e-6}
-        here = found["behaviour"]["mean"][0, :, place, number]
-        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-            np.testing.assert_allclose(here, np.nanmean(shares, 0), **close)
+        here = found["behaviour"]["ratio"][0, :, place, number]
+        with np.errstate(invalid="ignore"):
+            expected = np.sum(received, 0) / np.sum(given, 0) if received else np.nan
+        np.testing.assert_allclose(here, expected, **close)
         here = found["behaviour_rest"]["ratio"][0, :, place, number]
         expected = np.where(others > 1e-9, rest / np.maximum(others, 1e-9), here)
         np.testing.assert_allclose(here, expected, **close)
@@ -313,6 +313,42 @@ def test_a_survey_has_these_numbers(family, kind):
     np.testing.assert_allclose(
         result["no_op"], shares.sel(measure="weight") - shares.sel(measure="norm"), atol=1e-6
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
+def test_what_goes_to_one_key_is_one_number_with_one_interval(family, kind):
+    """Texts are of different lengths, and their rows give different sums by norm."""
+    found, corpus = subject(family), texts(9, longest=30, seed=4)
+    settings = SurveySettings(passages=False, token_types=0)
+    result = survey(corpus, found, settings, progress=False)
+
+    def ends(name: str, **where: Any) -> list[np.ndarray]:
+        number = estimate_of(result.sel(where), name, ("measure", "layer", "head"))
+        assert number is not None
+        return [number.value, number.low, number.high]
+
+    first = ends("behaviour_share", behaviour="first")
+    if kind == "encoder":  # each text begins with its only [CLS]
+        same = ends("share", key_category="cls", query_category="all")
+    else:
+        same = ends("class_share", key_class="first", query_category="all")
+    for one, other in zip(first, same, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    close = {"rtol": 1e-4, "atol": 1e-6}
+    for offset in NEIGHBOURS.values():
+        neighbour = result["neighbour"].sel(offset=offset)
+        here = result["relative_share"].sel(relative=offset).transpose(*neighbour.dims)
+        np.testing.assert_allclose(here, neighbour, **close)
+    itself = result["neighbour"].sel(offset=0)
+    here = result["distance_share"].sel(distance=0).transpose(*itself.dims)
+    np.testing.assert_allclose(here, itself, **close)
+    shares = result["behaviour_share"].sel(behaviour="first")
+    np.testing.assert_allclose(result["first_share"], shares.mean(("layer", "head")), **close)
+    moved = result["behaviour_share_by_slot"].sel(behaviour="first")
+    for of_both, name in ((shares, "no_op"), (moved, "no_op_by_slot")):
+        less = of_both.sel(measure="weight") - of_both.sel(measure="norm")
+        np.testing.assert_allclose(less.transpose(*result[name].dims), result[name], **close)
 
 
 def _vector_norms(layer) -> np.ndarray:

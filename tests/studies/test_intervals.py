@@ -81,9 +81,9 @@ def test_numbers_of_a_survey_are_moved_by_what_they_are_without_a_text(family):
     settings = SurveySettings(passages=False, token_types=0)
     whole = quiet(corpus, found, settings)
     runs = [quiet([text], found, settings) for text in corpus]
-    names = ["entropy", "no_op", "value_drain", "rank", "sink_rate", "residual_max", "first_share"]
+    names = ["entropy", "value_drain", "rank", "sink_rate", "residual_max"]
     agrees_of_texts(whole, runs, names)
-    for name in ("behaviour_share", "share", "neighbour", *CLASSES[family]):
+    for name in ("behaviour_share", "first_share", "share", "neighbour", *CLASSES[family]):
         agrees_of_texts(
             whole.sel(measure=["weight"]), [run.sel(measure=["weight"]) for run in runs], [name]
         )

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -208,6 +209,41 @@ def test_the_title_and_the_bars_are_of_the_chosen_token(show):
     cells.first.click()
     assert shown.text("#said").startswith("In L0H0, ")
     assert "h=0-0" in shown.address
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [0.7, 0.05, 0.1, 0.05, 0.03, 0.07],  # more and less than any other token has
+        [0.0, 0.5, 0.2, 0.2, 0.1, 0.0],  # nothing
+        [0.3, 0.04, 0.03, 0.02, 0.01, 0.6],  # two that are beyond the scale
+    ],
+)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_of_two_bars_the_higher_one_has_the_larger_number(show, weights, width):
+    reading = reading_sample(1, 1)
+    reading["weight"][0, 0, 2] = weights
+    reading["norm"] = (reading["weight"] * reading["vector_norm"]).transpose(*reading.norm.dims)
+    shown = show(reading, "#q=2&v=bars&s=out", viewport={"width": width, "height": 900})
+    drawn = shown.page.locator("#bars rect:has(title)").evaluate_all(
+        "all => all.map(each => [each.textContent, each.getAttribute('height')])"
+    )
+    all_bars = sorted(
+        (float(re.search(r"([\d.]+)% of", said)[1]), float(height), "broken" in said)
+        for said, height in drawn
+    )
+    assert len(all_bars) == 2 * len(weights)
+    assert all(one[1] <= other[1] for one, other in pairwise(all_bars))
+    whole = [(share, height) for share, height, is_broken in all_bars if not is_broken]
+    unit = whole[-1][1] / whole[-1][0]
+    for share, height in whole:
+        assert height == pytest.approx(unit * share, abs=0.02 * whole[-1][1])
+    broken = [share for share, _, is_broken in all_bars if is_broken]
+    assert shown.page.locator("#bars [data-broken]").count() == 2 * len(broken)
+    labels = shown.page.locator("#bars text.value").all_text_contents()
+    for share in broken:  # beside a mark stands the number
+        assert any(abs(float(label.rstrip("%")) - share) <= 0.55 for label in labels)
+    assert ("with a break" in shown.text("#bars-said")) == bool(broken)
 
 
 def test_the_first_token_is_never_the_first_picture_of_a_decoder(show):

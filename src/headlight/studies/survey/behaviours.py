@@ -1,9 +1,10 @@
 """Known behaviours of heads: sinks, repeated tokens, pieces of words, distances.
 
-Each is a share of a row of a measure that goes to some keys, averaged over the queries of a text.
-What says which keys, such as the earlier places of the same token, is made once for a batch, and
-shared by heads, layers and measures.  Rows of measures that are no shares are divided by what they
-give in all; a row that gives nothing is left out.
+Each is the share that some keys have of what the queries of a text give: the mean over the queries
+of what these keys get, divided by the mean of what the queries give in all, which is 1 where the
+measure is a share.  Over texts, means are divided likewise, as those of categories are.  What says
+which keys, such as the earlier places of the same token, is made once for a batch, and shared by
+heads, layers and measures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import Positions, filled, moments, stacked, units_of
+from headlight.analysis.batch_runner import Positions, filled, stacked, units_of
 from headlight.capture import LayerRecord
 from headlight.catalogue.statistics import (
     FIRST_TOKENS,
@@ -66,23 +67,41 @@ NO_PAIRS = Pairs(*torch.zeros(3, 0, dtype=torch.int64))
 
 Rows = Float[Tensor, "batch head query"]
 Numbers = Float[Tensor, "batch head number"]
-FourSums = tuple[Tensor, Tensor, Tensor, Tensor]
-"""Sums that keys get, numbers of queries, and the same without the first token."""
+
+
+class KeySums(NamedTuple):
+    """Sums over the queries of a text that are asked about some keys.
+
+    Attributes:
+        given: what the keys get.
+        queries: how many queries there are.
+        whole: what these give in all.
+        given_rest: what the keys get without the first token.
+        rest: what the queries give to others than the first token.
+    """
+
+    given: Tensor
+    queries: Tensor
+    whole: Tensor
+    given_rest: Tensor
+    rest: Tensor
 
 
 class Parts(NamedTuple):
     """Sums over the queries of a text, float64; of `numbers`, but for the last.
 
     Attributes:
-        given: What the keys get.
-        queries: From how many queries; with `given` a mean.
-        given_rest: What they get without the first token.
-        rest: Of the same queries what they do not give to the first token, each having 1.
+        given: as in `KeySums`, and so are the next four.
+        queries: how many there are; with `given` and `whole` means.
+        whole: of a measure that is a share 1 for each query.
+        given_rest: without the first token.
+        rest: without the first token.
         powers: What all keys get times the powers of their distance; then without the first token.
     """
 
     given: Numbers
     queries: Numbers
+    whole: Numbers
     given_rest: Numbers
     rest: Numbers
     powers: Numbers
@@ -139,13 +158,15 @@ class _Stacked(NamedTuple):
     Attributes:
         heads: of each measure.
         sums: ``batch head sum``; of what keys get.
-        queries: ``batch 2·head number``; of 1 and of what the first token gets, times
-            `_Masks.queries`.
+        asked: ``batch sum``; the number of queries.
+        queries: ``batch 3·head number``; of 1 where a query gives something, of what it gives, and
+            of what the first token gets, times `_Masks.queries`.
         along: ``batch head number``; of what keys get, times `_basis`.
     """
 
     heads: Mapping[str, slice]
     sums: Tensor
+    asked: Tensor
     queries: Tensor
     along: Tensor
 
@@ -239,16 +260,15 @@ class BehaviourCounter(PartObserver):
         masks = self._masks_of(record.first, *score.shape[2:])
         columns = columns * masks.columns
         whole = torch.where(masks.shares(heads), masks.columns[..., 0], columns[..., 0])
-        counts = whole > 0
-        whole, counted = whole.where(counts, 1), counts.to(score.dtype)
+        counted = (whole > 0).to(score.dtype)
         text, query, key, row = masks.pairs
         values, largest = score[text, :, query, key], score.amax(3)[text, :, query]
         values = torch.where(masks.is_copy, values >= largest, values)
         shape = *score.shape[:3:2], masks.kinds, score.shape[1]
         to_pairs = values.new_zeros(shape).flatten(0, 2).index_add_(0, row, values)
         to_pairs = to_pairs.view(shape).permute(0, 3, 1, 2)
-        # A row counts as if it gave all to the next token, where nothing gets more.
-        copies = torch.where(to_pairs[..., -2:] > 0, whole[..., None], 0)
+        # What is counted of copies is the queries, whatever they give.
+        copies = (to_pairs[..., -2:] > 0).to(score.dtype)
         parts = columns, to_pairs[..., :-2], copies, counted[..., None], whole[..., None]
         rows = torch.cat(parts, -1)
         first = columns.shape[3] - 1
@@ -257,13 +277,14 @@ class BehaviourCounter(PartObserver):
             of_weight = of_weight.where(masks.displayed, torch.nan)
             self._rows = dict(zip(SHOWN, of_weight.unbind(-1), strict=True))
         wide = double(rows)
-        shares = wide[..., :-2] * (wide[..., -2] / wide[..., -1])[..., None]
+        received, counted_rows = wide[..., :-2] * wide[..., -2:-1], wide[..., -2]
         if self._own:
-            along = over_offsets(score, counted / whole) @ masks.basis
+            along = over_offsets(score, counted) @ masks.basis
         else:
             along = wide.new_zeros(*wide.shape[:2], NUMBERS_OF_OFFSETS)
-        each = torch.cat([wide[..., -2], shares[..., first]], 1)
-        stacked = _Stacked(heads, shares.sum(2), each @ masks.queries, along)
+        each = torch.cat([counted_rows, wide[..., -1] * counted_rows, received[..., first]], 1)
+        asked = masks.queries[..., : received.shape[3]].sum(1)
+        stacked = _Stacked(heads, received.sum(2), asked, each @ masks.queries, along)
         if record.first and (before := self._stacked) is not None:
             sums = (one + two for one, two in zip(before[1:], stacked[1:], strict=True))
             stacked = _Stacked(heads, *sums)
@@ -278,7 +299,7 @@ class BehaviourCounter(PartObserver):
     def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
         """Their means in each text, over the queries of the layer so far."""
         if self._stacked is not None and "weight" in self._stacked.heads:
-            _, sums, queries, _ = self._stacked
+            _, sums, _, queries, _ = self._stacked
             places = [self._places[name] for name in SHOWN]
             columns, weight = slice(places[0], places[-1] + 1), self._stacked.heads["weight"]
             return (sums[:, weight, columns] / queries[:, weight, columns]).movedim(2, 0)
@@ -322,7 +343,7 @@ class BehaviourCounter(PartObserver):
                 masks.append(torch.stack([each[:, queries] for each in kinds], -1))
                 described = self._described_pairs(queries)
                 pairs = described.duplicate, described.subword, described.copy
-            everyone = torch.ones_like(self._there[:, queries, None])
+            everyone = self._there[:, queries, None]
             bounds, keys = listed(pairs, len(self._begin), queries)
             queried = Asked(
                 begin=self._begin.numpy(),
@@ -348,33 +369,31 @@ class BehaviourCounter(PartObserver):
         layers = [self._by_field(self._found[layer]) for layer in sorted(self._found)]
         names = [name for name in layers[0] if all(name in layer for layer in layers)]
         totals = {name: stacked([layer[name] for layer in layers]) for name in names}
-        received, queries = totals["given"], totals["queries"]
-        share = np.divide(received, queries, out=np.full_like(received, np.nan), where=queries > 0)
-        first = share[..., 0]
+        queries = totals["queries"]
+        received, whole = (_quotient(totals[name], queries) for name in ("given", "whole"))
+        first = _quotient(received[..., 0], whole[..., 0])
         sink = np.where(np.isnan(first), np.nan, first > SINK)
         # Sums in blocks of all numbers would take too much memory.
         with_interval = slice(len(behaviours()))
+        asked = np.nanmax(queries[..., with_interval], axis=(1, 2, 3))
         statistics: dict[str, Accumulator] = {
-            "behaviour_rows": _rows_asked(queries),
-            "behaviour": moments(share),
+            "behaviour_rows": _sum_of(asked),
+            "behaviour": _ratio(received, whole),
             "behaviour_rest": _ratio(totals["given_rest"], totals["rest"]),
-            "slots_behaviour": Slots.of(self._units, share[..., with_interval]),
+            "slots_behaviour": Slots.of(
+                self._units, received[..., with_interval], whole[..., with_interval]
+            ),
+            "slots_behaviour_texts": Slots.of(self._units, (asked > 0).astype(np.float64)),
             "slots_behaviour_rest": Slots.of(
                 self._units,
                 totals["given_rest"][..., with_interval],
                 totals["rest"][..., with_interval],
             ),
             **ratios("distance", *_distances(totals["powers"]), self._units),
-            **means("first", _mean_over_heads(first), self._units),
+            **means("sink", sink, self._units),
         }
-        of_heads = {"sink": sink}
-        if {"weight", "norm"} <= set(self._measures):
-            of = (first[..., self._measures.index(name)] for name in ("weight", "norm"))
-            of_heads["no_op"] = np.subtract(*of)
         if "drain" in totals:
-            of_heads["drain"] = self._drain(totals["drain"])
-        for name, rows in of_heads.items():
-            statistics |= means(name, rows, self._units)
+            statistics |= means("drain", self._drain(totals["drain"]), self._units)
         return statistics
 
     def _by_field(self, found: dict[str, Any]) -> dict[str, Tensor]:
@@ -392,62 +411,67 @@ class BehaviourCounter(PartObserver):
 
     def _unstacked(self, stacked: _Stacked) -> dict[str, Parts]:
         """Return the parts of each measure; on the host, since nothing here is large."""
-        heads, received, queries, along = stacked
+        heads, received, asked, queries, along = stacked
         size, places = received.shape[2], self._places
-        counts, first = queries.tensor_split(2, 1)
-        rest = received - first[..., size : 2 * size], counts - first
+        counts, whole, first = queries.tensor_split(3, 1)
+        rest = whole - first
+        at_copies = slice(size - len(COPIES), size)
+        fields = KeySums(
+            given=received,
+            queries=asked[:, None].expand_as(received),
+            whole=torch.cat([whole[..., : at_copies.start], counts[..., at_copies]], -1),
+            given_rest=received - first[..., size : 2 * size],
+            rest=rest[..., :size],
+        )
         none, order = received.new_zeros(()), [places.get(name, -1) for name in behaviours()]
         no_rest = [behaviours().index(name) for name in ("first", "missing", *COPIES)]
         number = behaviours().index("missing")
-        fields = []
-        for each in (received, counts, *rest):
-            ordered = torch.nn.functional.pad(each[..., :size], (0, 1))[..., order]
-            fields.append(ordered)
-        fields[0][..., number] = counts[..., 0] - received[..., 0]
-        for each in fields[2:]:
+        ordered = KeySums(*(torch.nn.functional.pad(each, (0, 1))[..., order] for each in fields))
+        ordered.given[..., number] = counts[..., 0] - received[..., 0]
+        for each in (ordered.given_rest, ordered.rest):
             each[..., no_rest] = none
         own = float(self._own)
+        everyone = fields.queries[..., 0], whole[..., 0], rest[..., 0]
         joined = _joined(
-            (fields[0], fields[1], fields[2], fields[3]),
+            ordered,
             (along, along - first[..., 2 * size :]),
-            (counts[..., 0] * own, rest[1][..., 0] * own),
+            [each * own for each in everyone],
         )
         parts = {}
         for name, of in heads.items():
             parts[name] = Parts(*(each[:, of] for each in joined))
             if not measure(name).share:
-                for each in parts[name][:2]:
+                for each in parts[name][:3]:
                     each[..., number] = 0
         return parts
 
     def _parts_of_sums(self, name: str, score: Score, sums: Sums, record: LayerRecord) -> Parts:
         """Return the parts of the sums of one pass over the cells."""
-        first = record.first
-        firsts, counts, rests = sums.head("firsts"), *sums.head("counts").unbind(-1)
-        nothing = torch.zeros_like(rests[..., 0])
-        rows: dict[str, FourSums] = {}
+        factor = sums.row("factor")
+        queries = slice(record.first, record.first + factor.shape[2])
+        firsts = sums.head("firsts")
+        counts = self._counts_of_sums(sums, queries)
+        everyone = counts[-1]
+        nothing = torch.zeros_like(everyone.rest)
+        rows: dict[str, KeySums] = {}
         for number, key in enumerate(FIRST_TOKENS):
             got = firsts[..., number]
-            rows[key] = got, counts[..., number], nothing, nothing
-            if number:
-                rows[key] = got, counts[..., number], got, rests[..., number]
-        count, rest = counts[..., -1], rests[..., -1]
-        factor = sums.row("factor")
-        queries = slice(first, first + factor.shape[2])
+            rows[key] = counts[number]._replace(given=got, given_rest=got)
+        rows["first"] = rows["first"]._replace(given_rest=nothing, rest=nothing)
         if measure(name).share:
             missing = (factor * (1 - sums.row("total"))).sum(2)
-            rows["missing"] = missing, count, nothing, nothing
+            rows["missing"] = everyone._replace(given=missing, rest=nothing)
         if self._own:
-            rows |= self._of_text_of_sums(sums)
+            rows |= self._of_text_of_sums(sums, counts)
         if self._keys:
-            rows |= self._of_keys(score, sums, queries)
+            rows |= self._of_keys(name, score, sums, queries)
         along = without = nothing[..., None].expand(-1, -1, NUMBERS_OF_OFFSETS)
-        along_counts = nothing, nothing
+        along_counts = [nothing] * 3
         if self._own:
             along = sums.head("diagonal") @ self._basis
             of_first = sums.head("first") @ self._basis[self._places_of_first(queries)]
             without = along - of_first
-            along_counts = count, rest
+            along_counts = [everyone.queries, everyone.whole, everyone.rest]
         if name == "weight":
             self._rows = self._rows_of_sums(sums, queries)
         return _joined(self._in_order(rows), (along, without), along_counts)
@@ -464,58 +488,69 @@ class BehaviourCounter(PartObserver):
                 rows[key] = single(to_group).masked_fill(~mask, torch.nan)
         return rows
 
-    def _of_text_of_sums(self, sums: Sums) -> dict[str, FourSums]:
+    def _counts_of_sums(self, sums: Sums, queries: slice) -> list[KeySums]:
+        """Return of the queries of `asked` how many there are and what they give, keys left out."""
+        _, wholes, rests = (each.unbind(-1) for each in sums.head("counts").unbind(-1))
+        asked = torch.from_numpy(self.asked(queries).queries).sum(1).to(wholes[0]).unbind(-1)
+        nothing = torch.zeros_like(wholes[0])
+        return [
+            KeySums(nothing, number[:, None].expand_as(whole), whole, nothing, rest)
+            for number, whole, rest in zip(asked, wholes, rests, strict=True)
+        ]
+
+    def _of_text_of_sums(self, sums: Sums, counts: Sequence[KeySums]) -> dict[str, KeySums]:
         """Return the sums that depend on the tokens of the text, from the sums of one pass."""
-        counts, rests = sums.head("counts").unbind(-1)
-        repeated, later, copied, copied_far = range(len(FIRST_TOKENS), counts.shape[-1] - 1)
-        count, rest = counts[..., -1], rests[..., -1]
-        nothing = torch.zeros_like(rest)
-        of_groups: dict[str, FourSums] = {}
+        repeated, later, copied, copied_far = range(len(FIRST_TOKENS), len(counts) - 1)
+        of_groups: dict[str, KeySums] = {}
         masks = (repeated, repeated, later)
         for key, place, group in zip(GROUPS, masks, sums.head("groups").unbind(2), strict=True):
             to_group, others = group.unbind(-1)
-            of_groups[key] = to_group, counts[..., place], others, rests[..., place]
+            of_groups[key] = counts[place]._replace(given=to_group, given_rest=others)
+        is_counted = (sums.row("factor") != 0).double()
         columns = sums.row("categories")[..., len(CATEGORIES) :]
         for number, (key, is_word) in enumerate(self._words.items()):
-            to_group = (sums.row("factor") * columns[..., number]).sum(2)
+            to_group = (is_counted * columns[..., number]).sum(2)
             at_first = is_word.gather(1, self._begin[:, None]).to(to_group)
             others = to_group - at_first * sums.head("first").sum(2)
-            of_groups[key] = to_group, count, others, rest
+            of_groups[key] = counts[-1]._replace(given=to_group, given_rest=others)
         hits = sums.head("hits").unbind(-1)
         for key, place, of_queries in zip(COPIES, (copied, copied_far), hits, strict=True):
-            of_groups[key] = of_queries, counts[..., place], nothing, nothing
+            # What is counted is the queries, whatever they give.
+            giving = sums.head("counts")[..., place, 0]
+            nothing = torch.zeros_like(giving)
+            queries = counts[place].queries
+            of_groups[key] = KeySums(of_queries, queries, giving, nothing, nothing)
         return of_groups
 
-    def _of_keys(self, score: Score, sums: Sums, queries: slice) -> dict[str, FourSums]:
+    def _of_keys(
+        self, measure_name: str, score: Score, sums: Sums, queries: slice
+    ) -> dict[str, KeySums]:
         """Rows of other packages, which say which keys are meant."""
-        factor, first = sums.row("factor"), sums.head("first")
-        counted = (factor != 0).double()
-        of_rows: dict[str, FourSums] = {}
+        counted, first = (sums.row("factor") != 0).double(), sums.head("first")
+        whole = counted if measure(measure_name).share else counted * sums.row("total")
+        of_rows: dict[str, KeySums] = {}
         for name, chosen in self._keys.items():
             here = chosen[:, queries, : score.shape[3]]
-            to_keys = (score * here[:, None]).sum(3) * factor
+            to_keys = (score * here[:, None]).sum(3) * counted
             begin = self._begin[:, None, None].expand(-1, here.shape[1], 1)
             at_first = here.gather(2, begin.clamp_max(here.shape[2] - 1))[..., 0]
             others = to_keys - first * at_first[:, None]
             has_keys = chosen[:, None, queries].any(3)
-            count, rest = ((each * has_keys).sum(2) for each in (counted, counted - first))
-            of_rows[name] = to_keys.sum(2), count, others.sum(2), rest
+            asked = has_keys.expand_as(whole).double()
+            sums_by_row = to_keys, asked, whole * has_keys, others, (whole - first) * has_keys
+            of_rows[name] = KeySums(*(each.sum(2) for each in sums_by_row))
         return of_rows
 
-    def _in_order(self, rows: Mapping[str, FourSums]) -> FourSums:
+    def _in_order(self, rows: Mapping[str, KeySums]) -> KeySums:
         """Numbers in the order of `behaviours`; 0 of 0 where one is not defined."""
-        undefined = (torch.zeros_like(next(iter(rows.values()))[0]),) * 4
-        ordered = [rows.get(key, undefined) for key in behaviours()]
+        nothing = torch.zeros_like(next(iter(rows.values())).given)
+        ordered = [rows.get(key, KeySums(*[nothing] * 5)) for key in behaviours()]
         if self._own:  # texts without segments have none of their numbers
-            of = self._segmented.to(undefined[0])[:, None]
+            of = self._segmented.to(nothing)[:, None]
             for place, key in enumerate(behaviours()):
                 if key in segment_rows() and key in rows:
-                    received, queries, rest, others = rows[key]
-                    ordered[place] = received * of, queries * of, rest * of, others * of
-        received, queries, given_rest, rest = (
-            double(torch.stack(parts, -1)) for parts in zip(*ordered, strict=True)
-        )
-        return received, queries, given_rest, rest
+                    ordered[place] = KeySums(*(each * of for each in rows[key]))
+        return KeySums(*(double(torch.stack(each, -1)) for each in zip(*ordered, strict=True)))
 
     def _of_other_queries(self, first: Rows, queries: slice) -> Rows:
         """Mask the first token's own query in what queries give to the first token."""
@@ -624,21 +659,22 @@ class BehaviourCounter(PartObserver):
 
 
 def _joined(
-    behaviours: FourSums, along: tuple[Numbers, Numbers], counts: tuple[Tensor, Tensor]
+    behaviours: KeySums, along: tuple[Numbers, Numbers], everyone: Sequence[Tensor]
 ) -> Parts:
-    """Return parts; of the numbers along offsets with and without the first token, and queries."""
-    received, counts_of_queries, received_rest, rest = behaviours
+    """Return parts; of the numbers along offsets with and without the first token.
+
+    Args:
+        behaviours: sums of each.
+        along: what keys get times `_basis`, with and without the first token.
+        everyone: how many queries there are, what they give, and what to others than that.
+    """
     (near, powers), (near_rest, powers_rest) = (
         each.tensor_split([-POWERS], dim=-1) for each in along
     )
-    counted, counted_rest = (each[..., None].expand_as(near) for each in counts)
-    return Parts(
-        torch.cat([received, near], -1),
-        torch.cat([counts_of_queries, counted], -1),
-        torch.cat([received_rest, near_rest], -1),
-        torch.cat([rest, counted_rest], -1),
-        torch.cat([powers, powers_rest], -1),
-    )
+    queries, whole, rest = (each[..., None].expand_as(near) for each in everyone)
+    near_keys = KeySums(near, queries, whole, near_rest, rest)
+    sums = KeySums(*(torch.cat(each, -1) for each in zip(behaviours, near_keys, strict=True)))
+    return Parts(*sums, torch.cat([powers, powers_rest], -1))
 
 
 def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
@@ -727,19 +763,14 @@ def _basis(size: int) -> Float[Tensor, "offset number"]:
     return torch.cat([relative.double(), in_bin.double(), powers], 1)
 
 
-def _mean_over_heads(values: Array) -> Array:
-    """Return the mean of each text over the heads with a value, by measure."""
-    has_value = ~np.isnan(values)
-    count = has_value.sum((1, 2))
-    total = np.where(has_value, values, 0).sum((1, 2))
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+def _quotient(part: Array, whole: Array) -> Array:
+    quotient: Array = np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
+    return quotient
 
 
-def _rows_asked(queries: Array) -> Count:
-    """Count the queries of each behaviour; a measure that is 0 at a query counts fewer."""
-    most = np.nanmax(queries[..., : len(behaviours())], axis=(1, 2, 3))
-    counts = Count(most.shape[1:])
-    counts.update(most)
+def _sum_of(rows: Array) -> Count:
+    counts = Count(rows.shape[1:])
+    counts.update(rows)
     return counts
 
 

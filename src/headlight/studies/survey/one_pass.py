@@ -164,7 +164,7 @@ def _heads(shape: tuple[int, ...], offsets: int, cells: Asked | None) -> HeadSum
         groups=np.zeros((*heads, len(GROUPS), 2)),
         listed=np.zeros((*heads, len(GROUPS), shape[2] if cells is not None else 0)),
         hits=np.zeros((*heads, 2)),
-        counts=np.zeros((*heads, kinds, 2)),
+        counts=np.zeros((*heads, kinds, 3)),
     )
 
 

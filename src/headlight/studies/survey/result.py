@@ -226,28 +226,53 @@ def behaviours(outcome: Outcome) -> Variables:
         "distance": list(DISTANCES),
     }
     ends = np.cumsum([len(names_of_behaviours()), len(RELATIVE)])
-    for end, member, of in (("share", "behaviour", "mean"), ("rest", "behaviour_rest", "ratio")):
-        of_behaviours, *others = np.split(statistics[member][of], ends, -1)
+    # Texts count the same, as in shares of categories.
+    texts = {"whole": statistics["slots_behaviour_texts"]["part"][:, None, None, None, kept]}
+    for end, member, weights in (("share", "behaviour", texts), ("rest", "behaviour_rest", {})):
+        of_behaviours, *others = np.split(statistics[member]["ratio"], ends, -1)
         dims = (*GROUP, "behaviour")
-        slots = slots_at(statistics[f"slots_{member}"], (..., kept))
-        numbers = with_slots(f"behaviour_{end}", dims, of_behaviours[..., kept], slots)
-        variables |= _measures_first(numbers)
+        slots = slots_at(statistics[f"slots_{member}"], (..., kept)) | weights
+        value = of_behaviours[..., kept]
+        variables |= _measures_first(with_slots(f"behaviour_{end}", dims, value, slots))
+        if end == "share":
+            variables |= _of_first_token(value, slots, outcome.measures)
         for name, each in zip(("relative", "distance"), others, strict=True):
             moved = np.moveaxis(each, (2, 3), (0, 1))
             variables[f"{name}_{end}"] = ("measure", name, "layer", "head"), moved
     variables |= _distances(statistics)
     variables["behaviour_rows"] = "behaviour", statistics["behaviour_rows"]["total"][kept]
-    variables |= number("first_share", ("measure",), statistics, "first")
     variables |= _measures_first(number("sink_rate", GROUP, statistics, "sink"))
-    for name, member in (("no_op", "no_op"), ("value_drain", "drain")):
-        if member in statistics:
-            variables |= number(name, ("layer", "head"), statistics, member)
+    if "drain" in statistics:
+        variables |= number("value_drain", ("layer", "head"), statistics, "drain")
     return variables | _activations(statistics)
+
+
+def _of_first_token(value: Array, slots: Mapping[str, Array], measures: Sequence[str]) -> Variables:
+    """Return the mean over heads of the share of the first token, and its weight less its norm."""
+    texts = slots["whole"][..., 0]
+    shares = {"mean": value[..., 0], "without": slots["without"][..., 0]}
+    over_heads = {name: _mean_over_heads(each) for name, each in shares.items()}
+    of = {**over_heads, "whole": texts[:, 0, 0], "units": slots["units"]}
+    variables = dict(with_slots("first_share", ("measure",), of["mean"], of))
+    if {"weight", "norm"} <= set(measures):
+        weight, norm = (measures.index(name) for name in ("weight", "norm"))
+        less = {name: each[..., weight] - each[..., norm] for name, each in shares.items()}
+        of = {**less, "whole": texts[..., 0], "units": slots["units"]}
+        variables |= with_slots("no_op", ("layer", "head"), of["mean"], of)
+    return variables
+
+
+def _mean_over_heads(shares: Array) -> Array:
+    """Return the mean over the heads with a value, by measure; layers, heads, measures are last."""
+    has_value = ~np.isnan(shares)
+    count = has_value.sum((-3, -2))
+    total = np.where(has_value, shares, 0).sum((-3, -2))
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _kept_behaviours(found: dict[str, Any]) -> list[int]:
     """Return the places of the behaviours but for named segments that no text has."""
-    share, segments = found["behaviour"]["mean"], segment_rows()
+    share, segments = found["behaviour"]["ratio"], segment_rows()
     return [
         place
         for place, name in enumerate(names_of_behaviours())

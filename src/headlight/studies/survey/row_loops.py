@@ -76,7 +76,8 @@ class RowSums(NamedTuple):
         total: sum.
         square: sum of the squares.
         largest: entry, float32.
-        factor: by which entries become shares; 0 in padding and where nothing is given.
+        factor: by which entries become shares; 0 in padding and where nothing is given, of which no
+            sum over queries has any part.
         linked: largest entry of the keys of `Texts.bounds`, −∞ where there are none; float32.
     """
 
@@ -121,14 +122,14 @@ class HeadSums(NamedTuple):
     Attributes:
         diagonal: what goes to keys at each offset, from ``1 - keys``, and room for `STEP` numbers.
         columns: what goes to each key, as a share; its axis is ``key``.
-        first: what each query gives to the first token, as a share; its axis is ``query``.
+        first: what each query gives to the first token; its axis is ``query``.
         firsts: what goes to each of the first tokens from the queries that are asked.
         groups: what goes to the same token before, to the token after that, and to the same word
             before; in all, and without the first token.
         listed: the first of these of each query, along one more axis.
         hits: queries whose largest entry is the token that comes next; and so from far.
-        counts: of the queries that are asked, how many give something, and what they give to
-            others than the first token where each gives 1.
+        counts: of the queries that are asked, how many give something, what they give in all, which
+            is 1 each where the measure is a share, and of that to others than the first token.
     """
 
     diagonal: Array
@@ -209,7 +210,7 @@ def _over_cells(score, texts, rows, sums, single, step, start):
             if diagonal.shape[2]:
                 _add_diagonals(block, ends, factor, diagonal[text, head], keys - 1 - first - query)
         if single is not None:
-            _take_single(score[text, head], rows, single, sums, text, head)
+            _take_single(score[text, head], rows, single, sums, text, head, share)
 
 
 @no_type_check
@@ -323,21 +324,22 @@ def _add_columns(block, ends, factors, column):
 @no_type_check
 def _add_diagonals(block, ends, factors, diagonal, zero):
     for row in range(len(block)):
-        factor, along = factors[row], diagonal[zero - row :]
-        for key in range(ends[row]):
-            along[key] += factor * block[row, key]
+        along = diagonal[zero - row :]
+        if factors[row] != 0:
+            for key in range(ends[row]):
+                along[key] += block[row, key]
 
 
 @no_type_check
-def _take_single(block, rows, cells, sums, text, head):
+def _take_single(block, rows, cells, sums, text, head, share):
     """Add what is asked of single cells of a head."""
     here = text, head
     factors, first, largest = rows.factor[here], sums.first[here], rows.largest[here]
     begin, queries = cells.begin[text], cells.queries[text]
     for query in range(len(block)):
         if factors[query] != 0:
-            first[query] = factors[query] * block[query, begin]
-    _add_counts(factors, first, queries, sums.counts[here])
+            first[query] = block[query, begin]
+    _add_counts(factors, rows.total[here], first, queries, share, sums.counts[here])
     _add_firsts(block, factors, cells.firsts[text], queries, sums.firsts[here])
     if len(cells.keys):
         keys, groups, row = cells.keys, sums.groups[here], text * len(block)
@@ -355,14 +357,16 @@ def _take_single(block, rows, cells, sums, text, head):
 
 
 @no_type_check
-def _add_counts(factors, first, queries, counts):
-    """Queries that give something, and what they give to others than the first token."""
+def _add_counts(factors, totals, first, queries, share, counts):
+    """Queries that give something, what they give, and what to others than the first token."""
     for query in range(len(factors)):
         if factors[query] != 0:
+            whole = 1.0 if share else totals[query]
             for kind in range(queries.shape[1]):
                 if queries[query, kind]:
                     counts[kind, 0] += 1
-                    counts[kind, 1] += 1 - first[query]
+                    counts[kind, 1] += whole
+                    counts[kind, 2] += whole - first[query]
 
 
 @no_type_check
@@ -372,7 +376,7 @@ def _add_firsts(block, factors, places, queries, firsts):
         if factors[query] != 0:
             for number in range(len(places)):
                 if queries[query, number]:
-                    firsts[number] += factors[query] * block[query, places[number]]
+                    firsts[number] += block[query, places[number]]
 
 
 @no_type_check
@@ -383,7 +387,7 @@ def _add_listed(block, factors, about, bounds, keys, group, of_query):
         if factors[query] != 0:
             for number in range(bounds[query], bounds[query + 1]):
                 key = keys[number] + beside
-                contribution = factors[query] * block[query, key]
+                contribution = np.float64(block[query, key])
                 of_query[query] += contribution
                 group[0] += contribution
                 if key != begin:

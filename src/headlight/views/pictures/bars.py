@@ -38,7 +38,9 @@ from headlight.views.pictures.theme import (
 )
 from headlight.views.provenance import shortened
 
-_WIDTH, _BAR, _BETWEEN = 6.0, 0.17, 0.13
+_WIDTH, _BAR, _BETWEEN, _LINE = 6.0, 0.17, 0.13, 0.17
+_LETTERS = 60
+"""Letters of a line under the axis."""
 _GREY = "#aab2bb"
 _NARROWEST, _TOKEN, _LEAST = 6.0, 0.29, 0.15
 """Inches: of the picture, of a token in it, and that a token needs for its name."""
@@ -154,7 +156,7 @@ def bars(
 
     Args:
         rows: From the top.
-        x_label: Under the axis.
+        x_label: Under the axis; more lines say what is left out of the picture.
         percent: Whether values are shares, shown as percentages.
         dots: Dots instead of bars.
         limits: Of the axis; from the values when None.
@@ -170,7 +172,9 @@ def bars(
     series = list(dict.fromkeys(mark.series for row in rows for mark in row.marks))
     names = list(dict.fromkeys(name for row in rows for name in row.ticks))
     lane = max(len(series), 1) * _BAR
+    lines = [shortened(line, _LETTERS) for line in x_label.split("\n")]
     height = len(rows) * (lane + _BETWEEN) + 0.75 + (0.3 if title else 0)
+    height += _LINE * (len(lines) - 1)
     figure = Sheet(figsize=(_WIDTH, height), layout="constrained")
     figure.set_gid(BARS)
     axes = figure.subplots()
@@ -193,7 +197,7 @@ def bars(
     _axis(axes, rows, lane, limits)
     if percent:
         axes.xaxis.set_major_formatter(percentages)
-    axes.set_xlabel(shortened(x_label, 60))
+    axes.set_xlabel("\n".join(lines))
     legend_above(figure, list(handles.values()), title)
     return figure
 

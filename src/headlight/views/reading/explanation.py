@@ -1,5 +1,6 @@
 """Explanation of why a head attends, as tables, a page and in words."""
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -7,6 +8,7 @@ from headlight.findings import labels_of
 from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.reading.prediction import left_out, signed, with_left_out
 from headlight.vocabulary import head_name
 
 DRAWN = 15
@@ -31,7 +33,9 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
         source, name = "", str(part["name"].values)
         if kind == "head":
             of_head = by_token[layers.index(layer), head]
-            source, name = labels[int(abs(of_head).argmax())], head_name(layer, head)
+            # What it takes most from has the sign of the whole.
+            of_tokens = of_head * np.sign(float(part["part"]))
+            source, name = labels[int(np.nanargmax(of_tokens))], head_name(layer, head)
         elif layer >= 0 and kind != "bias":
             name = f"{_KINDS[kind]} {layer}"
         rows.append(
@@ -43,7 +47,7 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
 
 
 def sentence(explanation: xr.Dataset) -> str:
-    """The cell, its weight and score, and the head that adds most on the side of the key."""
+    """The cell, its weight and score, and the largest part of either side, and of its heads."""
     labels, about = labels_of(explanation, "token_text"), explanation.attrs
     query, key = labels[int(about["of_query"])], labels[int(about["of_key"])]
     head = head_name(int(about["of_layer"]), int(about["of_head"]))
@@ -53,18 +57,22 @@ def sentence(explanation: xr.Dataset) -> str:
     )
     for side, token in (("key", key), ("query", query)):
         frame = frame_of(explanation, side)
-        heads = frame[frame["kind"] == "head"]
-        if len(heads):
-            row = heads.iloc[0]
-            text += (
-                f" Of heads, {row['part']} adds most for the {side} “{token}”: "
-                f"{_number(row['score'])}, mostly from “{row['takes from']}”."
-            )
+        parts = [_said(frame.iloc[0])]
+        if len(heads := frame[frame["kind"] == "head"]) and frame.iloc[0]["kind"] != "head":
+            parts.append(f"of heads {_said(heads.iloc[0])}")
+        text += f" For the {side} “{token}” the largest part is {'; '.join(parts)}."
     return text
 
 
+def _said(row: pd.Series) -> str:
+    """Return a part with its number, and the token that a head takes it from."""
+    name = f"the bias {row['part']}" if row["kind"] == "bias" else str(row["part"])
+    source = f", mostly from “{row['takes from']}”" if row["takes from"] else ""
+    return f"{name}: {signed(row['score'], 2)}{source}"
+
+
 def findings(explanation: xr.Dataset) -> list[str]:
-    """Return the cell, and what adds most on either side."""
+    """Return the cell, and the largest parts of either side."""
     return [sentence(explanation)]
 
 
@@ -88,7 +96,7 @@ def sections(explanation: xr.Dataset) -> list[Section]:
                 f"with the {other} as it is and statistics of norms as constants. Of a head: the "
                 "token that it takes most from.",
                 "Elhage et al. (2021), for frozen norms",
-                [_bars(side, frame.head(DRAWN))],
+                [_bars(side, frame)],
                 [Table(side, title, frame, {"score": "+.2f"}, sums=("score",))],
             )
         )
@@ -99,14 +107,15 @@ def _bars(side: str, frame: pd.DataFrame) -> Drawing:
     """Return the bars of the largest parts of a side."""
     names = [
         f"{row['part']} from {row['takes from']}" if row["takes from"] else str(row["part"])
-        for row in frame.to_dict("records")
+        for row in frame.head(DRAWN).to_dict("records")
     ]
+    label = with_left_out("score", left_out(frame["score"].iloc[DRAWN:], "smaller part"))
     rows = [
         BarRow(name, [Mark("score", value)])
-        for name, value in zip(names, frame["score"].tolist(), strict=True)
+        for name, value in zip(names, frame["score"].head(DRAWN).tolist(), strict=True)
     ]
     return Drawing(
-        f"{side}-parts", "", f"Bars of parts of the {side}.", lambda: bars(rows, x_label="score")
+        f"{side}-parts", "", f"Bars of parts of the {side}.", lambda: bars(rows, x_label=label)
     )
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of, piece_text
+from headlight.findings.estimates import plural
 from headlight.findings.piece_text import segment_sums
 from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
@@ -183,14 +184,7 @@ def findings(prediction: xr.Dataset) -> list[str]:
             f"{asked(prediction)}: {what} is {signed(logit)}; the probability of "
             f"“{_target(prediction)}” is {float(attributes['probability']):.3g}."
         )
-    sentences += _largest_token(prediction)
-    heads = frame_of(prediction, "head")
-    if len(heads):
-        row = heads.iloc[0]
-        sentences.append(
-            f"Of the heads, {head_name(int(row['layer']), int(row['head']))} writes most into it "
-            f"directly, from “{row['token']}” ({signed(row['direct'])})."
-        )
+    sentences += [*_largest_token(prediction), *_largest_component(prediction)]
     remainder = max(abs(float(prediction[f"remainder_{name}"])) for name in ("direct", "total"))
     sentences.append(f"The parts add up to it within {remainder:.1e}.")
     if attributes["notes"]:
@@ -211,21 +205,47 @@ def first_of_decoder(prediction: xr.Dataset) -> int | None:
 
 
 def _largest_token(prediction: xr.Dataset) -> list[str]:
-    """Return sentences on the largest token beside a decoder's first, and on the first."""
+    """Return sentences on the largest token beside a decoder's first, the first, and biases."""
     tokens, _ = _tokens(prediction)
     if not len(tokens):
         return []
     first = first_of_decoder(prediction)
     others = tokens if first is None else tokens.drop(index=first)
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
-    added = f"“{row['token']}” adds most ({signed(row['sum'])})"
+    part = f"the largest part is that of “{row['token']}” ({signed(row['sum'])})"
+    total = _biases(prediction)
+    biases = f"; all biases together add {signed(total)}" if total else ""
     if first is None:
-        return [f"Of the text, {added}."]
+        return [f"Of the text, {part}{biases}."]
     sink = tokens.iloc[first]
     return [
-        f"Beside the first token, {added}; the first, “{sink['token']}”, which heads attend to for "
-        f"want of others, adds {signed(sink['sum'])}."
+        f"Beside the first token, {part}; the first, “{sink['token']}”, which heads attend to for "
+        f"want of others, adds {signed(sink['sum'])}{biases}."
     ]
+
+
+def _largest_component(prediction: xr.Dataset) -> list[str]:
+    """Return a sentence on the largest part of all that write directly, and on that of heads."""
+    components, heads = frame_of(prediction, "component"), frame_of(prediction, "head")
+    if not len(components):
+        return []
+    row = components.iloc[0]
+    said = f"Directly, the largest part is that of {row['component']} ({signed(row['direct'])})"
+    if len(heads):
+        row = heads.iloc[0]
+        name = head_name(int(row["layer"]), int(row["head"]))
+        said += f"; of heads, that of {name} from “{row['token']}” ({signed(row['direct'])})"
+    return [f"{said}."]
+
+
+def left_out(values: pd.Series, what: str) -> list[str]:
+    """Return how many numbers a picture leaves out, and their sum; nothing where there are none."""
+    return [f"{plural(len(values), what)} ({signed(values.sum())} together)"] * bool(len(values))
+
+
+def with_left_out(label: str, parts: Sequence[str]) -> str:
+    """Return the label of an axis, with what the picture leaves out below it."""
+    return "\n".join([label, *(f"left out: {part}" for part in parts)])
 
 
 def _target(prediction: xr.Dataset) -> str:
@@ -234,9 +254,9 @@ def _target(prediction: xr.Dataset) -> str:
     return piece_text(str(attributes["target"]), style).label
 
 
-def signed(value: float) -> str:
-    """Return a number with its sign and three digits."""
-    return f"{value:+.3f}".replace("-", MINUS)
+def signed(value: float, digits: int = 3) -> str:
+    """Return a number with its sign, and so many digits behind the point."""
+    return f"{value:+.{digits}f}".replace("-", MINUS)
 
 
 def summary(prediction: xr.Dataset) -> Summary:
@@ -259,17 +279,21 @@ def sections(prediction: xr.Dataset) -> list[Section]:
     )
     order = _tokens(prediction)[0]
     first = first_of_decoder(prediction)
-    apart = ""
+    total = _biases(prediction)
+    apart, set_aside = "", [f"all biases ({signed(total)} together)"] * bool(total)
     if first is not None:
         sink = _tokens(prediction)[0].iloc[first]
+        set_aside.insert(0, f"the first token, “{sink['token']}” ({signed(sink['sum'])})")
         apart = (
             f" The first token, “{sink['token']}”, adds {signed(sink['sum'])}, as heads attend to "
             "it for want of others; it stands in the table, and not among the bars."
         )
         order = order.drop(index=first, errors="ignore")
-    order = order.loc[sorted(order["sum"].abs().sort_values(kind="stable").index[-MOST_TOKENS:])]
+    sizes = order["sum"].abs().sort_values(kind="stable").index
+    set_aside += left_out(order["sum"].loc[sizes[:-MOST_TOKENS]], "smaller token")
+    order = order.loc[sorted(sizes[-MOST_TOKENS:])]
     # With the biases the sums of the table add up to the logit.
-    whole = pd.DataFrame([{"token": "all biases", "sum": _biases(prediction)}])
+    whole = pd.DataFrame([{"token": "all biases", "sum": total}])
     with_biases = pd.concat([tokens, whole], ignore_index=True)
     of_heads = [
         f"{head_name(row['layer'], row['head'])} from {row['token']}"
@@ -292,7 +316,15 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             "activations as constants of this text. Tokens, their positions and the biases add up "
             f"to the logit.{apart}",
             "Modarressi et al. (2023), for one output",
-            [_drawing("tokens", order["token"], order, ("embedding", "position"), unit)],
+            [
+                _drawing(
+                    "tokens",
+                    order["token"],
+                    order,
+                    ("embedding", "position"),
+                    with_left_out(unit, set_aside),
+                )
+            ],
             [
                 Table(
                     "tokens",
@@ -316,7 +348,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
                     components["component"].head(SHOWN),
                     components.head(SHOWN),
                     ("direct", "total"),
-                    unit,
+                    _largest_of(components, unit, "smaller component"),
                 )
             ],
             [
@@ -334,7 +366,15 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             "What each head adds, by the token that it attends to",
             "Directly, and through later layers.",
             "Ferrando et al. (2023)",
-            [_drawing("heads", of_heads, heads.head(SHOWN), ("direct", "total"), unit)],
+            [
+                _drawing(
+                    "heads",
+                    of_heads,
+                    heads.head(SHOWN),
+                    ("direct", "total"),
+                    _largest_of(heads, unit, "smaller part"),
+                )
+            ],
             [
                 Table(
                     "heads",
@@ -349,12 +389,17 @@ def sections(prediction: xr.Dataset) -> list[Section]:
     ]
 
 
+def _largest_of(frame: pd.DataFrame, unit: str, what: str) -> str:
+    """Return the label of a picture of the first parts of a frame: what the others add directly."""
+    return with_left_out(unit, left_out(frame["direct"].iloc[SHOWN:], what))
+
+
 def _formats(frame: pd.DataFrame) -> dict[str, str]:
     return {str(name): "+.3f" for name in frame if frame[name].dtype.kind == "f"}
 
 
 def _drawing(
-    name: str, labels: Iterable[str], frame: pd.DataFrame, columns: Sequence[str], unit: str
+    name: str, labels: Iterable[str], frame: pd.DataFrame, columns: Sequence[str], label: str
 ) -> Drawing:
     called = {"direct": _DIRECT, "total": _TOTAL}
 
@@ -364,6 +409,8 @@ def _drawing(
             BarRow(str(label), [Mark(called.get(each, each), float(row[each])) for each in filled])
             for label, row in zip(labels, frame.to_dict("records"), strict=True)
         ]
-        return bars(rows, x_label=unit)
+        return bars(rows, x_label=label)
 
-    return Drawing(name, "", f"Bars of {name}, in units of the {unit}.", draw)
+    unit, *left = label.split("\n")
+    words = f"Bars of {name}, in units of the {unit}{''.join(f'; {each}' for each in left)}."
+    return Drawing(name, "", words, draw)

@@ -8,7 +8,7 @@ import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
 const SECOND = "-second";
-const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
+const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05, BREAK = 12, BEYOND = 24, MARGIN = 10;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -67,6 +67,9 @@ function drawChip(sides) {
   chip.replaceChildren(`${names} ${shown ? "shown" : "hidden"}: `, build("b", { class: "by-weight" }, `${sum(sides.weight)} of the weight`), ...(sides.norm ? [", ", build("b", { class: "by-norm" }, `${sum(sides.norm)} of the norm`)] : []), ` · ${shown ? "hide" : "show"}`);
 }
 
+/** How a bar is drawn: to scale as far as the scale goes; what is beyond it is broken, and still the higher the more it is. */
+const heightOf = (share, top, tall) => (share > top ? { high: tall + BREAK + BEYOND * share, broken: true } : { high: Math.max((share / top) * tall, 1), broken: false });
+
 /** Places with a column: all, or those with the largest shares that fit, in the order of the text. */
 function columnsOf(sides, query, room) {
   const { keys } = partOf(state.kind), all = Array.from(keys.tokens.keys()), most = Math.floor(room / NARROWEST);
@@ -91,29 +94,31 @@ function drawPicture(query, layer, head) {
     drawChip(sides);
     return;
   }
-  const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), tilted = room / columns.length < TILTED, aside = tilted ? ASIDE : 0, wide = (room - aside) / columns.length, small = room < 600;
+  const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), tilted = room / columns.length < TILTED, aside = tilted ? ASIDE : 0, wide = (room - aside - (tilted ? MARGIN : 0)) / columns.length, small = room < 600;
   const hidden = state.special === "out" ? specialKeys().filter((at) => at !== ownKey(query)) : [], { keys } = partOf(state.kind), own = ownKey(query);
   const unseen = (at) => state.kind === "decoder" && at > own, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
-  const top = Math.max(0.02, most("weight"), most("norm")), unit = (small ? 120 : 168) / top, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
-  const above = Math.max(58, most("weight") * unit + 26), below = above + middle, height = below + Math.max(58, most("norm") * unit + 24);
+  const top = Math.max(0.02, most("weight"), most("norm")), tall = small ? 120 : 168, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
+  const seen = columns.filter((at) => !unseen(at)), highest = (name) => Math.max(0, ...seen.flatMap((at) => [name, `${name}${SECOND}`].map((each) => heightOf(sides[each]?.[at] ?? 0, top, tall).high)));
+  const above = Math.max(58, highest("weight") + 26), below = above + middle, height = below + Math.max(58, highest("norm") + 24);
   const made = [above, below].map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   pattern.append(drawn("rect", { width: 1.4, height: 5, fill: "var(--quiet)" }));
   made.push(pattern);
   const bar = (x, name, at, up, width, hollow) => {
     const share = sides[name]?.[at];
     if (share === undefined) return;
-    const long = Math.max(share * unit, 1), ink = `var(--s-${name.replace(SECOND, "")})`;
-    made.push(drawn("rect", { x, y: up ? above - long : below, width, height: long, rx: 2, fill: hollow ? "none" : ink, stroke: hollow ? ink : undefined, "stroke-width": 1.4, "data-bar": name, "data-key": at }, undefined, `${quoted("keys", at)}: ${(100 * share).toFixed(1)}% of the ${name.replace(SECOND, "")}`));
-    if (share >= NAMED && width >= 14) made.push(drawn("text", { x: x + width / 2, y: up ? above - long - 5 : below + long + 14, "text-anchor": "middle", class: "value" }, percent(share)));
+    const { high, broken } = heightOf(share, top, tall), ink = `var(--s-${name.replace(SECOND, "")})`, parked = hidden.includes(at);
+    const look = parked ? { fill: "url(#hatched)", stroke: hollow ? ink : "var(--quiet)", "stroke-dasharray": "3 2", "data-hidden": at } : { fill: hollow ? "none" : ink, stroke: hollow ? ink : undefined, "stroke-width": 1.4, "data-bar": name, "data-key": at };
+    made.push(drawn("rect", { x, y: up ? above - high : below, width, height: high, rx: parked ? 0 : 2, ...look }, undefined, `${quoted("keys", at)}: ${(100 * share).toFixed(1)}% of the ${name.replace(SECOND, "")}${broken ? "; higher than the scale, so its bar is broken" : ""}`));
+    if (broken) {
+      const y = up ? above - tall - BREAK / 2 : below + tall + BREAK / 2, zigzag = (by) => `M${x - 3} ${y + by + 3}L${x + width / 4} ${y + by - 3}L${x + width / 2} ${y + by + 3}L${x + (3 * width) / 4} ${y + by - 3}L${x + width + 3} ${y + by + 3}`;
+      made.push(drawn("path", { d: zigzag(0), fill: "none", stroke: "var(--card)", "stroke-width": 8 }), ...[-4, 4].map((by) => drawn("path", { d: zigzag(by), fill: "none", stroke: "var(--quiet)", "stroke-width": 1.2, "data-broken": at })));
+    }
+    if ((share >= NAMED || broken) && width >= 14 || parked) made.push(drawn("text", { x: x + width / 2, y: up ? above - high - 5 : below + high + 14, "text-anchor": "middle", class: parked ? "value quiet" : "value" }, percent(share)));
   };
   columns.forEach((at, place) => {
     const x = aside + wide * (place + 0.5), half = header.second ? broad / 2 : broad;
-    if (hidden.includes(at) && !unseen(at)) {
-      for (const [name, y, label] of [["weight", above - 26, above - 31], ["norm", below, below + 40]]) if (sides[name]) {
-        made.push(drawn("rect", { x: x - broad / 2, y, width: broad, height: 26, fill: "url(#hatched)", stroke: "var(--quiet)", "stroke-dasharray": "3 2", "data-hidden": at }), drawn("text", { x, y: label, "text-anchor": "middle", class: "value quiet" }, percent(sides[name][at])));
-      }
-    } else if (!unseen(at)) for (const [name, up] of [["weight", true], ["norm", false]]) {
+    if (!unseen(at)) for (const [name, up] of [["weight", true], ["norm", false]]) {
       bar(x - broad / 2, name, at, up, half, Boolean(header.second));
       if (header.second) bar(x, `${name}${SECOND}`, at, up, half, false);
     }
@@ -124,7 +129,9 @@ function drawPicture(query, layer, head) {
     made.push(label);
   });
   placePicture(room, height, made, query, layer, head);
-  const who = quoted("queries", query), all = columns.length < keys.tokens.length ? ` The ${columns.length} of ${keys.tokens.length} tokens with most.` : "";
+  const who = quoted("queries", query), out = Array.from(keys.tokens.keys()).filter((at) => !columns.includes(at) && !unseen(at));
+  const rest = ["weight", "norm"].filter((name) => sides[name]).map((name) => `${percent(out.reduce((sum, at) => sum + sides[name][at], 0))} of the ${name}`).join(" and ");
+  const all = `${out.length ? ` Left out for want of room: ${out.length} ${out.length > 1 ? "tokens" : "token"} with ${rest} together.` : ""}${seen.some((at) => hidden.includes(at)) ? ` Hatched: ${state.kind === "decoder" ? "the first and special tokens" : "special tokens"}, set aside${seen.some((at) => Object.values(sides).some((values) => values?.[at] > top)) ? "; bars with a break are higher than the scale" : ""}.` : ""}`;
   byId("bars-said").replaceChildren(build("b", {}, `What ${who} looks at `), build("span", { class: "by-weight" }, "(weight, up)"), ...(sides.norm ? [build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm, down)")] : []), `.${header.second ? " Outlined the first, filled the second." : ""}${all} Click a token to make it the one that looks.`);
   drawChip(sides);
 }
