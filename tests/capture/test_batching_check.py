@@ -17,7 +17,7 @@ import example_data
 import headlight
 from architectures import ARCHITECTURES, case
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.catalogue import find_study
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError
@@ -26,6 +26,7 @@ from study_runs import StudyRuns, uneven
 from tiny_models import Architecture, text, text_pair
 
 TEXT = [row for row in ARCHITECTURES if row.make_inputs in (text, text_pair)]
+SLIDING = [row for row in TEXT if any(each.window for each in row.attentions)]
 
 
 def changed(family: str, forward: Callable[..., Any]) -> CapturedModel:
@@ -73,11 +74,31 @@ def refusal(subject: CapturedModel, example: Encoded | None = None) -> str:
     return sentence
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("architecture", [case(row) for row in TEXT])
-def test_no_model_of_texts_is_refused(architecture: Architecture) -> None:
-    error = CapturedModel(architecture.build(), name=architecture.name).verify_batching()
+def test_no_model_of_texts_is_refused(architecture: Architecture, dtype: torch.dtype) -> None:
+    error = CapturedModel(architecture.build().to(dtype), name=architecture.name).verify_batching()
     assert error is not None
     assert error < 1e-5
+
+
+@pytest.mark.parametrize("padding", ["left", "right"])
+@pytest.mark.parametrize("architecture", [case(row) for row in SLIDING])
+def test_in_float64_the_same_is_seen(architecture: Architecture, padding: Any) -> None:
+    """Padding sees nothing through a window; transformers' own mask would make NaN of that."""
+    given = architecture.inputs(torch.Generator().manual_seed(0), padding)
+    single: list[LayerRecord] = []
+    double: list[LayerRecord] = []
+    for records, dtype in ((single, torch.float32), (double, torch.float64)):
+        subject = CapturedModel(architecture.build().to(dtype), name=architecture.name)
+        with subject.capture() as recorder, torch.no_grad():
+            recorder.visit = records.append
+            subject.transformer(**given)
+    for record, wanted in zip(double, single, strict=True):
+        assert record.weight.isfinite().all()
+        torch.testing.assert_close(record.weight.float(), wanted.weight, atol=1e-4, rtol=0)
+        assert (record.visible is None) == (wanted.visible is None)
+        assert record.visible is None or torch.equal(record.visible, wanted.visible)
 
 
 def shifted(size: float) -> CapturedModel:
@@ -100,7 +121,7 @@ def test_a_softmax_in_float32_rounds_in_float64_too() -> None:
 
 IN_DOUBLE = """
 from architectures import ARCHITECTURES
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, LayerRecord
 for row in ARCHITECTURES:
     if row.name in ("Llama", "Qwen2", "Qwen3", "OLMo", "EuroBERT", "LFM3"):
         CapturedModel(row.build().double(), name=row.name).verify_batching()

@@ -28,7 +28,8 @@ from headlight.vocabulary import Kind
 
 _ADVICE = {
     torch.float16: "numbers beyond 65,504 overflow in float16; load the model in bfloat16 or "
-    f"float32 ({setting('dtype=')})"
+    f"float32 ({setting('dtype=')})",
+    torch.float64: "look at its weights",
 }
 _OTHERWISE = f"look at its weights, or load it in a wider precision ({setting('dtype=')})"
 

@@ -48,6 +48,19 @@ def task_of(architecture: str) -> Task | None:
     return "token" if architecture in OF_TOKENS.values() else None
 
 
+def _let_experts_run(network: PreTrainedModel) -> None:
+    """Compute the experts of a model in float64 one by one.
+
+    The product of grouped matrices, which transformers computes them by, has no float64.
+    """
+    if network.dtype != torch.float64:
+        return
+    for module in network.modules():
+        config: Any = getattr(module, "config", None)
+        if getattr(config, "_experts_implementation", None) == "grouped_mm":
+            config._experts_implementation = "eager"
+
+
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
 Loaded = TypeVar("Loaded", bound="LoadedModel")
 
@@ -83,6 +96,7 @@ class LoadedModel:
 
     def __post_init__(self) -> None:
         self.transformer = unwrapped(self.transformer)
+        _let_experts_run(self.transformer)
 
     def __repr__(self) -> str:
         """Short: a model and its tokenizer would print a hundred lines."""

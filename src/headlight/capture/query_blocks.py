@@ -25,6 +25,9 @@ MORE_CELLS = 1 << 26
 WIDTHS = 16
 """Blocks have one of this many numbers of keys."""
 
+LOWEST = torch.finfo(torch.float32).min
+"""What masks add to scores of float64 at least."""
+
 GRAIN = 16
 """Blocks that are chosen have a multiple of this many queries."""
 
@@ -69,7 +72,8 @@ class MaskByRows(Tensor):
     def rows(self, first: int, end: int) -> Tensor:
         """Return the mask of the queries from `first` to before `end`."""
         offset = self._of["q_offset"] + first
-        mask: Tensor = eager_mask(**{**self._of, "q_offset": offset, "q_length": end - first})
+        mask = _eager_mask({**self._of, "q_offset": offset, "q_length": end - first})
+        assert mask is not None  # noqa: S101 - there was a row
         return mask
 
     def for_sdpa(self) -> Tensor | None:
@@ -101,10 +105,19 @@ def added_mask(
         **options,
     }
     if batch_size * q_length * kv_length < LARGE or options.get("use_vmap"):
-        whole: Tensor | None = eager_mask(**of)
-        return whole
-    row = eager_mask(**{**of, "q_length": 1})
+        return _eager_mask(of)
+    row = _eager_mask({**of, "q_length": 1})
     return None if row is None else MaskByRows(of, row)
+
+
+def _eager_mask(of: dict[str, Any]) -> Tensor | None:
+    """Return the mask of these arguments, of numbers that float32 has.
+
+    Many models in float64 take the softmax in float32, where the lowest number of float64 is -inf,
+    and a row of padding that sees nothing would be NaN.
+    """
+    mask: Tensor | None = eager_mask(**of)
+    return mask.clamp_min(LOWEST) if mask is not None and mask.dtype == torch.float64 else mask
 
 
 def with_sdpa_mask(
@@ -132,7 +145,7 @@ def mask_rows(mask: Tensor, first: int, end: int) -> Tensor:
 
 def seen_in(mask: Tensor) -> Tensor:
     """Return the mask of keys that each query sees."""
-    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+    return mask if mask.dtype == torch.bool else mask > max(torch.finfo(mask.dtype).min, LOWEST) / 2
 
 
 def visible_keys(

@@ -161,8 +161,10 @@ def _project(
     later = later[:, :, :-1] @ inverse.mT
     identity = torch.eye(BLOCK - 1, dtype=later.dtype, device=later.device)
     factor, _ = inverse_factor(identity + later @ later.mT)
-    rows = rows.to(alpha.dtype)
-    inner = (alpha.flatten(1, 2) @ rows).double().view(matrices, sharing, queries, -1)
+    rows = rows.to(target.dtype)
+    inner = (
+        (alpha.to(target.dtype).flatten(1, 2) @ rows).double().view(matrices, sharing, queries, -1)
+    )
     inner = nn.functional.pad(inner, (0, 0, 0, cells * BLOCK - queries))
     inner = inner.view(matrices, sharing, cells, BLOCK, -1).transpose(1, 2).flatten(2, 3)
     inner = inner @ inverse.mT
