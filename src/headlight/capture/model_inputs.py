@@ -242,6 +242,18 @@ class LoadedModel:
         return self._is_encoder_decoder() and task_of(name) == "sequence"
 
     @property
+    def padding(self) -> int:
+        """The id that fills the gaps of a batch.
+
+        It is the model's own, by which decoders that classify find the last token of a text; that
+        of the tokenizer where there is none, and then any, since it is masked.
+        """
+        config = self.transformer.config.get_text_config()
+        size = getattr(config, "vocab_size", None) or torch.inf  # some take any character
+        ids = (getattr(each, "pad_token_id", None) for each in (config, self.tokenizer))
+        return next((each for each in ids if isinstance(each, int) and 0 <= each < size), 0)
+
+    @property
     def longest(self) -> int | None:
         """Tokens of a text, or transcript, that the model can take, as far as it says.
 
