@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedModel,
+)
 
 import example_data
 import headlight
 from architectures import ARCHITECTURES, case
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture import CapturedModel
-from headlight.capture.model_inputs import CLASSIFIERS, Task
+from headlight.capture.heads import Task
 from headlight.catalogue import find_study
 from headlight.encode import Encoded, encode_one
 from headlight.errors import ModelError, UnsupportedModelError
@@ -102,7 +106,7 @@ def test_a_softmax_in_float32_rounds_in_float64_too() -> None:
 IN_DOUBLE = """
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel
-from headlight.capture.model_inputs import CLASSIFIERS, Task
+from headlight.capture.heads import Task
 for row in ARCHITECTURES:
     if row.name in ("Llama", "Qwen2", "Qwen3", "OLMo", "EuroBERT", "LFM3"):
         CapturedModel(row.build().double(), name=row.name).verify_batching()
@@ -230,10 +234,13 @@ def test_every_kind_of_study_is_held_to_it(
         )
 
 
+AUTO = {"sequence": AutoModelForSequenceClassification, "token": AutoModelForTokenClassification}
+
+
 def headed(family: str, task: Task, **settings: Any) -> PreTrainedModel:
     """Such a model with the head of a classifier of three classes."""
     config = transformer(family, num_labels=3, **settings).config
-    made: PreTrainedModel = CLASSIFIERS[task].from_config(config)
+    made: PreTrainedModel = AUTO[task].from_config(config)
     randomise(made, torch.Generator().manual_seed(3))
     return made.eval()
 
