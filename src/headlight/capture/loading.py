@@ -26,6 +26,7 @@ from headlight.capture.attention import (
     holder_of_model,
     is_dispensable,
     unwrapped,
+    why_not_inside,
 )
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import Head, named_head
@@ -152,6 +153,8 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
 def _wrong_type(argument: object) -> str:
     if isinstance(argument, CapturedModel):
         return f"{argument} is loaded already; use it as it is."
+    if (reason := why_not_inside(argument)) is not None:
+        return f"a {type(argument).__name__} is no model; {reason}."
     place = holder_of_model(argument)
     cure = f"the model inside it, {place}" if place else "a model of transformers"
     return (
