@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,18 @@ LAYOUTS: dict[str, tuple[dict[str, str], str]] = {
             "adapter_model.safetensors": "",
         },
         "holds an adapter (LORA) of org/base, and not that model; merge it (merge_and_unload",
+    ),
+    "virtual tokens": (
+        {
+            "adapter_config.json": '{"peft_type": "PREFIX_TUNING", "num_virtual_tokens": 3, '
+            '"base_model_name_or_path": "org/base"}',
+        },
+        "its 3 virtual tokens stand before every text, and are not captured; org/base can be read, "
+        "without it.",
+    ),
+    "an adapter that is never merged": (
+        {"adapter_config.json": '{"peft_type": "POLY"}'},
+        "PEFT cannot merge it, and what it adds while the model runs is not captured; that model",
     ),
     "an adapter whose configuration is damaged": (
         {"adapter_config.json": "["},
@@ -105,6 +118,22 @@ class Pipeline:
         self.tokenizer, self.model = None, model
 
 
+class Prompted(Holder):
+    """As PEFT holds a model with virtual tokens before it."""
+
+    adapter: dict[str, object] = {"peft_type": "PREFIX_TUNING", "num_virtual_tokens": 3}
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.peft_config = {"default": SimpleNamespace(**self.adapter)}
+
+
+class Routed(Prompted):
+    """As PEFT holds a model whose layers it has changed for good."""
+
+    adapter = {"peft_type": "POLY"}
+
+
 OBJECTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "sentence transformer": (
         lambda model: nn.Sequential(Holder(auto_model=model), nn.Identity()),
@@ -114,6 +143,16 @@ OBJECTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "deeper": (lambda model: Holder(inner=Holder(backbone=model)), "model.inner.backbone"),
     "in copies": (lambda model: nn.DataParallel(Holder(net=model)), "model.module.net"),
     "adapter": (lambda model: Adapted(base=model), "merge_and_unload returns"),
+    "virtual tokens": (
+        lambda model: Prompted(base_model=model),
+        "its 3 virtual tokens stand before every text, and are not captured; model.base_model can "
+        "be read, without it.",
+    ),
+    "trainer of virtual tokens": (
+        lambda model: Pipeline(Prompted(base_model=model)),
+        "are not captured; model.model.base_model can be read, without it.",
+    ),
+    "never merged": (lambda model: Routed(base_model=model), "its base, loaded anew, can be read"),
     "pipeline": (Pipeline, "model.model"),
     "trainer of a wrapper": (lambda model: Pipeline(Holder(net=model)), "model.model.net"),
     "nothing": (lambda _: nn.Linear(2, 2), "give one that is, or make it"),

@@ -11,19 +11,24 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedModel,
+)
 
 import example_data
 import headlight
 from architectures import ARCHITECTURES, case
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture.heads import Task
 from headlight.catalogue import find_study
-from headlight.encode import Encoded
-from headlight.errors import UnsupportedModelError
+from headlight.encode import Encoded, encode_one
+from headlight.errors import ModelError, UnsupportedModelError
 from studies.models import model, texts, tokenizer, transformer
 from study_runs import StudyRuns, uneven
-from tiny_models import Architecture, text, text_pair
+from tiny_models import Architecture, randomise, text, text_pair
 
 TEXT = [row for row in ARCHITECTURES if row.make_inputs in (text, text_pair)]
 SLIDING = [row for row in TEXT if any(each.window for each in row.attentions)]
@@ -247,3 +252,57 @@ def test_every_kind_of_study_is_held_to_it(
         getattr(headlight, study)(
             source, model=made, out=tmp_path / "run", progress=False, **row.smallest
         )
+
+
+AUTO = {"sequence": AutoModelForSequenceClassification, "token": AutoModelForTokenClassification}
+
+
+def headed(family: str, task: Task, **settings: Any) -> PreTrainedModel:
+    """Such a model with the head of a classifier of three classes."""
+    config = transformer(family, num_labels=3, **settings).config
+    made: PreTrainedModel = AUTO[task].from_config(config)
+    randomise(made, torch.Generator().manual_seed(3))
+    return made.eval()
+
+
+def classifying_decoder(padding: int | None, of_tokenizer: str | None = None) -> CapturedModel:
+    """A classifier of texts whose tokenizer pads otherwise than its configuration."""
+    reader = tokenizer("llama")
+    reader.pad_token = of_tokenizer
+    return CapturedModel(headed("llama", "sequence", pad_token_id=padding), reader, "a classifier")
+
+
+@pytest.mark.parametrize(("padding", "of_tokenizer"), [(2, None), (2, "<pad>"), (0, "</s>")])
+def test_a_decoder_that_classifies_is_padded_with_its_own_padding(
+    padding: int, of_tokenizer: str | None
+) -> None:
+    """It takes the class from the last token that is not this."""
+    subject = classifying_decoder(padding, of_tokenizer)
+    examples = [encode_one(subject.tokenizer, each) for each in texts(4)]
+    together = subject.run(subject.collate(examples)).logits
+    alone = [subject.run(subject.collate([each])).logits[0] for each in examples]
+    torch.testing.assert_close(together, torch.stack(alone))
+    subject.verify_batching(examples[0])
+
+
+def test_a_decoder_that_classifies_cannot_be_padded_without_padding() -> None:
+    """It says what to set, and with that it is read as each text alone."""
+    subject = classifying_decoder(None)
+    reader: Any = subject.tokenizer
+    subject.run(subject.collate([encode_one(reader, texts(1)[0])]))  # one alone is read
+    with pytest.raises(ModelError, match="write pad_token_id into it"):
+        headlight.faithfulness(texts(4), model=subject, maps=["weight"], progress=False)
+    subject.transformer.config.pad_token_id = 2
+    headlight.faithfulness(texts(4), model=subject, maps=["weight"], progress=False)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+@pytest.mark.parametrize("task", ["sequence", "token"])
+def test_predictions_that_depend_on_the_batch(family: str, task: Task) -> None:
+    """Attention is that of the text alone, and what is made of it is not."""
+    network = headed(family, task)
+    subject = CapturedModel(network, tokenizer(family), family)
+    assert subject.verify_batching() is not None
+    last = next(each for name, each in network.named_modules() if name in ("classifier", "score"))
+    last.register_forward_pre_hook(lambda _, given: (given[0] * len(given[0]),))
+    assert "predicts otherwise of a text in a batch" in refusal(subject)

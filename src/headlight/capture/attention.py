@@ -30,6 +30,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from headlight.capture.query_blocks import AttentionFunction, added_mask, with_sdpa_mask
 from headlight.capture.record import processes_of, whole_weight
+from headlight.catalogue.model_folders import why_not_merged
 from headlight.errors import UnsupportedModelError, UsageError
 
 IMPLEMENTATION = "headlight"
@@ -373,16 +374,37 @@ def holder_of_model(holder: Any) -> str | None:
 
     None where it keeps none.
     """
-    modules = holder.named_modules() if isinstance(holder, nn.Module) else _attributes(holder)
-    for name, module in modules:
+    for name, module in _named_modules(holder):
         if isinstance(module, PreTrainedModel):
             parts = (f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
             return f"model{''.join(parts)}"
     return None
 
 
-def _attributes(holder: Any) -> Iterator[tuple[str, nn.Module]]:
-    """Yield the modules that an object which is no module holds: a pipeline, or a trainer."""
+def why_not_inside(holder: Any) -> str | None:
+    """Return why the model that an object keeps is not what it computes; None where it may be.
+
+    Adapters of PEFT may stand around a model, and not in its weights.
+    """
+    for _, module in _named_modules(holder):
+        named = getattr(module, "peft_config", None)
+        for adapter in named.values() if isinstance(named, Mapping) else ():
+            kind = getattr(adapter, "peft_type", None)
+            kind = getattr(kind, "value", kind)
+            virtual_tokens = getattr(adapter, "num_virtual_tokens", None)
+            if (reason := why_not_merged(kind, virtual_tokens)) is None:
+                continue
+            # Others are put into the layers of the model that they are made for.
+            base = holder_of_model(holder) if virtual_tokens else "its base, loaded anew,"
+            return f"of its adapter ({kind}): {reason}; {base} can be read, without it"
+    return None
+
+
+def _named_modules(holder: Any) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the modules that an object holds: a module, or a pipeline, or a trainer."""
+    if isinstance(holder, nn.Module):
+        yield from holder.named_modules()
+        return
     for name, value in getattr(holder, "__dict__", {}).items():
         if isinstance(value, nn.Module):
             yield from (
@@ -391,10 +413,11 @@ def _attributes(holder: Any) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _cure(wrapped: nn.Module) -> str:
+    if (reason := why_not_inside(wrapped)) is not None:
+        return reason
     if any(hasattr(module, "merge_and_unload") for module in wrapped.modules()):
         return "give what its method merge_and_unload returns, with its adapter merged"
-    place = holder_of_model(wrapped)
-    if place:
+    if place := holder_of_model(wrapped):
         return f"give the model inside it, {place}"
     return "give one that is, or make it a PreTrainedModel, as the page Models supported shows"
 

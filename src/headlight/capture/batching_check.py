@@ -1,8 +1,8 @@
 """Whether a model reads a text in a padded batch as it reads the text alone.
 
 A model that drops its attention mask, counts padding as positions, or takes statistics over a batch
-gives other numbers for a text beside others.  Two short texts show it: together, the shorter one
-padded, and the shorter one alone.
+gives other numbers for a text beside others; one that takes padding for the last token predicts
+otherwise.  Two short texts show it: together, the shorter one padded, and the shorter one alone.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,7 @@ def check_batching(model: Any, example: Encoded) -> float:
     """
     if model.reads_twice:
         model = model.encoder()
-    longest = min(LONG, model.longest or LONG)
-    short = _resized(example, min(SHORT, longest - 1))
-    together, single = model.collate([_resized(example, longest), short]), model.collate([short])
+    longest, together, single = _batches(model, example)
     with unreplaced(model.transformer):
         beside, alone = _records(model, together), _records(model, single)
         allowed = _allowed_differences(model, single, alone, longest)
@@ -66,6 +64,51 @@ def check_batching(model: Any, example: Encoded) -> float:
             )
         worst = max(worst, error)
     return worst
+
+
+def check_predictions(model: Any, example: Encoded) -> float:
+    """Compare what a model predicts of a short text in a padded batch, and of the text alone.
+
+    Args:
+        model: a `CapturedModel`, which reads it.
+        example: see `check_batching`.
+
+    Returns:
+        The norm of the difference of the logits, relative to theirs; 0 without a head.
+
+    Raises:
+        UnsupportedModelError: it is more than rounding.
+    """
+    _, together, single = _batches(model, example)
+    logits = getattr(model.run(single), "logits", None)
+    if not isinstance(logits, Tensor):
+        return 0.0
+    beside, own = model.run(together).logits[1].cpu().double(), logits[0].cpu().double()
+    if own.dim() > 1:  # of each token
+        beside = beside[: len(own)]
+    error = float((beside - own).norm() / own.norm().clamp_min(NEAR_ZERO))
+    # In float64 too: the softmax of many models is in float32.
+    limit = max(TOLERANCE.get(logits.dtype, 1e-1), TOLERANCE[torch.float32])
+    if not error <= limit:
+        raise UnsupportedModelError(
+            f"{model} predicts otherwise of a text in a batch than of the text alone: its logits "
+            f"differ by {error:.1e} of their size (allowed {limit:.0e}), so results would depend "
+            "on the texts beside it; mend where it takes its prediction from: a decoder that "
+            "classifies tells padding by pad_token_id of its configuration."
+        )
+    return error
+
+
+NEAR_ZERO = 1e-2
+"""Logits smaller than this are compared as if they were of this size."""
+
+
+def _batches(model: Any, example: Encoded) -> tuple[int, Batch, Batch]:
+    """Return the size of the longer of two texts, both of them, and the shorter one alone."""
+    longest = min(LONG, model.longest or LONG)
+    short = _resized(example, min(SHORT, longest - 1))
+    together = model.collate([_resized(example, longest), short])
+    return longest, together, model.collate([short])
 
 
 def _allowed_differences(

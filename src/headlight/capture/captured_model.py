@@ -21,7 +21,7 @@ from headlight.capture.backward import (
     own_precision,
     require_finite,
 )
-from headlight.capture.batching_check import check_batching, trial_example
+from headlight.capture.batching_check import check_batching, check_predictions, trial_example
 from headlight.capture.listener import Viewer
 from headlight.capture.model_inputs import LoadedModel
 from headlight.capture.objectives import Objective, Prepared, only_predicted
@@ -41,7 +41,7 @@ from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
 from headlight.encode.pictures import EncodedPicture, EncodedPrompt
 from headlight.encode.speech import EncodedSpeech
-from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
+from headlight.errors import HeadlightError, ModelError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind
 
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
@@ -50,6 +50,8 @@ NO_LAYER = "no layer is selected; name at least one, or leave layers out for all
 VERIFIED = 128
 """Tokens of the example on which a model is verified: all layers of it are held at once, which for
 512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""
+NO_PADDING = "no padding token is defined"
+"""Part of what the decoders of transformers say that classify, of several texts at once."""
 OF_TEXT = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "use_cache"}
 """Arguments of a forward pass that a text gives."""
 
@@ -147,6 +149,8 @@ class CapturedModel(LoadedModel):
     def verify_batching(self, example: Encoded | None = None) -> float | None:
         """Check that it reads a text in a padded batch as it reads the text alone.
 
+        With a head, it is to predict the same of it as well.
+
         Args:
             example: of whose tokens two short texts are made; by default of those of a trial input.
 
@@ -159,10 +163,12 @@ class CapturedModel(LoadedModel):
                 difference beyond rounding.
         """
         if example is not None:
-            return check_batching(self, example)
+            return max(check_batching(self, example), check_predictions(self, example))
         trial = trial_example(self)
         try:
-            return None if trial is None else check_batching(self, trial)
+            if trial is None:
+                return None
+            return max(check_batching(self, trial), check_predictions(self, trial))
         except HeadlightError:
             raise
         except FAILURES:  # it needs a picture, say, beside the text
@@ -298,8 +304,7 @@ class CapturedModel(LoadedModel):
 
     def collate(self, examples: Sequence[Encoded]) -> Batch:
         """The examples as one batch, where the model is, with its padding; sound is read now."""
-        padding = getattr(self.tokenizer, "pad_token_id", None)
-        batch = collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        batch = collate(examples, pad_id=self.padding, device=self.transformer.device)
         if isinstance(examples[0], EncodedPrompt):
             return replace(batch, arguments=examples[0].arguments)
         if visible := [each for each in examples if isinstance(each, EncodedPicture)]:
@@ -370,13 +375,22 @@ class CapturedModel(LoadedModel):
 
         Raises:
             CaptureError: what it computes is not finite.
-            ModelError: because its weights are not.
+            ModelError: because its weights are not; or it cannot tell padding from texts.
         """
         try:
             with own_precision(self.transformer.device):
                 yield
         except NotFiniteError as problem:
             raise explained(problem, self.transformer, self.name, texts) from problem
+        except ValueError as problem:
+            if NO_PADDING not in str(problem):
+                raise
+            raise ModelError(
+                f"{self} takes the class of a text from its last token before the padding, and its "
+                "configuration names no padding, so it reads no two texts at once; write "
+                "pad_token_id into it (config.json; model.config of a model in memory), of a token "
+                "that ends no text."
+            ) from problem
 
     def run(self, batch: Batch, *, side: str = "right", **options: Any) -> Any:
         """One forward pass, for what is recorded on the way.

@@ -26,8 +26,10 @@ from headlight.capture.attention import (
     holder_of_model,
     is_dispensable,
     unwrapped,
+    why_not_inside,
 )
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.heads import Head, named_head
 from headlight.capture.model_files import (
     check_sizes,
     depth_of,
@@ -38,8 +40,6 @@ from headlight.capture.model_files import (
     unpacked,
     weights_of,
 )
-from headlight.capture.model_inputs import CLASSIFIERS, task_of
-from headlight.capture.one_text import LOADERS, head_of
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.model_folders import (
     AUTO,
@@ -153,6 +153,8 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
 def _wrong_type(argument: object) -> str:
     if isinstance(argument, CapturedModel):
         return f"{argument} is loaded already; use it as it is."
+    if (reason := why_not_inside(argument)) is not None:
+        return f"a {type(argument).__name__} is no model; {reason}."
     place = holder_of_model(argument)
     cure = f"the model inside it, {place}" if place else "a model of transformers"
     return (
@@ -207,13 +209,32 @@ def _in_memory(
 ) -> CapturedModel:
     """A model that the caller has made, trained or loaded; nothing of it is copied or changed."""
     name = network.name_or_path or type(network).__name__
-    if head != "none" and _loader_of(network.config, type(network).__name__, head) is None:
-        raise MissingHeadError(
-            f"{name} is a {type(network).__name__}, which has no {_HEAD_NAMES[head]}; make it with "
-            "a class of transformers that has one."
-        )
     problem = "" if tokenizer else "a model in memory comes without one, give it beside the model"
-    return CapturedModel(network, tokenizer, name, digest_of_weights(network), problem)
+    model = CapturedModel(network, tokenizer, name, digest_of_weights(network), problem)
+    if head != "none" and not _is_wanted(model.head, head):
+        own = type(network).__name__
+        raise MissingHeadError(
+            f"{name} is a {own}, which has no {_HEAD_NAMES[head]}; {_way(model)}."
+        )
+    return model
+
+
+def _way(model: CapturedModel) -> str:
+    """Return what to do about a model in memory without the head that is asked for."""
+    network: Any = model.transformer
+    if model.head:
+        other = "classification" if model.head.task else "language_model"
+        return f"it has a {_HEAD_NAMES[other]} (head={other!r})"
+    if named := named_head(network.config, type(network).__name__):
+        return f"its own is that of a pretraining: load its weights by {named.loader.__name__}"
+    if not type(network).__module__.startswith("transformers."):
+        return (
+            "let what it puts out have logits: as many as its vocabulary (vocab_size of its "
+            "configuration) for each token, or as its classes (num_labels)"
+        )
+    if network.base_model is network:
+        return "make it with a class of transformers that has one"
+    return "leave the head out to read its attention, or give a model of another class"
 
 
 def _config(source: str, options: dict[str, Any]) -> Any:
@@ -275,7 +296,8 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
 def _loader(source: str, config: Any, head: str) -> Any:
     """The class that loads the head which the configuration says that the checkpoint holds."""
     architectures = getattr(config, "architectures", None) or []
-    loaders = [loader for name in architectures if (loader := _loader_of(config, name, head))]
+    held_heads = (named_head(config, name) for name in architectures)
+    loaders = [each.loader for each in held_heads if _is_wanted(each, head)]
     if not loaders:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
         names = (name for name, place in EMBEDDED_MODELS.items() if str(place) == source)
@@ -290,13 +312,11 @@ def _loader(source: str, config: Any, head: str) -> Any:
     return loaders[0]
 
 
-def _loader_of(config: Any, architecture: str, head: str) -> Any:
-    """The class that loads a head of this sort; None if the architecture has none."""
-    task = task_of(architecture)
-    if head == "classification" or (head == "any" and task):
-        return task and CLASSIFIERS[task]
-    head_name = head_of(config, architecture)
-    return head_name and LOADERS[head_name]
+def _is_wanted(held: Head, head: str) -> bool:
+    """Whether a model holds a head of the sort that is asked for."""
+    if head == "any":
+        return bool(held)
+    return (held.task if head == "classification" else held.language) is not None
 
 
 def _is_computed(model: nn.Module, name: str) -> bool:

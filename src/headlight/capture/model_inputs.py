@@ -6,19 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
-from transformers import (
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as OF_SEQUENCES,
-    MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES as OF_TOKENS,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.attention import (
     digest_of_tokenizer,
@@ -27,26 +18,11 @@ from headlight.capture.attention import (
     unwrapped,
 )
 from headlight.capture.backward import require_fitting
+from headlight.capture.heads import Head, head_of
 from headlight.capture.listener import Listener
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, base_name
-
-Task = Literal["sequence", "token"]
-"""Whether a whole text is put into a class, or each of its tokens."""
-
-CLASSIFIERS: dict[Task, Any] = {
-    "sequence": AutoModelForSequenceClassification,
-    "token": AutoModelForTokenClassification,
-}
-
-
-def task_of(architecture: str) -> Task | None:
-    """Return the task of a class, as ``architectures`` of a configuration names it; or None."""
-    if architecture in OF_SEQUENCES.values():
-        return "sequence"
-    return "token" if architecture in OF_TOKENS.values() else None
-
 
 def _let_experts_run(network: PreTrainedModel) -> None:
     """Compute the experts of a model in float64 one by one.
@@ -118,6 +94,11 @@ class LoadedModel:
     def called(self: Loaded, label: str | None) -> Loaded:
         """Return the model with another name in titles; None leaves that as it is."""
         return self if label is None else replace(self, label=label)
+
+    @cached_property
+    def head(self) -> Head:
+        """Return what the model predicts, if anything."""
+        return head_of(self.transformer)
 
     @property
     def hears(self) -> bool:
@@ -252,8 +233,19 @@ class LoadedModel:
         So do the classifiers of texts among encoder-decoders (BART, T5); the class is read off
         where the decoder reaches the end of the text.
         """
-        name = type(self.transformer).__name__
-        return self._is_encoder_decoder() and task_of(name) == "sequence"
+        return self._is_encoder_decoder() and self.head.task == "sequence"
+
+    @property
+    def padding(self) -> int:
+        """The id that fills the gaps of a batch.
+
+        It is the model's own, by which decoders that classify find the last token of a text; that
+        of the tokenizer where there is none, and then any, since it is masked.
+        """
+        config = self.transformer.config.get_text_config()
+        size = getattr(config, "vocab_size", None) or torch.inf  # some take any character
+        ids = (getattr(each, "pad_token_id", None) for each in (config, self.tokenizer))
+        return next((each for each in ids if isinstance(each, int) and 0 <= each < size), 0)
 
     @property
     def longest(self) -> int | None:

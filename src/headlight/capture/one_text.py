@@ -2,26 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoModelForSeq2SeqLM,
-    AutoModelForSpeechSeq2Seq,
-)
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL,
-    MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED,
-    MODEL_FOR_PRETRAINING_MAPPING_NAMES as PRETRAINING,
-    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as SEQUENCES,
-    MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES as SPEECH,
-)
 
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.heads import Task
 from headlight.capture.listener import PromptViewer
-from headlight.capture.model_inputs import Task, task_of
 from headlight.capture.objectives import (
     CausalLanguageModel,
     MaskedLanguageModel,
@@ -228,7 +215,7 @@ class Classes:
                 many.
         """
         network: Any = model.transformer
-        task = task_of(type(network).__name__)
+        task = model.head.task
         if task is None:
             raise MissingHeadError(
                 f"{model} is a {type(network).__name__}, which has no classification head; "
@@ -275,36 +262,6 @@ class Classes:
         )
 
 
-Head = Literal["masked", "causal", "sequence_to_sequence", "speech"]
-
-LOADERS: dict[Head, Any] = {
-    "masked": AutoModelForMaskedLM,
-    "causal": AutoModelForCausalLM,
-    "sequence_to_sequence": AutoModelForSeq2SeqLM,
-    "speech": AutoModelForSpeechSeq2Seq,
-}
-
-
-def head_of(config: Any, architecture: str) -> Head | None:
-    """The language-model head of a class of transformers; None if it has none.
-
-    Args:
-        config: of the model.
-        architecture: name of the class, as ``architectures`` of a configuration gives it.
-    """
-    if architecture in SEQUENCES.values():
-        return "sequence_to_sequence"
-    if architecture in SPEECH.values():
-        return "speech"
-    if architecture in MASKED.values():
-        return "masked"
-    if architecture in CAUSAL.values():
-        return "causal"
-    # Further heads, such as that of the next sentence, stand beside the masked one.
-    both = architecture in PRETRAINING.values() and config.model_type in MASKED
-    return "masked" if both else None
-
-
 def default_objective(
     model: CapturedModel, *, reduction: Reduction = "sum", seed: int = 0
 ) -> Objective:
@@ -319,12 +276,11 @@ def default_objective(
         MissingHeadError: the model has no language-model head.
         UsageError: a masked language model comes without a mask token.
     """
-    network = model.transformer
-    head = head_of(network.config, type(network).__name__)
+    head = model.head.language
     if head is None or head == "speech":  # whose loss needs the sound
         raise MissingHeadError(
-            f"{model} is a {type(network).__name__}, which has no language-model head and so "
-            "no loss; load it with head='language_model', or give an objective of your own."
+            f"{model} is a {type(model.transformer).__name__}, which has no language-model head "
+            "and so no loss; load it with head='language_model', or give an objective of your own."
         )
     if head == "masked":
         return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)

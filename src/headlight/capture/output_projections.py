@@ -299,8 +299,9 @@ def _projection(
     place = names[call.projection]
     if place.endswith(".base_layer"):
         raise UnsupportedModelError(
-            f"{place.removesuffix('.base_layer')} carries an adapter; merge it into the model "
-            "first (merge_and_unload in PEFT)."
+            f"{place.removesuffix('.base_layer')} carries an adapter; give what merge_and_unload "
+            "of the PeftModel around it returns (an adapter that was added by transformers is "
+            "saved with save_pretrained, and becomes one by PeftModel.from_pretrained)."
         )
     weight: Any = call.projection.weight
     if not weight.is_floating_point():

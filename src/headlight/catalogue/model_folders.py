@@ -52,15 +52,37 @@ def _adapter(folder: Path) -> str | None:
     if not path.exists() or (folder / CONFIG).exists():
         return None
     try:
-        config = read_json(path, own=False, error=ModelError)
-        base, kind = config.get("base_model_name_or_path"), config.get("peft_type")
-    except (ModelError, ValueError, AttributeError):
-        base, kind = None, None
+        config = dict(read_json(path, own=False, error=ModelError))
+    except (ModelError, ValueError, TypeError):
+        config = {}
+    base, kind = config.get("base_model_name_or_path"), config.get("peft_type")
+    cure = (
+        "merge it (merge_and_unload of PEFT), save the result with save_pretrained, and give that "
+        "folder"
+    )
+    if (reason := why_not_merged(kind, config.get("num_virtual_tokens"))) is not None:
+        cure = f"{reason}; {base or 'that model'} can be read, without it"
     return (
         f"holds an adapter{f' ({kind})' if kind else ''} of {base or 'another model'}, and not "
-        "that model; merge it (merge_and_unload of PEFT), save the result with save_pretrained, "
-        "and give that folder."
+        f"that model; {cure}."
     )
+
+
+_NEVER_MERGED = ("ADAPTION_PROMPT", "POLY", "SHADOW", "XLORA")
+
+
+def why_not_merged(kind: object, virtual_tokens: object) -> str | None:
+    """Return why an adapter cannot become part of the weights of its model; None where it can.
+
+    Args:
+        kind: its ``peft_type``.
+        virtual_tokens: its ``num_virtual_tokens``, where it has any.
+    """
+    if virtual_tokens:
+        return f"its {virtual_tokens} virtual tokens stand before every text, and are not captured"
+    if kind in _NEVER_MERGED:
+        return "PEFT cannot merge it, and what it adds while the model runs is not captured"
+    return None
 
 
 def _other_format(folder: Path) -> str | None:

@@ -24,7 +24,7 @@ from headlight.corpora.text import require_text
 from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
 from headlight.encode.examples import CLS, OTHER, SEP, Categories
 from headlight.encode.pieces import SPECIAL_WORD
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight.reading.layers import read_example
 from headlight.reading.prediction import what_tokens_add
 from headlight.reading.prediction_targets import require_generation
@@ -137,6 +137,11 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
     if room < 1:
         raise UsageError(f"the text has {begun} tokens, and {model} takes no more; shorten it.")
     made: Any = network
+    if not made.can_generate():
+        raise MissingHeadError(
+            f"{model} is a {type(network).__name__}, which transformers does not let go on with a "
+            "text; let its class inherit from GenerationMixin of transformers."
+        )
     settings = copy.deepcopy(made.generation_config)
     settings.update(
         **dict.fromkeys(("temperature", "top_k", "top_p", "min_p", "typical_p")),

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.capture.decomposition import decompose
-from headlight.capture.model_inputs import task_of
-from headlight.capture.one_text import capture_one, head_of
+from headlight.capture.one_text import capture_one
 from headlight.capture.residual_stream import hooked
 from headlight.chats import require_characters
 from headlight.encode import Encoded, piece_style
@@ -73,13 +72,11 @@ def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Pl
         MissingHeadError: the model has no head.
         UsageError: there is no such position, or no mask where one is needed.
     """
-    network: Any = model.transformer
-    name = type(network).__name__
-    task, head = task_of(name), head_of(network.config, name)
+    task, head = model.head.task, model.head.language
     if task is None and head in (None, "speech"):
         raise MissingHeadError(
-            f"{model} is a {name}, which predicts nothing; load a language model or a "
-            "classifier with its head (head='any')."
+            f"{model} is a {type(model.transformer).__name__}, which predicts nothing; load a "
+            "language model or a classifier with its head (head='any')."
         )
     if task == "sequence":
         if position is not None:
@@ -201,8 +198,7 @@ def _pieces_behind(tokenizer: Any, text: str, words: str) -> list[int]:
 
 def generates(model: CapturedModel, *, decoder: bool = False) -> bool:
     """Return whether a model goes on with a text, and is a decoder where one is needed."""
-    network: Any = model.transformer
-    head = head_of(network.config, type(network).__name__)
+    head = model.head.language
     return head == "causal" or (head == "sequence_to_sequence" and not decoder)
 
 

@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, Kind, Replacements
-from headlight.capture.model_inputs import task_of
 from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
@@ -41,7 +40,7 @@ class Predictor:
     def of(model: CapturedModel, example: Encoded) -> "Predictor":
         """For a text that is encoded."""
         tokenizer: Any = model.tokenizer
-        if task_of(type(model.transformer).__name__) == "sequence":
+        if model.head.task == "sequence":
             tokens: Sequence[str] = ["the text"]
         else:
             tokens = tokenizer.convert_ids_to_tokens(list(example.target or example.ids))
@@ -70,7 +69,7 @@ class Predictor:
     @property
     def chooses_pieces(self) -> bool:
         """Whether pieces of the vocabulary are chosen, and not classes."""
-        return task_of(type(self.model.transformer).__name__) is None
+        return self.model.head.task is None
 
     def names(self, choices: Sequence[int]) -> list[str]:
         """Return the names of choices: pieces of the vocabulary, or classes."""

@@ -27,7 +27,6 @@ from headlight.capture import (
     default_objective,
     heads_removed,
 )
-from headlight.capture.model_inputs import task_of
 from headlight.capture.own_products import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -163,7 +162,7 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
         objective: Objective | None = None,
     ) -> None:
         self.settings = settings
-        self.classifies = task_of(type(model.transformer).__name__) is not None
+        self.classifies = model.head.task is not None
         if self.classifies:
             self.plan = self._plan_classifier(source, model, objective)
             return

@@ -280,20 +280,23 @@ def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
     """
     tokenizer: Any = model.tokenizer
     network: Any = model.transformer
-    ended = getattr(network.generation_config, "eos_token_id", None)
+    ended = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
     ends = {*(ended if isinstance(ended, list) else [ended]), tokenizer.eos_token_id}
     produced: list[int] = []
     tokens = torch.tensor([text.ids], device=network.device)
+    cached = network.can_generate()  # code of one's own need not keep what it has read
     past = None
     with torch.inference_mode(), model.running((text.name,)):
         while len(produced) < most:
-            output = network(input_ids=tokens, past_key_values=past, use_cache=True)
-            past = output.past_key_values
+            kept = {"past_key_values": past, "use_cache": True} if cached else {}
+            output = network(input_ids=tokens, **kept)
+            past = output.past_key_values if cached else None
             token = int(output.logits[0, -1].argmax())
             produced.append(token)
             if token in ends or "\n" in tokenizer.decode([token]):
                 break
-            tokens = torch.tensor([[token]], device=network.device)
+            one = torch.tensor([[token]], device=network.device)
+            tokens = one if cached else torch.cat([tokens, one], 1)
     return Answer(text.continued(produced[:-1]), tuple(produced), len(text.ids) - 1)
 
 

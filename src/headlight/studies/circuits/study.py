@@ -170,7 +170,13 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
                     f"of {self.model} is that of an encoder; ask for "
                     f"{', '.join(OF_WEIGHTS[0 if unembeds else 1 :])}."
                 )
-            if part in ("copying", "needle") and not unembeds:
+            predicts = unembeds or self.model.head.language is not None
+            if part == "copying" and predicts and not unembeds:
+                raise UsageError(
+                    f"{part} needs the matrix that {self.model} predicts tokens by, which it does "
+                    "not tell (get_output_embeddings); leave it out, or let its class return it."
+                )
+            if part in ("copying", "needle") and not predicts:
                 raise UsageError(
                     f"{part} needs a language-model head, and {self.model} has none; leave it "
                     'out, or load the model with head="language_model".'

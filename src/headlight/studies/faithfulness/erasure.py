@@ -14,9 +14,7 @@ from headlight.analysis import Removal
 from headlight.analysis.classifier_predictions import Words, random_source
 from headlight.analysis.classifier_study import require_finite_predictions
 from headlight.capture import CapturedModel
-from headlight.capture.model_inputs import task_of
 from headlight.capture.objectives import one_position_each
-from headlight.capture.one_text import head_of
 from headlight.encode import Encoded, annotate, length_batches
 from headlight.encode.assembly import Assembly
 from headlight.encode.batch import NO_WORD, Batch
@@ -52,9 +50,7 @@ def predicted_kind(model: CapturedModel) -> Predicts:
         MissingHeadError: it has no head.
         UsageError: it predicts a class for every token, or reads a second text.
     """
-    network: Any = model.transformer
-    name = type(network).__name__
-    task, head = task_of(name), head_of(network.config, name)
+    task, head = model.head.task, model.head.language
     if model.has_decoder_inputs:
         raise UsageError(
             f"{model} has an encoder and a decoder, and what it predicts rests on two texts; "
@@ -70,8 +66,8 @@ def predicted_kind(model: CapturedModel) -> Predicts:
     if head in ("masked", "causal"):
         return "masked" if head == "masked" else "next"
     raise MissingHeadError(
-        f"{model} is a {name}, which predicts nothing; load a language model or a classifier "
-        "with its head (head='any')."
+        f"{model} is a {type(model.transformer).__name__}, which predicts nothing; load a language "
+        "model or a classifier with its head (head='any')."
     )
 
 
