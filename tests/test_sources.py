@@ -89,6 +89,33 @@ def test_orders_are_averaged(model: Model) -> None:
     np.testing.assert_allclose(data["value"].sel(signal="removal")[0], falls, atol=1e-5)
 
 
+@pytest.mark.parametrize("orders", [2, 3])
+def test_orders_differ_and_are_no_more_than_there_are(model: Model, orders: int) -> None:
+    """Of two passages the second order is the other one, whatever the seed."""
+
+    def measured(passages: list[str], orders: int, seed: int = 0) -> Any:
+        chosen = {**QUICK, "orders": orders, "seed": seed}
+        return model.sources(QUESTION, passages, answer=ANSWER, **chosen).dataset
+
+    one, other = (
+        measured(passages, 1)["value"].sel(signal="removal").values[0]
+        for passages in (CONTEXT[:2], CONTEXT[1::-1])
+    )
+    for seed in (0, 1, 2):
+        data = measured(CONTEXT[:2], orders, seed)
+        mean = (one + other[::-1]) / 2
+        np.testing.assert_allclose(data["value"].sel(signal="removal")[0], mean, atol=1e-5)
+        assert data.attrs["orders"] == 2
+
+
+def test_all_orders_of_three_passages_are_six(model: Model, tmp_path: Path) -> None:
+    chosen = {**QUICK, "orders": 100}
+    result = model.sources(QUESTION, CONTEXT[:3], answer=ANSWER, **chosen)
+    assert result.dataset.attrs["orders"] == 6
+    page = result.save(tmp_path / "page.html").read_text()
+    assert "Means over 6 orders of the passages, all that there are." in page
+
+
 def test_shares_are_sums_of_cells(model: Model) -> None:
     result = model.sources(
         QUESTION, CONTEXT, answer=ANSWER, measures=("weight", "norm"), **QUICK

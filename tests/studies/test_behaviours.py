@@ -130,7 +130,9 @@ def note_together(counter, scores: dict[str, torch.Tensor], record) -> None:
 
 def seen_layer(norm: torch.Tensor, inputs: torch.Tensor | None = None) -> SeenLayer:
     """A layer that was seen, with the lengths of its vectors and their inputs."""
-    record = SimpleNamespace(site=SimpleNamespace(layer=0), input=inputs, block=None)
+    record = SimpleNamespace(
+        site=SimpleNamespace(layer=0), input=inputs, block=None, weight=norm.float()
+    )
     return SeenLayer(record, SimpleNamespace(vectors=SimpleNamespace(norm=norm)), {})
 
 
@@ -386,6 +388,18 @@ def _assert_intervals(here, alone):
     for end, part in (("", "with"), ("_rest", "without")):
         zero, one = (naive.powers(alone, part, power) for power in range(2))
         agrees(here, f"distance_mean{end}", one, zero)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_rounding_leaves_of_a_softmax_is_no_share_that_is_missing(dtype):
+    """Rows of weights add up to 1 but for rounding, which is no number of its own."""
+    found = subject("bert")
+    found.transformer.to(dtype)
+    result = survey(texts(12), found, SurveySettings(measures=("weight",)), progress=False)
+    lacks = result["behaviour_share"].sel(behaviour="missing", measure="weight")
+    assert (lacks == 0).all()
+    ends = result.headlight.interval("behaviour_share").sel(behaviour="missing", measure="weight")
+    assert ((ends["low"] <= lacks) & (lacks <= ends["high"])).all()
 
 
 def test_between_two_texts_only_the_first_tokens_are_known():

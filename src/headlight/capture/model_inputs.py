@@ -24,6 +24,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, base_name
 
+
 def _let_experts_run(network: PreTrainedModel) -> None:
     """Compute the experts of a model in float64 one by one.
 

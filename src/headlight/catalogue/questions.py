@@ -185,7 +185,8 @@ class SourceSettings(Settings):
         number: heads that are chosen, those that copy most of hidden facts.
         chosen: names of heads, such as L17H4, in the place of these.
         measures: measures of attention whose shares are compared.
-        orders: orders of the passages over which numbers are averaged, the first as they are.
+        orders: different orders of the passages over which numbers are averaged, the first as they
+            are; all orders, where there are no more.
         masks: random sets of passages in each order, to which a linear model is fitted.
         max_new_tokens: tokens of an answer that the model writes, at most.
         predict: compute direct contributions to the answer.

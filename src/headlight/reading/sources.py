@@ -7,6 +7,7 @@ Passages are moved to other places, since what a passage gets depends on where i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import factorial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, ClassVar, NamedTuple
@@ -178,7 +179,7 @@ def sources(
             else f"What {len(answers)} answers used"
         ),
         stage="sources",
-        orders=settings.orders,
+        orders=max(each.orders for each in answers),
         masks=settings.masks,
         named=int(bool(settings.chosen)),
         notes=" ".join(dict.fromkeys(each.note for each in answers if each.note)),
@@ -280,6 +281,7 @@ class _Measured(NamedTuple):
     head_share: Float64[np.ndarray, "measure layer head passage"]
     lookback: Float64[np.ndarray, "layer head token"]
     note: str
+    orders: int = 1
 
 
 def _measured(
@@ -287,17 +289,24 @@ def _measured(
 ) -> _Measured:
     """Return means over orders; the probability and Lookback's ratios are of the first alone."""
     count, generator = len(prompt.prompt.passages), np.random.default_rng([settings.seed, number])
-    moved = [generator.permutation(count) for _ in range(settings.orders - 1 if count > 1 else 0)]
     rows = [
         _in_order(
-            model, prompt, order.tolist(), generator.random((settings.masks, count)) < 0.5, chosen,
+            model, prompt, list(order), generator.random((settings.masks, count)) < 0.5, chosen,
             settings,
         )
-        for order in (np.arange(count), *moved)
+        for order in _orders(count, settings.orders, generator)
     ]  # fmt: skip
     value = {name: np.mean([row.value[name] for row in rows], 0) for name in rows[0].value}
     shares = np.mean([row.head_share for row in rows], 0)
-    return rows[0]._replace(value=value, head_share=shares)
+    return rows[0]._replace(value=value, head_share=shares, orders=len(rows))
+
+
+def _orders(count: int, wanted: int, generator: np.random.Generator) -> list[tuple[int, ...]]:
+    """Return different orders of passages, that in which they were given first; all if so few."""
+    orders = {tuple(range(count)): None}
+    while len(orders) < min(wanted, factorial(count)):
+        orders[tuple(generator.permutation(count).tolist())] = None
+    return list(orders)
 
 
 def _in_order(

@@ -65,6 +65,9 @@ COPIES = ("copy", "copy_far")
 
 NO_PAIRS = Pairs(*torch.zeros(3, 0, dtype=torch.int64))
 
+ROUNDING = 16 * torch.finfo(torch.float32).eps
+"""Rows of weights in float32 may be off 1 by as much where nothing is missing."""
+
 Rows = Float[Tensor, "batch head query"]
 Numbers = Float[Tensor, "batch head number"]
 
@@ -243,6 +246,7 @@ class BehaviourCounter(PartObserver):
         self._sums: dict[str, Parts] = {}
         self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Any]] = {}
+        self._rounding = ROUNDING
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe sums over the cells that `asked` names; others are observed together."""
@@ -363,6 +367,7 @@ class BehaviourCounter(PartObserver):
         if "norm" in self._measures:
             sums["drain"] = layer.scores.vectors.norm
         self._found[layer.record.site.layer] = sums
+        self._rounding = max(self._rounding, torch.finfo(layer.record.weight.dtype).eps)
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name; texts are along their first axis."""
@@ -371,6 +376,8 @@ class BehaviourCounter(PartObserver):
         totals = {name: stacked([layer[name] for layer in layers]) for name in names}
         queries = totals["queries"]
         received, whole = (_quotient(totals[name], queries) for name in ("given", "whole"))
+        lacks = received[..., behaviours().index("missing")]
+        lacks[np.abs(lacks) < self._rounding] = 0  # what a softmax leaves is no share of no token
         first = _quotient(received[..., 0], whole[..., 0])
         sink = np.where(np.isnan(first), np.nan, first > SINK)
         # Sums in blocks of all numbers would take too much memory.

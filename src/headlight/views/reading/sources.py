@@ -1,5 +1,7 @@
 """Sources of an answer, as tables, a page and in words."""
 
+from math import factorial
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -192,8 +194,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         Section(
             "passages",
             "Passages by each signal",
-            f"Means over {plural(int(result.attrs['orders']), 'order')} of the passages. "
-            f"{explained[0].upper()}{explained[1:]}.",
+            f"Means over {_orders(result)}. {explained[0].upper()}{explained[1:]}.",
             "Cohen-Wang et al. (2024); Wu et al. (2024)",
             [Drawing(FIRST, caption, f"Bars: {caption}.", draw)],
             [Table("passages", "A row for each passage", frame, formats)],
@@ -221,6 +222,16 @@ def sections(result: xr.Dataset) -> list[Section]:
             [_looking_back(result)] if result["lookback"].notnull().any() else [],
         ),
     ]
+
+
+def _orders(result: xr.Dataset) -> str:
+    """Return over how many orders of passages numbers are means, and whether there are no more."""
+    orders = int(result.attrs["orders"])
+    existing = {factorial(int(each)) for each in (result["passage_text"] != "").sum("passage")}
+    of_all = f"{plural(orders, 'order')} of the passages"
+    if orders > min(existing):
+        return f"{of_all}, and of fewer passages over as many as there are"
+    return f"{of_all}, all that there are" if existing == {orders} else of_all
 
 
 def _means(result: xr.Dataset) -> list[Table]:
