@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 from base64 import b64decode
 from io import BytesIO
 from pathlib import Path
@@ -232,6 +233,94 @@ def test_transparent_and_turned_pictures(tmp_path: Path) -> None:
     address = picture_address(Image.fromarray(noise))
     assert address.startswith("data:image/jpeg;base64,")
     assert Image.open(BytesIO(b64decode(address.partition(",")[2]))).size == (768, 576)
+
+
+RED, WHITE = (255, 0, 0), (255, 255, 255)
+
+
+def of_palette() -> Image.Image:
+    """Red, and a second colour that is transparent."""
+    image = Image.new("P", (9, 4))
+    image.putpalette([*RED, 0, 0, 255])
+    image.putpixel((1, 1), 1)
+    image.info["transparency"] = 1
+    return image
+
+
+def with_clear_pixel(mode: str, colour: Any, clear: Any) -> Image.Image:
+    image = Image.new(mode, (9, 4), colour)
+    image.putpixel((1, 1), clear)
+    return image
+
+
+@pytest.mark.parametrize(
+    ("image", "suffix", "first", "second"),
+    [
+        (with_clear_pixel("1", 1, 0), "png", WHITE, (0, 0, 0)),
+        (with_clear_pixel("L", 90, 30), "png", (90,) * 3, (30,) * 3),
+        (with_clear_pixel("LA", (90, 255), (0, 0)), "png", (90,) * 3, WHITE),
+        (with_clear_pixel("LA", (0, 51), (0, 255)), "png", (204,) * 3, (0, 0, 0)),
+        (of_palette(), "png", RED, WHITE),
+        (with_clear_pixel("RGB", RED, (1, 2, 3)), "png", RED, (1, 2, 3)),
+        (with_clear_pixel("RGBA", (*RED, 255), (0, 0, 0, 0)), "png", RED, WHITE),
+        (with_clear_pixel("CMYK", (0, 255, 255, 0), (0, 0, 0, 255)), "tiff", RED, (0, 0, 0)),
+    ],
+    ids=["1", "L", "LA", "LA-half", "P", "RGB", "RGBA", "CMYK"],
+)
+def test_an_image_of_pillow_is_read_as_its_file(
+    image: Image.Image, suffix: str, first: Any, second: Any, tmp_path: Path
+) -> None:
+    image.save(tmp_path / f"a.{suffix}")
+    for each in (image, tmp_path / f"a.{suffix}", Image.open(tmp_path / f"a.{suffix}")):
+        read = decode_picture(each)
+        assert (read.mode, read.getpixel((0, 0)), read.getpixel((1, 1))) == ("RGB", first, second)
+        assert decode_picture(read).tobytes() == read.tobytes()
+
+
+CORNERS = {1: (0, 0), 2: (8, 0), 3: (8, 3), 4: (0, 3), 5: (0, 0), 6: (3, 0), 7: (3, 8), 8: (0, 8)}
+"""Where the first pixel of a file of 9 × 4 pixels is shown, by the orientation of EXIF."""
+
+
+@pytest.mark.parametrize("orientation", CORNERS)
+def test_an_image_of_pillow_is_turned_as_its_file(orientation: int, tmp_path: Path) -> None:
+    image = with_clear_pixel("RGB", WHITE, WHITE)
+    image.putpixel((0, 0), RED)
+    tags = image.getexif()
+    tags[0x0112] = orientation
+    image.save(tmp_path / "a.png", exif=tags)
+    for each in (image, tmp_path / "a.png", Image.open(tmp_path / "a.png")):
+        read = decode_picture(each)
+        assert read.size == ((9, 4) if orientation < 5 else (4, 9))
+        assert read.getpixel(CORNERS[orientation]) == RED
+
+
+@pytest.mark.parametrize(
+    ("image", "suffix", "sentence"),
+    [
+        (Image.fromarray(np.full((9, 9), 300, np.uint16)), "png", "mode I;16; save it with 8 bits"),
+        (Image.new("F", (9, 9), 0.5), "tiff", "mode F; save it with 8 bits"),
+        (Image.new("I", (9, 9), 70_000), "tiff", "mode I; save it with 8 bits"),
+        (Image.new("1", (8_000, 8_000)), "png", "50,000,000 at most are read"),
+        (Image.new("L", (200, 1)), "png", "one side may be 50 times the other"),
+    ],
+    ids=["I;16", "F", "I", "pixels", "sides"],
+)
+def test_an_image_of_pillow_is_refused_as_its_file(
+    image: Image.Image, suffix: str, sentence: str, tmp_path: Path
+) -> None:
+    image.save(tmp_path / f"a.{suffix}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Pillow, which opens more pixels than are read
+        opened = Image.open(tmp_path / f"a.{suffix}")
+    for each in (image, tmp_path / f"a.{suffix}", opened):
+        with pytest.raises(CorpusError, match=sentence):
+            decode_picture(each)
+
+
+def test_a_damaged_image_of_pillow_is_refused(tmp_path: Path) -> None:
+    whole = picture(tmp_path / "a.png").read_bytes()
+    with pytest.raises(CorpusError, match="the picture cannot be read as a picture"):
+        decode_picture(Image.open(BytesIO(whole[: len(whole) // 2])))
 
 
 def test_nothing_but_a_picture_imports_the_decoder() -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import AutoFeatureExtractor, AutoImageProcessor, AutoProcessor, PreTrainedModel
 
 from headlight.catalogue.model_folders import place_of
-from headlight.corpora.pictures import as_picture
+from headlight.corpora.pictures import decode_picture
 from headlight.encode.examples import annotate
 from headlight.encode.pictures import (
     EncodedPicture,
@@ -177,7 +177,7 @@ class Viewer:
         Raises:
             CorpusError: A file cannot be read any more.
         """
-        return self.pixels([as_picture(each.image) for each in examples])
+        return self.pixels([decode_picture(each.image) for each in examples])
 
     def shown(self, example: EncodedPicture) -> "Image":
         """Return what the model sees: the picture as its processor has resized and cropped it."""
@@ -377,7 +377,7 @@ class PromptViewer:
             UsageError: The processor does not write this prompt, or it is too long.
             UnsupportedModelError: Its image tokens are not the patches of a picture.
         """
-        picture, prompt = as_picture(image), self._with_token(prompt)
+        picture, prompt = decode_picture(image), self._with_token(prompt)
         try:
             inputs = self.processor(text=[prompt], images=[picture], return_tensors="pt")
         except (ValueError, TypeError) as problem:

@@ -75,11 +75,12 @@ def is_picture(file: Location) -> bool:
     return file.suffix.lower() in SUFFIXES
 
 
-def decode_picture(image: Location | str | bytes) -> "Image":
+def decode_picture(image: "Location | str | bytes | Image") -> "Image":
     """Return a picture as RGB, turned as its camera was held, transparent parts on white.
 
     Args:
-        image: A file of PNG, JPEG, WebP, BMP, GIF or TIFF, or its content.
+        image: A file of PNG, JPEG, WebP, BMP, GIF or TIFF, its content, or a picture of Pillow,
+            which is read as the file that it could be saved to.
 
     Raises:
         CorpusError: There is no such file, it is no picture, damaged, of several pictures, of
@@ -87,14 +88,20 @@ def decode_picture(image: Location | str | bytes) -> "Image":
     """
     from PIL import Image, UnidentifiedImageError
 
-    name = "the picture" if isinstance(image, bytes) else storable(image)
+    if not isinstance(image, str | Location | bytes | Image.Image):
+        raise CorpusError(
+            f"a picture is a file, or an image of Pillow, and no {type(image).__name__}; make one "
+            "of an array with PIL.Image.fromarray."
+        )
+    name = storable(image) if isinstance(image, str | Location) else "the picture"
     cure = f"give a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file"
     try:
-        with warnings.catch_warnings(), _content_of(image) as raw:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what is refused below, or is metadata
-            opened = Image.open(raw, formats=_FORMATS)
-            _check_form(opened, name)
-            return _upright(opened)
+            if isinstance(image, Image.Image):
+                return _as_rgb(image, name)
+            with _content_of(image) as raw:
+                return _as_rgb(Image.open(raw, formats=_FORMATS), name)
     except CorpusError:
         raise
     except Image.DecompressionBombError as problem:
@@ -141,32 +148,20 @@ def _check_form(opened: "Image", name: str) -> None:
         )
 
 
-def _upright(opened: "Image") -> "Image":
+def _as_rgb(opened: "Image", name: str) -> "Image":
+    """Return the pixels of a picture whose form is checked first.
+
+    Raises:
+        CorpusError: See `_check_form`.
+    """
     from PIL import Image, ImageOps
 
+    _check_form(opened, name)
     upright = ImageOps.exif_transpose(opened)
     if upright.has_transparency_data:
         upright = upright.convert("RGBA")
         upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
     return upright.convert("RGB")
-
-
-def as_picture(image: "Location | str | Image") -> "Image":
-    """Return a file or a picture of Pillow as RGB.
-
-    Raises:
-        CorpusError: See `decode_picture`; or it is neither.
-    """
-    from PIL import Image
-
-    if isinstance(image, str | Location):
-        return decode_picture(image)
-    if not isinstance(image, Image.Image):
-        raise CorpusError(
-            f"a picture is a file, or an image of Pillow, and no {type(image).__name__}; make one "
-            "of an array with PIL.Image.fromarray."
-        )
-    return image.convert("RGB")
 
 
 def picture_address(picture: "Image") -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headlight.corpora.pictures import Picture, as_picture
+from headlight.corpora.pictures import Picture, decode_picture
 from headlight.encode.examples import CLS, OTHER, SEP, Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.encode.texts import encode_one
@@ -147,7 +147,7 @@ def encode_picture(
     Raises:
         CorpusError: The file is no picture that is read here, or it is neither.
     """
-    decoded = as_picture(image)
+    decoded = decode_picture(image)
     layout = layout_of(decoded)
     number = len(layout.places)
     example = Encoded(
