@@ -215,14 +215,9 @@ class Prompt:
         chat the passages begin the last message of the user.
 
         Raises:
-            UsageError: There is no passage, one is empty, or stands in the question more than once,
-                or not while others do; or no message is the user's.
+            UsageError: A passage stands in the question more than once, or not while others do; or
+                no message is the user's.
         """
-        if not passages:
-            raise UsageError(f"there is no passage to compare; give some as {setting('context')}.")
-        for number, passage in enumerate(passages, 1):
-            if not require_characters(passage, f"passage {number}").strip():
-                raise UsageError(f"passage {number} is empty; write something, or leave it out.")
         chat = question if isinstance(question, Chat) else None
         contents = _without_marks([str(question)] if chat is None else chat.contents)
         marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(passages))]
