@@ -124,6 +124,10 @@ class TextFlowSettings(Settings):
     layers: tuple[int, ...] | None = None
     attribution: AttributionSettings | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("methods", self.methods)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlternativeSettings(Settings):

@@ -262,7 +262,7 @@ def chat_argument(path: Path, *, system: str | None, template: bool) -> "Chat":
     try:
         return Chat.of(value, system=system, template=template)
     except UsageError as problem:
-        raise UsageError(f"{name}: {problem}") from problem
+        raise UsageError(f"{name}: {problem.marked()}") from problem
 
 
 def _refuse_file(text: str, command: str) -> None:

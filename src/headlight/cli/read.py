@@ -313,7 +313,7 @@ def _demand_files(audio: Path | None, image: Path | None) -> None:
 
             decode_picture(image)
     except CorpusError as problem:
-        raise UsageError(str(problem)) from problem
+        raise UsageError(problem.marked()) from problem
 
 
 def _demand_runs(html: Path | None, *runs: Path | None) -> None:
