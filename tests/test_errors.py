@@ -4,16 +4,18 @@ import ast
 import copy
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 
 import headlight
+import headlight.errors
 from headlight.capture.backward import NotFiniteError
 from headlight.catalogue import studies
 from headlight.cli.setting_options import naming_options, options_of
-from headlight.errors import RunError, UsageError, setting
+from headlight.errors import MissingHeadError, RunError, UsageError, setting, with_head
 from studies.command import Command
 
 SOURCES = sorted(
@@ -22,6 +24,18 @@ SOURCES = sorted(
     if not {"cli", "serve"} & {*path.parts}
 )
 """Modules whose refusals both Python and the command line show."""
+
+PER_DOOR = ("setting", "per_door", "with_head")
+"""Functions that give each door its own words."""
+
+IN_PYTHON_ALONE = (
+    "; select one measure first, for example distance.sel(",  # an array of a result
+    " was chosen of this result",
+    " is split between processes",  # of a model in memory
+    " must be a headlight.catalogue.",  # for who writes a package
+    "a worker ended without a result",
+)
+"""Beginnings of refusals that no other door can come to, or that are about a shell."""
 
 NO_WORDS = {"FORMAT", "_FORMAT", "TEMPLATE"}
 """Constants that sentences may hold: numbers of versions, and a sentence that is found itself."""
@@ -86,16 +100,85 @@ def test_a_refusal_of_settings_is_rendered_for_who_reads_it(headlight: Command) 
 
 
 def _raised(path: Path) -> Iterator[ast.AST]:
-    """Return what is within a statement that raises, but for calls of `setting`."""
-    for statement in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(statement, ast.Raise):
+    """Return what is within a refusal, raised or returned, but for what doors say their own way."""
+    for statement in ast.walk(_tree(path)):
+        if isinstance(statement, ast.Raise) or _makes_refusal(statement):
             waiting: list[ast.AST] = [statement]
             while waiting:
                 node = waiting.pop()
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setting":
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") in PER_DOOR:
                     continue
                 waiting += ast.iter_child_nodes(node)
                 yield node
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def _makes_refusal(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "").endswith("Error")
+
+
+def test_no_refusal_speaks_to_one_of_its_readers_alone() -> None:
+    """Commands, paths of modules, and arguments with their values are known at one door each."""
+    pattern = re.compile(
+        r"(?<![\w-])--[a-z]|\bheadlight (?:read|survey|align|serve|[a-z]+ --)|\bheadlight\.[a-z]"
+        r"|\b[a-z_]+=(?:True|False|'[a-z_]+'|\"[a-z_]+\")|\bload\("
+    )
+    written = [
+        f"{path.name}:{node.lineno}: {node.value!r}"
+        for path in SOURCES
+        for node in _raised(path)
+        if isinstance(node, ast.Constant) and " " in str(node.value)
+        if pattern.search(str(node.value)) and not node.value.startswith(IN_PYTHON_ALONE)
+    ]
+    assert not written
+
+
+def test_no_refusal_quotes_another_in_the_words_of_python() -> None:
+    """Within a refusal, ``{problem}`` and ``str(problem)`` of one of ours lose its other words."""
+    quoted = [
+        f"{path.name}:{handler.lineno}"
+        for path in SOURCES
+        for handler in ast.walk(_tree(path))
+        if isinstance(handler, ast.ExceptHandler) and _is_ours(handler.type)
+        for node in ast.walk(handler)
+        if isinstance(node, ast.Raise)
+        for inner in ast.walk(node)
+        if (isinstance(inner, ast.FormattedValue) and _named(inner.value) == handler.name)
+        or (
+            isinstance(inner, ast.Call)
+            and _named(inner.func) == "str"
+            and [*map(_named, inner.args)] == [handler.name]
+        )
+    ]
+    assert not quoted
+
+
+def _named(node: ast.AST | None) -> str:
+    return str(getattr(node, "id", ""))
+
+
+def _is_ours(caught: ast.AST | None) -> bool:
+    every = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return all(hasattr(headlight.errors, _named(each)) for each in every)
+
+
+def test_each_door_has_words_of_its_own() -> None:
+    error = MissingHeadError(f"{SENTENCE} Or {with_head('a decoder')}.")
+    assert str(error).endswith("Or load a decoder with its head (head='any').")
+    command = error.with_options()
+    assert command.endswith("Or name a decoder that was saved with its head (--model).")
+    assert error.for_app() == (
+        "max length is 3, and holds it; go on with resume or out, or take kind decoder. Or start "
+        "the app with a decoder that was saved with its head."
+    )
+    again = MissingHeadError(f"here: {error.marked()}")
+    assert again.with_options() == f"here: {command}"
+    for each in (str(error), command, error.for_app()):
+        assert each.isprintable()
 
 
 def test_no_refusal_writes_a_setting_for_one_of_its_two_readers() -> None:

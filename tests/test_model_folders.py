@@ -11,7 +11,7 @@ import pytest
 from torch import nn
 
 from headlight.capture import load_model
-from headlight.catalogue.model_folders import check_place
+from headlight.catalogue.model_folders import check_model, check_place
 from headlight.errors import HeadlightError, ModelError, UsageError
 from studies.models import transformer
 
@@ -173,3 +173,29 @@ def test_one_sentence_for_each(tmp_path: Path) -> None:
     (tmp_path / "adapter_config.json").write_text(json.dumps(["no", "mapping"]), encoding="utf-8")
     with pytest.raises(HeadlightError, match="holds an adapter of another model"):
         check_place(str(tmp_path))
+
+
+VISION = {"model_type": "clip_vision_model", "num_hidden_layers": 3, "num_attention_heads": 4}
+
+
+@pytest.mark.parametrize(
+    ("config", "known"),
+    [
+        ({"num_hidden_layers": 3, "n_head": 4}, True),
+        ({"vision_config": VISION, "text_config": {**VISION, "model_type": "llama"}}, True),
+        # Whose layers and heads are those of its type, which is not written out.
+        ({"vision_config": VISION, "text_config": {"model_type": "llama"}}, False),
+        ({"num_attention_heads": [4, 8]}, False),
+    ],
+)
+def test_layers_and_heads_are_refused_where_all_parts_say_theirs(
+    config: dict[str, Any], known: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    check_model(str(tmp_path), layers=[2], heads=[0, 3])
+    for chosen in ({"layers": [3]}, {"heads": [4]}):
+        if known:
+            with pytest.raises(UsageError, match=r"(has no layer 3|have no head 4)"):
+                check_model(str(tmp_path), **chosen)
+        else:
+            check_model(str(tmp_path), **chosen)

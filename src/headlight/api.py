@@ -105,6 +105,7 @@ def _call(study: Study, /, *source: Any, **keywords: Any) -> xarray.Dataset:
     handed = _objects(study, bound)
     settings = study.settings.from_mapping({key: plain(value) for key, value in bound.items()})
     folder.check_free()
+    study.check_files(read, settings)
     from headlight.capture import CapturedModel, load_model
     from headlight.sessions.session import run_study
 

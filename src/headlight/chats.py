@@ -1,6 +1,7 @@
 """Chats: messages with roles, checked."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,10 @@ BEYOND_TEXT = (
     "documents",
 )
 """Entries of a message or a chat beside its texts, which are not read."""
+
+_ROLE, _CONTENT = (f"[\"'“‘]?{name}[\"'”’]?\\s*:" for name in ("(?:role|messages)", "content"))
+BEGINNING = re.compile(rf"\s*(?:\[\s*)?\{{\s*(?:{_ROLE}|{_CONTENT}.*{_ROLE})", re.DOTALL)
+"""The beginning of messages as JSON, or as what was meant to be."""
 
 BETWEEN = "\n\n"
 """Separator of messages that are read without a template."""
@@ -131,6 +136,14 @@ def holds_chat(value: object) -> bool:
     if isinstance(value, str):
         return any(holds_chat(_json(part)) for part in (value, value.lstrip().partition("\n")[0]))
     return is_chat(value) or (isinstance(value, Mapping) and {"role", "content"} <= value.keys())
+
+
+def begins_as_chat(text: str) -> bool:
+    """Return whether a text is the JSON of messages, or begins as such and is broken further on.
+
+    Nobody who types it means it to be read as words.
+    """
+    return BEGINNING.match(text) is not None or holds_chat(text)
 
 
 def is_chat(value: object) -> bool:

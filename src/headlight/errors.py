@@ -15,10 +15,12 @@
     └── ResultError              a result file cannot be read or written
 
 Every message is one sentence, or two: what was wrong, where, and what to do about it.  It names
-settings by `setting`, so that Python reads the name of an argument and the command line an option.
+settings by `setting`, so that Python reads the name of an argument, the command line an option, and
+the app the name alone; and by `per_door` what each of the three says in words of its own.
 """
 
 import copyreg
+import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -37,6 +39,29 @@ def setting(argument: str) -> str:
     return f"{_MARK}{argument}{_MARK}"
 
 
+_DOORS, _OR = "\ufdd1", "\ufdd2"
+"""Stand around what each door says in words of its own, and between the three."""
+
+
+def per_door(*, python: str, command_line: str, app: str) -> str:
+    """Return words of a refusal that Python, the command line and the app say differently."""
+    return f"{_DOORS}{python}{_OR}{command_line}{_OR}{app}{_DOORS}"
+
+
+def with_head(model: str, head: str = "any") -> str:
+    """Return what to do where a model is there without its head.
+
+    Args:
+        model: with its article: ``a classifier``.
+        head: with which it is loaded; see `headlight.load`.
+    """
+    return per_door(
+        python=f"load {model} with its head (head={head!r})",
+        command_line=f"name {model} that was saved with its head (--model)",
+        app=f"start the app with {model} that was saved with its head",
+    )
+
+
 def flag(name: str) -> str:
     """Return the option of the command line for a setting: ``--max-length``."""
     return f"--{name.replace('_', '-')}"
@@ -51,24 +76,35 @@ class HeadlightError(Exception):
         """Return the sentence as it was made, with marks around settings."""
         return super().__str__()
 
+    def _said(self, door: int, written: Callable[[str], str]) -> str:
+        """Return the sentence in the words of a door, with settings as it writes them."""
+        words = (
+            f"{_DOORS}([^{_DOORS}{_OR}]*){_OR}([^{_DOORS}{_OR}]*){_OR}([^{_DOORS}{_OR}]*){_DOORS}"
+        )
+        parts = re.sub(words, lambda match: match[door], self.marked()).split(_MARK)
+        parts[1::2] = map(written, parts[1::2])
+        return "".join(parts)
+
     @property
     def settings(self) -> tuple[str, ...]:
         """The names of the settings that the sentence speaks of, in their order."""
         return tuple(each.partition("=")[0] for each in self.marked().split(_MARK)[1::2])
 
     def __str__(self) -> str:
-        """Return the sentence with settings as arguments: ``kind='decoder'``."""
-        return self.with_options(lambda _: None)
+        """Return the sentence as Python reads it: ``kind='decoder'``."""
+        return self._said(1, lambda each: _written(each, None))
 
     def with_options(self, option: Callable[[str], str | None] = flag) -> str:
-        """Return the sentence with settings as options: ``--kind decoder``.
+        """Return the sentence as the command line reads it: ``--kind decoder``.
 
         Args:
             option: makes the option of the name of a setting; None for an argument of Python.
         """
-        parts = self.marked().split(_MARK)
-        parts[1::2] = [_written(each, option(each.partition("=")[0])) for each in parts[1::2]]
-        return "".join(parts)
+        return self._said(2, lambda each: _written(each, option(each.partition("=")[0])))
+
+    def for_app(self) -> str:
+        """Return the sentence as it is read in the app, which has neither: ``kind decoder``."""
+        return self._said(3, lambda each: _written(each, each.partition("=")[0].replace("_", " ")))
 
 
 def _written(argument: str, option: str | None) -> str:

@@ -346,6 +346,19 @@ def place_of_head(name: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def require_names_of_heads(names: Iterable[str]) -> None:
+    """Refuse a word that is no name of a head, whatever heads a model has.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for name in names:
+        if place_of_head(name) is None:
+            raise UsageError(
+                f"there is no head {name!r}; write L2H5 for head 5 of layer 2, counted from 0."
+            )
+
+
 def measure_table() -> tuple[Measure, ...]:
     """All rows: measures of pairs of positions, and of single ones."""
     return tuple(_TABLE.values())

@@ -125,6 +125,92 @@ def test_questions_that_cannot_be_answered_are_refused(client, name, sent, sente
     assert "Traceback" not in answer.text
 
 
+OF_OTHER_DOORS = re.compile(r"--|headlight[ .]|=|\w_\w|\w\(|/(?:home|usr|work|tmp|src)/")
+"""Options, commands, modules, arguments and files, none of which the app has."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"role": "user", "content": "the cat',
+        "[{'role': 'user', 'content': 'the cat'}]",
+        '[{role: "user", content: "the cat"}]',
+        '{"messages": []}',
+        '[{"role": "user"}]',
+        '{"content": "the cat", "role": "user"',
+        ' [ {"role": "king", "content": "the cat"}]',
+        "[{“role”: “user”, “content”: “the cat”}]",
+    ],
+)
+def test_what_begins_as_a_chat_is_no_text(client, text):
+    """The command line refuses such files; as words, it was read with braces and all."""
+    for field, name in (("text", "text"), ("compare", "text to compare with")):
+        sent = {"request": "one", "text": TEXT, field: text}
+        refused = steps(client.post("/functions/read", json=sent))[-1]["refused"]
+        assert name in refused or "message" in refused
+        assert not OF_OTHER_DOORS.search(refused.replace(text, ""))
+    *_, last = read(client, pair=text)
+    assert "the second text is the JSON of a chat, or begins as such" in last["refused"]
+
+
+@pytest.mark.parametrize("text", ["[CLS] the cat", "{the cat} sees", '[{"cat": 1}]', "role: cat"])
+def test_brackets_alone_make_no_chat(client, text):
+    assert "result" in read(client, text)[-1]
+
+
+CHAT = [{"role": "user", "content": TEXT}]
+REFUSED = (
+    {},
+    {"text": " "},
+    {"text": CHAT},
+    {"text": TEXT, "pair": CHAT},
+    {"text": TEXT, "pair": json.dumps(CHAT)},
+    {"text": [TEXT, TEXT]},
+    {"text": "the cat " * 20},
+    {"text": TEXT, "compare_model": True},
+    {"text": TEXT, "image": "none"},
+    {"text": TEXT, "image": b64encode(b"none").decode()},
+    {"text": TEXT, "settings": {"layer": 99}},
+    {"text": TEXT, "settings": {"layer": -1}},
+    {"text": TEXT, "settings": {"kind": "cross"}},
+    {"text": TEXT, "settings": {"target": ""}},
+    {"text": TEXT, "settings": {"methods": []}},
+    {"text": TEXT, "settings": [1]},
+    {"text": TEXT, "reading": "gone"},
+    {"text": TEXT, "edits": [{"layer": 0}]},
+)
+"""What is wrong for most functions of the app."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_refusals_speak_of_what_the_app_has(client, model, name):
+    """It was ``load(head='any')``, ``headlight.corpora.Chat.of``, ``--max-tokens``."""
+    reading = read(client)[-1]["result"]["reading"]
+    said = [
+        step["refused"]
+        for sent in (*REFUSED, {"reading": reading, "edits": [{"layer": 0}]})
+        for step in steps(client.post(f"/functions/{name}", json={"request": "two", **sent}))
+        if "refused" in step
+    ]
+    assert len(said) > 3
+    for sentence in said:
+        # Settings, which no field of the page is, have the names under which they are sent.
+        words = sentence.replace(model.name, "").partition("Known:")[0]
+        assert not OF_OTHER_DOORS.search(words), sentence
+        assert sentence.isprintable()
+
+
+def test_the_embedded_model_is_no_folder_in_a_refusal():
+    made = make_app(headlight.load(), token=TOKEN, longest=64)
+    with TestClient(made, base_url="http://127.0.0.1:8000", headers=OWN) as client:
+        refused = read(client, CHAT)[-1]["refused"]
+    assert refused == (
+        "headlight-small has no chat template; take a model that was tuned on chats, or write the "
+        "messages one after the other as a text."
+    )
+
+
 @pytest.mark.slow
 def test_only_the_last_readings_are_kept(client):
     names = [read(client)[-1]["result"]["reading"] for _ in range(KEPT + 1)]

@@ -1,5 +1,6 @@
 """A server whose connections are many, silent and slow, in a process that may open few files."""
 
+import asyncio
 import resource
 import socket
 import subprocess
@@ -10,9 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
+from uvicorn.server import ServerState
 
 import headlight.serve  # noqa: F401 - so that copies of this process have it
 from forked import Forked
+from headlight.serve.guard import LimitedConnection
 
 SERVER = """
 import sys, types
@@ -74,16 +79,68 @@ def health(port):
         return answer.read()
 
 
+def connected(port, sent, room=None):
+    """A client that has sent something; it may have had to go for others by then, at any moment."""
+    client = socket.socket()
+    if room is not None:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    client.settimeout(60)
+    with suppress(ConnectionError):
+        client.connect(("127.0.0.1", port))
+        client.sendall(sent)
+    return client
+
+
+class Wire:
+    """A transport that remembers whether it was hung up."""
+
+    def __init__(self):
+        self.is_open = True
+
+    def abort(self):
+        self.is_open = False
+
+    def is_closing(self):
+        return not self.is_open
+
+    def get_extra_info(self, name):
+        return None
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127", POST + b"{"])
+def test_a_newcomer_has_not_to_go_for_those_that_waited_before_it(sent):
+    config = uvicorn.Config(PlainTextResponse("well"), ws="none")
+    config.load()
+    state, loop = ServerState(), asyncio.new_event_loop()
+
+    class Connection(LimitedConnection):
+        most = 3
+
+    def arrive():
+        connection, wire = Connection(config, state, {}, loop), Wire()
+        connection.connection_made(wire)
+        if sent and wire.is_open:
+            connection.data_received(sent)
+        return wire
+
+    try:
+        wires = [arrive() for _ in range(3)]
+        wires.append(arrive())
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+    assert [each.is_open for each in wires] == [False, True, True, True]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127", POST + b"{"])
 def test_300_clients_that_say_nothing_keep_nobody_out(sent):
     with served(600) as (port, complaints), ExitStack() as stack:
 
         def connect(_):
-            client = socket.create_connection(("127.0.0.1", port), 60)
-            with suppress(ConnectionResetError):  # it may have had to go for others by then
-                client.sendall(sent)
-            return client
+            return connected(port, sent)
 
         with ThreadPoolExecutor(100) as at_once:  # or each would wait a while to be let in
             for client in at_once.map(connect, range(300)):
@@ -134,13 +191,7 @@ def test_what_is_sent_in_parts_is_taken_in_time_and_dropped_after():
 
 def asking_without_reading(port):
     """A client with the smallest room, which asks for the page fifty times and reads nothing."""
-    client = socket.socket()
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-    client.settimeout(60)
-    client.connect(("127.0.0.1", port))
-    with suppress(ConnectionResetError):  # it may have had to go for others by then
-        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
-    return client
+    return connected(port, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50, room=2048)
 
 
 @pytest.mark.slow

@@ -127,12 +127,9 @@ class TextSettings(ModelSettings):
             open_recordings,
         )
 
-        if source is None:
-            if self.format is not None or self.column is not None:
-                raise UsageError("the sample corpus has a format of its own; name a corpus.")
-        elif medium_of(source) == "pictures":
+        if source is None or medium_of(source) == "pictures":
             return  # which are decoded where the model sees them
-        elif medium_of(source) == "speech":
+        if medium_of(source) == "speech":
             next(iter(open_recordings(source, column=self.column)))
         elif self.format is not None and self.format in OF_TWO_TEXTS:
             next(iter(OF_TWO_TEXTS[self.format](source)))
@@ -205,7 +202,7 @@ class SentenceSettings(WordSettings):
         """The first sentence is read."""
         from headlight.corpora import open_treebank
 
-        next(iter(open_treebank(str(source))))
+        next(iter(open_treebank(str(source), format=self.format, invalid=self.invalid)))
 
 
 @dataclass(frozen=True, kw_only=True)

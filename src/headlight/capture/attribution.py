@@ -14,7 +14,7 @@ from headlight.capture.attribution_run import Run, portions, prepared, refusing,
 from headlight.capture.backward import matrix_precision, require_finite
 from headlight.capture.captured_model import CapturedModel
 from headlight.encode.batch import Batch
-from headlight.errors import CaptureError, UsageError
+from headlight.errors import CaptureError, UsageError, setting
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind
 
@@ -212,7 +212,7 @@ def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind
     if chosen != "encoder" and model.has_decoder_inputs and batch.target_ids is None:
         raise UsageError(
             f"the batch has no text for the decoder of {model}; encode pairs of a source "
-            "and a target, or ask for kind='encoder'."
+            f"and a target, or ask for {setting('kind=encoder')}."
         )
     return chosen
 

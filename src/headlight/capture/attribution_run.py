@@ -27,7 +27,7 @@ from headlight.capture.captured_model import CapturedModel
 from headlight.capture.residual_stream import Registration, hooked
 from headlight.capture.session import interface_hook
 from headlight.encode.batch import Batch
-from headlight.errors import UnsupportedModelError
+from headlight.errors import UnsupportedModelError, setting
 from headlight.settings.flow import Embeddings
 from headlight.vocabulary import Kind
 
@@ -189,7 +189,7 @@ def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
             return module, place
     raise UnsupportedModelError(
         f"no block of {type(run.model).__name__} is given the first of its hidden states, so the "
-        "output of the embeddings cannot be found; use embeddings='sum'."
+        f"output of the embeddings cannot be found; use {setting('embeddings=sum')}."
     )
 
 

@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 
 from headlight.capture.residual_stream import hooked
 from headlight.encode.batch import Batch
-from headlight.errors import UsageError
+from headlight.errors import UsageError, with_head
 from headlight.settings import require_choice
 from headlight.vocabulary import CATEGORIES
 
@@ -159,8 +159,8 @@ def losses_of(
     logits = getattr(output, "logits", None)
     if logits is None:
         raise UsageError(
-            "the model has no language-model head, so there is no loss; load it with "
-            "head='language_model'."
+            "the model has no language-model head, so there is no loss; "
+            f"{with_head('a language model', 'language_model')}."
         )
     if labels is None:
         raise UsageError(

@@ -21,7 +21,15 @@ from headlight.chats import Chat, Readable, as_read
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.encode.pictures import EncodedPicture, EncodedPrompt, encode_picture
-from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError, setting
+from headlight.errors import (
+    CaptureError,
+    CorpusError,
+    MissingHeadError,
+    UsageError,
+    per_door,
+    setting,
+    with_head,
+)
 from headlight.vocabulary import Kinds
 
 T = TypeVar("T")
@@ -92,7 +100,7 @@ def one_picture(
         if not isinstance(prompt, str):
             raise UsageError(
                 "a picture is read beside one text, and no messages; write them as the template of "
-                "the processor does (apply_chat_template)."
+                "the processor does, as one text."
             )
         require_text(prompt, "prompt")
         tokenizer = model.require_tokenizer("a prompt is read")
@@ -101,7 +109,7 @@ def one_picture(
         example = viewer.encode(prompt, image, language.longest)
         return language, example
     except CorpusError as problem:
-        raise UsageError(str(problem)) from problem
+        raise UsageError(problem.marked()) from problem
 
 
 def require_reader(model: CapturedModel) -> None:
@@ -111,15 +119,19 @@ def require_reader(model: CapturedModel) -> None:
         UsageError: it is one.
     """
     if model.hears:
-        raise UsageError(
-            f"{model} reads speech: give --audio FILE.wav (audio=) to `headlight read`; the "
-            "text is its transcript."
+        instead = per_door(
+            python="give its method read a WAV file (audio=)",
+            command_line="give headlight read a WAV file (--audio)",
+            app="read a WAV file elsewhere, as the app takes none",
         )
+        raise UsageError(f"{model} reads speech; {instead}, whose transcript the text is.")
     if model.sees:
-        raise UsageError(
-            f"{model} reads pictures: give {setting('image=')} to `headlight read`, or a "
-            "folder of pictures to `headlight survey`."
+        instead = per_door(
+            python="give its method read a file (image=), or a folder to headlight.survey",
+            command_line="give headlight read a file (--image), or headlight survey a folder",
+            app="choose one in the place of a text",
         )
+        raise UsageError(f"{model} reads pictures; {instead}.")
     needed = model.inputs_beside_text
     if needed:
         raise UsageError(
@@ -219,7 +231,7 @@ class Classes:
         if task is None:
             raise MissingHeadError(
                 f"{model} is a {type(network).__name__}, which has no classification head; "
-                "load a classifier with head='classification'."
+                f"{with_head('a classifier', 'classification')}."
             )
         own = tuple(str(network.config.id2label[n]) for n in range(network.config.num_labels))
         kind = network.config.problem_type
@@ -279,8 +291,8 @@ def default_objective(
     head = model.head.language
     if head is None or head == "speech":  # whose loss needs the sound
         raise MissingHeadError(
-            f"{model} is a {type(model.transformer).__name__}, which has no language-model head "
-            "and so no loss; load it with head='language_model', or give an objective of your own."
+            f"{model} is a {type(model.transformer).__name__}, which has no language-model head and so "
+            f"no loss; {with_head('a language model', 'language_model')}."
         )
     if head == "masked":
         return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)

@@ -226,7 +226,7 @@ def _with_reasons(
     why = f"could not be followed ({'; '.join(reasons)})"
     if not reasons:
         why = "has no softmax whose result is multiplied by values and then projected"
-    return UnsupportedModelError(f"{str(refusal).rstrip('.')}; code of its own {why}.")
+    return UnsupportedModelError(f"{refusal.marked().rstrip('.')}; code of its own {why}.")
 
 
 def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:

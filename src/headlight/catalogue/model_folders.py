@@ -17,7 +17,7 @@ from urllib.request import getproxies
 from huggingface_hub import constants as hub
 
 from headlight.catalogue.study import ASSETS, EMBEDDED_CLASSIFIER, EMBEDDED_TRANSLATOR
-from headlight.errors import ModelError, UsageError
+from headlight.errors import ModelError, UsageError, setting
 from headlight.files import check_reachable, read_json
 from headlight.settings import require_choice
 
@@ -156,6 +156,11 @@ PATIENCE = 5.0
 _DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
            "decoder_layers", "num_decoder_layers")  # fmt: skip
 """Names in configuration files of the number of layers, or of those of one half."""
+_HEADS = ("num_attention_heads", "num_heads", "n_head", "n_heads", "encoder_attention_heads",
+          "decoder_attention_heads")  # fmt: skip
+"""Names of the number of heads of a layer, or of those of one half."""
+_TOKENIZER = ("tokenizer*", "*.model", "vocab.*", "*vocab.json", f"*{GGUF}")
+"""Files of tokenizers; that of a GGUF file lies in it."""
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
@@ -174,22 +179,29 @@ def place_of(model: str | Path | None) -> str:
 def check_model(
     model: str | None,
     *,
+    tokenizer: str | None = None,
     device: str = AUTO,
     dtype: str = DTYPES[0],
     layers: Collection[int] | None = None,
+    heads: Collection[int] | None = None,
 ) -> None:
     """Refuse what a model cannot be loaded by, as far as that can be said without torch.
 
     Args:
         model: name on the hub, or folder; None for the embedded one.
+        tokenizer: name on the hub, or folder; None for that of the model.
         device: where it is to be.
         dtype: precision of its weights.
         layers: those that will be looked at; None for all.
+        heads: those of a layer that will be looked at; None for all.
 
     Raises:
-        ModelError: there is no such model.
-        UsageError: unknown dtype, device or layer.
+        ModelError: there is no such model or tokenizer.
+        UsageError: unknown dtype, device, layer or head, or an empty name.
     """
+    for name, value in (("model", model), ("tokenizer", tokenizer)):
+        if value == "":
+            raise UsageError(f"{setting(name)} is empty; give a name or a folder, or leave it out.")
     require_choice("precision", dtype, DTYPES)
     kind = device.partition(":")[0]
     if kind not in DEVICES and device not in (AUTO, BALANCED):
@@ -198,7 +210,11 @@ def check_model(
         )
     place = place_of(model)
     check_place(place)
-    check_layers(_depth(_config(place)), layers, model or EMBEDDED_NAME)
+    config, label = _config(place), model or EMBEDDED_NAME
+    check_layers(_said_by_all(config, _DEPTHS), layers, label)
+    check_heads(_said_by_all(config, _HEADS), heads, label)
+    if tokenizer is not None:
+        _check_tokenizer(tokenizer)
 
 
 def gguf_of(place: str) -> Path | None:
@@ -258,6 +274,20 @@ def check_place(place: str) -> None:
         raise no_model(place, f"{hub.ENDPOINT} does not answer; correct the name, or go online")
 
 
+def _check_tokenizer(place: str) -> None:
+    """Refuse what is neither a folder with a tokenizer, nor what the hub could give.
+
+    Raises:
+        ModelError: it is so.
+    """
+    folder = check_reachable(Path(place), error=ModelError)
+    check_folder(folder)
+    cached = Path(hub.HF_HUB_CACHE) / f"models--{place.replace('/', '--')}"
+    possible = HUB_NAME.fullmatch(place) and (cached.exists() or not hub.HF_HUB_OFFLINE)
+    if not (_holds(folder, _TOKENIZER) if folder.exists() else possible):
+        raise ModelError(f"there is no tokenizer in {place}; give a name on the hub, or a folder.")
+
+
 def check_folder(folder: Path) -> None:
     """Refuse a folder with what a library would wait for, or fill the memory with.
 
@@ -314,6 +344,24 @@ def check_layers(depth: int, layers: Collection[int] | None, name: str) -> None:
         raise UsageError(f"{name} has no layer {missing[0]}: its layers are 0 to {depth - 1}.")
 
 
+def check_heads(count: int, heads: Collection[int] | None, name: str) -> None:
+    """Refuse heads that no layer of a model can have.
+
+    Args:
+        count: how many a layer has; 0 if that is not known, which is left to others.
+        heads: those asked for; None for all.
+        name: what the model is called.
+
+    Raises:
+        UsageError: there is no such head.
+    """
+    missing = sorted(head for head in heads or () if not 0 <= head < count)
+    if count and missing:
+        raise UsageError(
+            f"the layers of {name} have no head {missing[0]}: their heads are 0 to {count - 1}."
+        )
+
+
 def cached_models() -> list[str]:
     """Names of the models in the cache of the hub."""
     folders = Path(hub.HF_HUB_CACHE).glob("models--*")
@@ -357,6 +405,14 @@ def _config(place: str) -> Mapping[str, Any]:
 def _depth(config: Mapping[str, Any]) -> int:
     """Return the number of layers of a model, or of one half of it; 0 where it is not known."""
     return max(_counts(config, *_DEPTHS), default=0)
+
+
+def _said_by_all(config: Mapping[str, Any], names: Collection[str]) -> int:
+    """Return the largest of such numbers; 0 where a part of the model leaves its own unsaid."""
+    parts = [part for part in config.values() if isinstance(part, dict) and "model_type" in part]
+    if not all(any(isinstance(part.get(name), int) for name in names) for part in parts):
+        return 0
+    return max(_counts(config, *names), default=0)
 
 
 def _counts(config: Mapping[str, Any], *names: str) -> Iterator[int]:

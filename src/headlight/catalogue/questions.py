@@ -12,6 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
+from headlight.errors import UsageError, setting
 from headlight.settings import (
     UNLISTED,
     AtLeast0,
@@ -23,7 +24,7 @@ from headlight.settings import (
     require_distinct,
 )
 from headlight.settings.flow import AttributionSettings, Slope
-from headlight.vocabulary import ROUTE, Kind
+from headlight.vocabulary import ROUTE, Kind, require_names_of_heads
 
 USUAL_METHODS = ("rollout", "globenc", "alti")
 """Methods of following tokens that need one forward pass."""
@@ -47,6 +48,12 @@ class TargetSettings(Settings):
     against: str | None = None
     position: int | None = None
     compare_text: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("target", "against"):
+            if getattr(self, name) == "":
+                raise UsageError(f"{setting(name)} is empty; write a word, or leave it out.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +124,10 @@ class TextFlowSettings(Settings):
     layers: tuple[int, ...] | None = None
     attribution: AttributionSettings | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("methods", self.methods)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlternativeSettings(Settings):
@@ -143,7 +154,7 @@ class AlternativeSettings(Settings):
     kind: Kind | None = None
     method: Literal["random", "farthest"] = "random"
     distance: Annotated[float, Range(above=0, maximum=1)] = 1.0
-    queries: tuple[int, ...] | None = None
+    queries: tuple[AtLeast0, ...] | None = None
     certify: Annotated[bool, UNLISTED] = False
     precision: Literal["model", "float64"] = "model"
     seed: AtLeast0 = 0
@@ -160,6 +171,14 @@ class PatchSettings(TargetSettings):
 
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.compare_text is None:
+            raise UsageError(
+                f"heads are patched with those of another text; say which with "
+                f"{setting('compare_text=')}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +228,7 @@ class SourceSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_distinct("measures", self.measures)
+        require_names_of_heads(self.chosen or ())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-from headlight.files import Location
+from headlight.errors import UsageError, setting
+from headlight.files import Location, standard_input
 from headlight.settings import StudySettings, accepted, default_of, entries
 
 if TYPE_CHECKING:
@@ -155,6 +156,12 @@ SOURCES: Mapping[Reads, SourceKind] = {
 """By the name that the row of a study has."""
 
 
+STANDARD_INPUT = "-"
+"""The name of a source that is standard input."""
+
+HOW_READ = ("format", "column", "columns", "label_column")
+"""Settings of how files are read."""
+
 PAPERS = "headlight_papers"
 """The package of the distribution headlight-papers, which may not be installed."""
 
@@ -220,6 +227,29 @@ class Study:
     def is_ours(self) -> bool:
         """Whether a distribution of this project has it, and not another package."""
         return self.package.partition(".")[0] in (__name__.partition(".")[0], PAPERS)
+
+    def check_files(self, source: Any, settings: StudySettings) -> None:
+        """Refuse files of which not even the beginning can be read, before a model is loaded.
+
+        Args:
+            source: as it was named; objects of Python are looked at by the study itself.
+            settings: of the study.
+
+        Raises:
+            HeadlightError: one cannot be read; or it is said how, and no file is named.
+        """
+        said = [name for name in HOW_READ if getattr(settings, name, None) is not None]
+        if source is None and said:
+            raise UsageError(
+                "the sample corpus has a format of its own; name a corpus, or leave out "
+                f"{setting(said[0])}."
+            )
+        source = self.source.or_sample(source)
+        if source == STANDARD_INPUT:
+            standard_input()  # of which nothing is read yet: it can be read only once
+        elif source is None or isinstance(source, str | Path):
+            settings.check_source(None if source is None else str(source))
+        settings.check_other_files()
 
     @cached_property
     def run(self) -> Callable[..., "xarray.Dataset"]:

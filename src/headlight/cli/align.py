@@ -16,7 +16,7 @@ from headlight.cli.printing import command_line, complain, demand_place, names, 
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.corpus import Corpus
 from headlight.errors import CorpusError, MissingHeadError, UsageError
-from headlight.links import LinkFormat, LinkWriter, Symmetrization
+from headlight.links import LinkFormat, LinkWriter, Symmetrization, open_links
 from headlight.word_alignment import INPUT_MEASURES, AlignerSettings, AlignmentMeasure
 
 if TYPE_CHECKING:
@@ -146,13 +146,15 @@ def align(
     pairs = _open(source, target, format, columns)
     _check(output)
     load.check(default=EMBEDDED_TRANSLATOR)
+    other = replace(load, model=reverse_model, revision=None, tokenizer=None)
+    if reverse_model is not None:
+        other.check()
 
     needs_head = settings.measure in INPUT_MEASURES
     chosen = settings.of_attention and settings.layer is None and reverse_model is None
     predicts = needs_head or chosen
     forward = _loaded(load, head="language_model" if predicts else "none", needs_head=needs_head)
-    other = replace(load, model=reverse_model, revision=None, tokenizer=None)
-    backward = other.load() if reverse_model else None
+    backward = None if reverse_model is None else other.load()
     settings = settings.for_model(forward.name, translates=forward.has_decoder_inputs)
     job = Job(pairs, forward, backward, settings, symmetrize)
     if html is not None:
@@ -242,9 +244,13 @@ def _open(
     """The pairs; one that is given itself is a corpus of one."""
     from headlight.corpora import SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 
+    is_pair = source is not None and target is None and BARS in source
+    is_pair = is_pair and not Path(source or "").exists()
+    if (source is None or is_pair) and (format is not None or columns is not None):
+        raise UsageError("--format and --columns are about files of pairs; name one as SOURCE.")
     if source is None:
         return open_parallel(SAMPLE_TRANSLATIONS)
-    if target is None and BARS in source and not Path(source).exists():
+    if is_pair:
         first, _, second = source.partition(BARS)
         pair = TranslationPair.of("the command line", first, second)
         return open_parallel([pair])
@@ -269,6 +275,8 @@ def _check(output: Output) -> None:
         raise UsageError(
             "gold links are drawn on a page; name it with --html, or see headlight alignment."
         )
+    if output.gold is not None:
+        next(iter(open_links(output.gold)))
     if output.out is None and (output.resume or output.overwrite):
         raise UsageError("only a file is resumed or replaced; name it with --out.")
     if output.out is not None:
@@ -391,8 +399,6 @@ def _gold(path: str | None, count: int) -> "list[Gold]":
     """The first gold links of a file; none without one."""
     if path is None:
         return []
-    from headlight.links import open_links
-
     gold_links = list(islice(open_links(path), count))
     if len(gold_links) < count:
         raise UsageError(f"{path} has links of {len(gold_links)} sentences, and {count} are drawn.")

@@ -88,6 +88,7 @@ class LoadOptions(Options):
         *,
         default: str | None = None,
         layers: Collection[int] | None = None,
+        heads: Collection[int] | None = None,
         head: str = "none",
     ) -> "CapturedModel":
         """The model, ready to be captured; layers that it cannot have are refused before.
@@ -95,14 +96,15 @@ class LoadOptions(Options):
         Args:
             default: the model where none is named; None for the embedded one.
             layers: which of its layers are looked at; None for all.
+            heads: which heads of a layer are looked at; None for all.
             head: with which head; see `headlight.capture.load_model`.
         """
-        self.check(default=default, layers=layers)
+        self.check(default=default, layers=layers, heads=heads)
         with lasting_imports():
             from headlight.capture import load_model
 
         return load_model(
-            self.model or default,
+            default if self.model is None else self.model,
             self.tokenizer,
             revision=self.revision,
             device=self.device,
@@ -113,22 +115,36 @@ class LoadOptions(Options):
             split_special_tokens=self.split_special_tokens,
         )
 
-    def check(self, *, default: str | None = None, layers: Collection[int] | None = None) -> None:
+    def check(
+        self,
+        *,
+        default: str | None = None,
+        layers: Collection[int] | None = None,
+        heads: Collection[int] | None = None,
+    ) -> None:
         """Refuse, before anything slow is imported, what no model can be loaded by.
 
         Args:
             default: the model where none is named; None for the embedded one.
             layers: which of its layers are looked at; None for all.
+            heads: which heads of a layer are looked at; None for all.
         """
         from headlight.catalogue.model_folders import check_model
 
-        model = self.model or default
-        check_model(model, device=self.device, dtype=self.dtype, layers=layers)
+        check_model(
+            default if self.model is None else self.model,
+            tokenizer=self.tokenizer,
+            device=self.device,
+            dtype=self.dtype,
+            layers=layers,
+            heads=heads,
+        )
 
     def compared(self, model: str | None, revision: str | None) -> "LoadOptions":
         """Return the options of a model to compare with: another, or another revision."""
         own = self.revision if model is None else None
-        return replace(self, model=model or self.model, revision=revision or own)
+        named = self.model if model is None else model
+        return replace(self, model=named, revision=own if revision is None else revision)
 
 
 def layers_of(
@@ -175,10 +191,12 @@ class NamedLoadOptions(LoadOptions):
         *,
         default: str | None = None,
         layers: Collection[int] | None = None,
+        heads: Collection[int] | None = None,
         head: str = "none",
     ) -> "CapturedModel":
         """See `LoadOptions.load`; the model has the name."""
-        return super().load(default=default, layers=layers, head=head).called(self.name)
+        model = super().load(default=default, layers=layers, heads=heads, head=head)
+        return model.called(self.name)
 
     def compared_as(
         self, model: str | None, revision: str | None, name: str | None

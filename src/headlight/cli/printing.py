@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from headlight.catalogue.study import STANDARD_INPUT
 from headlight.errors import ResultError, UsageError
 from headlight.files import parse_json, printable, read_json, reason, standard_input, storable
 
@@ -184,9 +185,6 @@ def _occupy_closed_descriptors() -> None:
     os.close(descriptor)
 
 
-STANDARD_INPUT = "-"
-
-
 def names(spec: str) -> list[str]:
     """The names in ``weight,norm``."""
     return [name.strip() for name in spec.split(",") if name.strip()]
@@ -208,6 +206,8 @@ def demand_place(path: Path | None, *suffixes: str) -> None:
         raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
     if path.is_dir():
         raise UsageError(f"{path} is a folder; give the name of a file.")
+    if not os.access(path.parent, os.W_OK):  # where it is written first, and then moved
+        raise UsageError(f"{path}: the folder {path.parent} cannot be written to; name another.")
 
 
 def text_argument(argument: str, command: str, name: str = "text") -> str:
@@ -262,7 +262,7 @@ def chat_argument(path: Path, *, system: str | None, template: bool) -> "Chat":
     try:
         return Chat.of(value, system=system, template=template)
     except UsageError as problem:
-        raise UsageError(f"{name}: {problem}") from problem
+        raise UsageError(f"{name}: {problem.marked()}") from problem
 
 
 def _refuse_file(text: str, command: str) -> None:

@@ -27,16 +27,21 @@ from headlight.cli.options import (
 )
 from headlight.cli.printing import command_line, complain, demand_place, say, show, text_argument
 from headlight.cli.setting_options import takes_settings
-from headlight.errors import UsageError
-from headlight.settings import Settings, require_choice
+from headlight.corpora.passages import examples_of, read_examples
+from headlight.errors import CorpusError, UsageError
+from headlight.settings import AtLeast0, Settings, require_choice
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import (
     ATTRIBUTION,
     Kinds,
     ValueBias,
     measures_that_need,
+    place_of_head,
     reading_measures,
 )
+
+RATE = 16_000
+"""Samples in a second at which a recording is tried; models say theirs when they are loaded."""
 
 _CHOSEN = ("kind", "layers", "heads", "queries", "value_bias")
 
@@ -89,8 +94,8 @@ class ReadingSettings(Settings):
 
     kind: Kinds | None = None
     layers: tuple[int, ...] | None = None
-    heads: tuple[int, ...] | None = None
-    queries: tuple[int, ...] | None = None
+    heads: tuple[AtLeast0, ...] | None = None
+    queries: tuple[AtLeast0, ...] | None = None
     value_bias: ValueBias = "include"
     attribution: AttributionSettings | None = None
 
@@ -176,8 +181,11 @@ def read(
     pair = None if pair is None else text_argument(pair, "read", "second text")
     if compare_text is not None:
         compare_text = text_argument(compare_text, "read", "text to compare with")
+    _demand_files(audio, image)
     head = "language_model" if subject is None and image is None else "none"  # which transcribes
-    model = load.load(layers=settings.layers, head=head)
+    compared = load.compared_as(compare_model, compare_revision, compare_name)
+    compared.check(layers=settings.layers)
+    model = load.load(layers=settings.layers, heads=settings.heads, head=head)
     from headlight.reading import read as read_text
     from headlight.reading.generation import read_speech
 
@@ -195,7 +203,6 @@ def read(
     reading, other = read_by(model, subject), None
     beside = _written_beside(model, subject, pair, settings, routes=routes, flow=flow)
     if compares:
-        compared = load.compared_as(compare_model, compare_revision, compare_name)
         other = read_by(
             compared.load(layers=settings.layers),
             subject if compare_text is None else compare_text,
@@ -294,6 +301,21 @@ def _demand_words(
         )
 
 
+def _demand_files(audio: Path | None, image: Path | None) -> None:
+    """Refuse a recording or a picture that cannot be read, whatever the model."""
+    try:
+        if audio is not None:
+            from headlight.encode.speech import read_sound
+
+            read_sound(audio, RATE)
+        if image is not None:
+            from headlight.corpora.pictures import decode_picture
+
+            decode_picture(image)
+    except CorpusError as problem:
+        raise UsageError(problem.marked()) from problem
+
+
 def _demand_runs(html: Path | None, *runs: Path | None) -> None:
     """Refuse runs that no page shows, or that are not there."""
     from headlight.files import location
@@ -351,11 +373,15 @@ def sources(
     if examples is not None:
         if subject is not None or context or answer is not None:
             raise UsageError("--examples have questions of their own; leave the others out.")
-        subject = _examples(examples)
+        subject = read_examples(examples)
     elif subject is None:
         raise UsageError("there is no question; give one, or --chat, or --examples.")
     passages = None if examples is not None else [_passage(each) for each in context or ()]
-    model = load.load(head="any")
+    examples_of(subject, passages, answer)
+    heads = [place for name in settings.chosen or () if (place := place_of_head(name))]
+    model = load.load(
+        layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head="any"
+    )
     from headlight.reading.sources import sources as compare
     from headlight.views.reading import sources as view
     from headlight.views.result_page import answer_terminal
@@ -384,16 +410,3 @@ def _passage(value: str) -> str:
         return content.decode().strip()
     except UnicodeDecodeError as problem:
         raise UsageError(f"{value} is not UTF-8; convert it first.") from problem
-
-
-def _examples(path: Path) -> list[Any]:
-    """Return the examples of a file of JSON lines."""
-    from headlight.files import parse_json, read as content_of
-
-    examples = []
-    for number, line in enumerate(content_of(path, error=UsageError).splitlines(), 1):
-        try:
-            examples += [parse_json(line)] if line.strip() else []
-        except ValueError as problem:
-            raise UsageError(f"{path}, line {number}: no JSON ({problem}); mend it.") from problem
-    return examples

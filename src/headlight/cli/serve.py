@@ -46,7 +46,11 @@ def serve(
 ) -> None:
     """Read texts in a browser: an app on this machine, with every head of what is typed."""
     _require_extra()
-    load.check()
+    compared = None
+    if compare_model is not None or compare_revision is not None:
+        compared = load.compared(compare_model, compare_revision)
+    for each in filter(None, (load, compared)):
+        each.check()
     with lasting_imports():
         from headlight.serve import serve as run
 
@@ -58,10 +62,7 @@ def serve(
             return load.load()
 
     def models() -> "tuple[CapturedModel, CapturedModel | None]":
-        first = model_with_head()
-        if compare_model is None and compare_revision is None:
-            return first, None
-        return first, load.compared(compare_model, compare_revision).load()
+        return model_with_head(), None if compared is None else compared.load()
 
     run(
         models,

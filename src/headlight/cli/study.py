@@ -25,7 +25,6 @@ from headlight.cli.options import (
     layers_of,
 )
 from headlight.cli.printing import (
-    STANDARD_INPUT,
     command_line,
     demand_place,
     say,
@@ -35,7 +34,7 @@ from headlight.cli.printing import (
 )
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UnknownNameError, UsageError, flag
-from headlight.files import standard_input, storable
+from headlight.files import storable
 from headlight.settings import Settings, StudySettings
 
 if TYPE_CHECKING:
@@ -213,9 +212,10 @@ def _run(
     run: RunOptions,
     settings: StudySettings,
 ) -> None:
-    _check(study.source.or_sample(source), settings)  # before anything slow is imported
-
-    load.check(default=study.source.default_model, layers=settings.layers)
+    settings.check_command()
+    study.check_files(source, settings)  # before anything slow is imported
+    heads = getattr(settings, "heads", None)
+    load.check(default=study.source.default_model, layers=settings.layers, heads=heads)
 
     from headlight.analysis.folder import REPORT, RunFolder
     from headlight.files import location
@@ -246,16 +246,6 @@ def _run(
 
     show(study_terminal(result))
     say(f"report: {location(run.out) / REPORT}")
-
-
-def _check(source: str | None, settings: StudySettings) -> None:
-    """Complain about a corpus, or another file, of which not even the beginning can be read."""
-    settings.check_command()
-    if source == STANDARD_INPUT:
-        standard_input()  # of which nothing is read yet: it can be read only once
-    else:
-        settings.check_source(source)
-    settings.check_other_files()
 
 
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
@@ -329,10 +319,14 @@ def _run_question(
     settings: Settings,
 ) -> None:
     text, pair = texts
-    pair = pair and text_argument(pair, question.name, "second text")
-    layer = getattr(settings, "layer", None)
+    pair = None if pair is None else text_argument(pair, question.name, "second text")
+    if (other := getattr(settings, "compare_text", None)) is not None:
+        other = text_argument(other, question.name, "text to compare with")
+        settings = settings.replace(compare_text=other)
+    layer, head = (getattr(settings, name, None) for name in ("layer", "head"))
     layers = getattr(settings, "layers", None) if layer is None else (layer,)
-    model = load.load(layers=layers, head=question.head)
+    heads = None if head is None else (head,)
+    model = load.load(layers=layers, heads=heads, head=question.head)
     from headlight.views.result_page import answer_terminal
 
     if layer is None and layers is not None:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headlight.chats import Chat, holds_chat, is_chat
+from headlight.chats import Chat, begins_as_chat, holds_chat, is_chat
 from headlight.corpora.files import DOCUMENT_LIMIT, LINE_LIMIT, Lines
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, UsageError, per_door
 
 BLANK_LINE = re.compile(r"\n\s*\n")
 
@@ -93,7 +93,7 @@ def document_of_value(name: str, value: object, column: str | None = None) -> Do
         try:
             chat = value if isinstance(value, Chat) else Chat.of(value)
         except UsageError as problem:
-            raise CorpusError(f"{name}: {problem}") from problem
+            raise CorpusError(f"{name}: {problem.marked()}") from problem
         return Document(name, (chat.as_json(),), chat)
     draft = Draft(name)
     for paragraph in _paragraphs(name, value, column):
@@ -127,17 +127,24 @@ def require_text(text: object, name: str) -> None:
     """
     if not text and isinstance(text, str | list | tuple):
         raise UsageError(f"the {name} is empty; write at least one word.")
-    if holds_chat(text):
-        if not isinstance(text, str):
-            raise UsageError(f"the {name} is messages of a chat; a chat is read as the first text.")
-        raise UsageError(
-            f"the {name} is the JSON of a chat; give the list of its messages (json.loads), or "
-            "its file to headlight read --chat."
+    if isinstance(text, str) and begins_as_chat(text):
+        instead = per_door(
+            python="give the list of its messages (json.loads)",
+            command_line="write it into a file, and name that with --chat",
+            app="chats are read from the first field and the text to compare with alone",
         )
+        raise UsageError(f"the {name} is the JSON of a chat, or begins as such; {instead}.")
+    if holds_chat(text):
+        raise UsageError(f"the {name} is messages of a chat; a chat is read as the first text.")
     if not isinstance(text, str):
+        several = per_door(
+            python="give them to a study, such as headlight.survey",
+            command_line="give them to headlight survey",
+            app="have them surveyed",
+        )
         raise UsageError(
-            f"a text is one string, not a {type(text).__name__}; read several one by one, or give "
-            "them to a study, such as headlight.survey."
+            f"a text is one string, not a {type(text).__name__}; read several one by one, or "
+            f"{several}."
         )
     if text.isspace():
         raise UsageError(f"the {name} is empty but for blanks; write at least one word.")
@@ -153,7 +160,7 @@ def refuse_chat(value: object, name: str, column: str | None = None) -> None:
         place = f"the column {column!r} holds" if column else "here is"
         raise CorpusError(
             f"{name}: {place} a chat that is written as a text, or stands alone; chats are read "
-            'from lines {"messages": [...]}, or from Python as a list of messages each.'
+            'from lines {"messages": [...]}, and lists of messages in Python are chats as well.'
         )
 
 

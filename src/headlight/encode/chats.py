@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
+from headlight.catalogue.model_folders import EMBEDDED_MODELS
 from headlight.chats import BETWEEN, Chat, require_characters
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, encodings, pieces_of_encoding, special_ids
-from headlight.errors import UsageError, setting
+from headlight.errors import UsageError, per_door, setting
 from headlight.vocabulary import TEMPLATE
 
 OPENS, CLOSES = "\ue000", "\ue001"
@@ -161,8 +162,7 @@ def _rendered(tokenizer: Any, chat: Chat, contents: Sequence[str]) -> str:
     if not getattr(tokenizer, "chat_template", None):
         raise UsageError(
             f"{_name(tokenizer)} has no chat template; take a model that was tuned on chats, or "
-            "read the messages one after the other: headlight read --no-template, or "
-            "headlight.corpora.Chat.of(messages, template=False)."
+            f"{_without_template()}."
         )
     messages = chat.with_contents(contents)
     try:
@@ -179,14 +179,24 @@ def _rendered(tokenizer: Any, chat: Chat, contents: Sequence[str]) -> str:
 
 
 def _name(tokenizer: Any) -> str:
-    return str(getattr(tokenizer, "name_or_path", "") or "the tokenizer")
+    place = str(getattr(tokenizer, "name_or_path", "") or "the tokenizer")
+    return next((name for name, own in EMBEDDED_MODELS.items() if str(own) == place), place)
 
 
 def _undividable(reason: str) -> UsageError:
     """Return the refusal of a chat whose tokens cannot be told apart by message."""
     return UsageError(
-        f"{reason}, so it cannot be said which tokens are whose; read it without the template: "
-        "headlight read --no-template, or headlight.corpora.Chat.of(messages, template=False)."
+        f"{reason}, so it cannot be said which tokens are whose; {_without_template()}."
+    )
+
+
+def _without_template() -> str:
+    """Return how messages are read one after the other."""
+    return per_door(
+        python="read the messages one after the other, as headlight.corpora.Chat.of(messages, "
+        "template=False)",
+        command_line="read the messages one after the other (--no-template)",
+        app="write the messages one after the other as a text",
     )
 
 
@@ -215,14 +225,9 @@ class Prompt:
         chat the passages begin the last message of the user.
 
         Raises:
-            UsageError: There is no passage, one is empty, or stands in the question more than once,
-                or not while others do; or no message is the user's.
+            UsageError: A passage stands in the question more than once, or not while others do; or
+                no message is the user's.
         """
-        if not passages:
-            raise UsageError(f"there is no passage to compare; give some as {setting('context')}.")
-        for number, passage in enumerate(passages, 1):
-            if not require_characters(passage, f"passage {number}").strip():
-                raise UsageError(f"passage {number} is empty; write something, or leave it out.")
         chat = question if isinstance(question, Chat) else None
         contents = _without_marks([str(question)] if chat is None else chat.contents)
         marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(passages))]

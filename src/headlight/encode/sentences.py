@@ -9,7 +9,7 @@ from headlight.corpora import Sentence, SentencePair
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import Line, Pieces, Tokenizer, WordPieces, pieces_of_lines, tokenise
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, UsageError, setting
 from headlight.settings import require_choice
 
 Overflow = Literal["skip", "truncate", "error"]
@@ -100,7 +100,7 @@ def word_error(sentence: Sentence, number: int, reason: str) -> CorpusError:
     """The error for a word, whose number in its sentence is counted from 0."""
     return CorpusError(
         f"{sentence.name}: word {number + 1}, {sentence.words[number]!r}, {reason}; change the "
-        "word, or leave out what holds such words with unencodable='skip'."
+        f"word, or leave out what holds such words with {setting('unencodable=skip')}."
     )
 
 

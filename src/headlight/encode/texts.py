@@ -294,7 +294,7 @@ def _chat_pieces(tokenizer: Tokenizer, document: Document) -> Pieces:
     try:
         return chat_pieces(tokenizer, as_read(document.chat))
     except UsageError as problem:
-        raise CorpusError(f"{document.name}: {problem}") from problem
+        raise CorpusError(f"{document.name}: {problem.marked()}") from problem
 
 
 def _windows(

@@ -24,7 +24,7 @@ from headlight.corpora.text import require_text
 from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
 from headlight.encode.examples import CLS, OTHER, SEP, Categories
 from headlight.encode.pieces import SPECIAL_WORD
-from headlight.errors import CorpusError, MissingHeadError, UsageError
+from headlight.errors import CorpusError, MissingHeadError, UsageError, with_head
 from headlight.reading.layers import read_example
 from headlight.reading.prediction import what_tokens_add
 from headlight.reading.prediction_targets import require_generation
@@ -273,7 +273,7 @@ def read_speech(
         transcript = _transcript(model, heard_as(".")) if text is None else text
         example = heard_as(transcript)
     except CorpusError as problem:
-        raise UsageError(str(problem)) from problem
+        raise UsageError(problem.marked()) from problem
     if chosen == "encoder":
         queries = range(example.heard) if queries is None else queries
     dataset = read_example(
@@ -300,7 +300,7 @@ def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
     if not hasattr(network, "generate"):
         raise UsageError(
             f"{model} is loaded without its head and cannot transcribe; give the text, or "
-            "load it with head='language_model'."
+            f"{with_head('a model of speech', 'language_model')}."
         )
     tokenizer: Any = model.tokenizer
     with torch.inference_mode():

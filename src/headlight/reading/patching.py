@@ -15,7 +15,7 @@ from headlight.capture.one_text import one_text
 from headlight.catalogue.questions import PatchSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
-from headlight.errors import UsageError, setting
+from headlight.errors import UsageError
 from headlight.reading.prediction import targets_of
 from headlight.reading.prediction_targets import place_of
 from headlight.reading.text_result import TextResult, answers, origin
@@ -86,11 +86,7 @@ def patch(
 
     Source: Wang et al. (2023), activation patching; Vig et al. (2020).
     """
-    if settings.compare_text is None:
-        raise UsageError(
-            f"heads are patched with those of another text; say which with "
-            f"{setting('compare_text=')}."
-        )
+    assert settings.compare_text is not None  # noqa: S101 - the settings refuse it
     text = as_read(text, predicts=True)
     purpose = "a prediction needs text"
     model, example = one_text(model, text, pair, None, purpose=purpose, predicts=True)

@@ -16,7 +16,7 @@ from headlight.capture.residual_stream import hooked
 from headlight.chats import require_characters
 from headlight.encode import Encoded, piece_style
 from headlight.encode.examples import OTHER
-from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError, setting
+from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError, setting, with_head
 from headlight.findings import piece_text
 from headlight.measures import Scores
 from headlight.settings import require_place
@@ -75,8 +75,8 @@ def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Pl
     task, head = model.head.task, model.head.language
     if task is None and head in (None, "speech"):
         raise MissingHeadError(
-            f"{model} is a {type(model.transformer).__name__}, which predicts nothing; load a "
-            "language model or a classifier with its head (head='any')."
+            f"{model} is a {type(model.transformer).__name__}, which predicts nothing; "
+            f"{with_head('a language model or a classifier')}."
         )
     if task == "sequence":
         if position is not None:
@@ -215,8 +215,7 @@ def require_generation(model: CapturedModel, *, decoder: bool = False) -> None:
     if not generates(model, decoder=decoder):
         raise MissingHeadError(
             f"{model} is a {type(model.transformer).__name__}, which does not go on with a text; "
-            f"load a decoder{'' if decoder else ' or an encoder-decoder'} with its head "
-            "(head='any')."
+            f"{with_head('a decoder' if decoder else 'a decoder or an encoder-decoder')}."
         )
 
 

@@ -21,7 +21,8 @@ from headlight.analysis.variables import Variable, described, long_names, with_s
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import require_reader
 from headlight.catalogue.questions import SourceSettings
-from headlight.chats import Chat, Readable, as_read, is_chat
+from headlight.chats import Chat, Readable, as_read
+from headlight.corpora.passages import examples_of
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, token_names
 from headlight.encode.chats import Prompt
@@ -59,9 +60,6 @@ VARIABLES = long_names(
 )
 
 Chosen = Bool[np.ndarray, "layer head"]
-
-EXAMPLE = ("question", "context", "answer")
-"""Names of what an example holds: a text or a chat, its passages, and an answer or nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +134,7 @@ def sources(
     Args:
         model: a decoder with its head.
         question: a text, or messages of a chat, which may hold the passages or have them written
-            before the question; or several examples, objects with `EXAMPLE`.
+            before the question; or several examples; see `headlight.corpora.passages.EXAMPLE`.
         context: the passages.
         answer: the answer; by default the last message of a chat if it is the assistant's, else
             what the model writes, up to the end of a line.
@@ -157,10 +155,10 @@ def sources(
     if settings is None:
         named = {name: plain(each) for name, each in choices.items()}
         settings = SourceSettings.from_mapping(named)
+    examples = examples_of(question, context, answer)
     require_reader(model)
     require_generation(model, decoder=True)
     model.require_tokenizer("a question is read")
-    examples = _examples(question, context, answer)
     prompts = [_Prompted.of(model, example, settings) for example in examples]
     model.verify_batching()
     scores, chosen = _heads(model, settings)
@@ -186,27 +184,6 @@ def sources(
         command=command or "",
     )
     return Sources(dataset.assign_attrs(about))
-
-
-def _examples(
-    question: Any, context: Sequence[str] | None, answer: str | None
-) -> list[Mapping[str, Any]]:
-    """Return the examples that are handed over, checked."""
-    examples: list[Any] = [{"question": question, "context": context or (), "answer": answer}]
-    if isinstance(question, list | tuple) and not is_chat(question):
-        if context is not None or answer is not None or not question:
-            raise UsageError("give either examples, at least one, or a question with passages.")
-        examples = list(question)
-    for number, each in enumerate(examples, 1):
-        if not isinstance(each, Mapping) or not {*EXAMPLE[:2]} <= {*each} <= {*EXAMPLE}:
-            raise UsageError(
-                f"example {number} is no object with question, context and, if known, answer; "
-                'write {"question": ..., "context": [...], "answer": ...}.'
-            )
-        passages = each["context"]
-        if not isinstance(passages, list | tuple) or not all(isinstance(t, str) for t in passages):
-            raise UsageError(f"the context of example {number} is no list of texts; give passages.")
-    return examples
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,8 +215,6 @@ class _Prompted:
                     )
                 answer = last["content"]
                 subject = replace(subject, messages=tuple(before), answer=subject.template)
-        else:
-            require_text(subject, "question")
         prompt = Prompt.of(subject, example["context"])
         passages = range(len(prompt.passages))
         text, _ = prompt.written(tokenizer, passages, passages)

@@ -14,7 +14,7 @@ from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.errors import MissingHeadError, UsageError
+from headlight.errors import MissingHeadError, UsageError, with_head
 from headlight.reading.alternatives import alternatives
 from headlight.settings import AtLeast0, Range, Settings
 from headlight.vocabulary import CATEGORIES, head_name
@@ -59,7 +59,8 @@ class Predictor:
         logits = getattr(output, "logits", None)
         if not isinstance(logits, Tensor):
             raise MissingHeadError(
-                f"{self.model} has no head, and so predicts nothing; load it with head='any'."
+                f"{self.model} has no head, and so predicts nothing; "
+                f"{with_head('a language model or a classifier')}."
             )
         return [
             torch.log_softmax(copy[0].reshape(-1, copy.shape[-1]).cpu().double(), -1)

@@ -175,7 +175,9 @@ async def _events(steps: AsyncIterator[Step]) -> AsyncIterator[str]:
 
 async def _refused(request: Request, problem: Exception) -> Response:
     status = 404 if isinstance(problem, UnknownNameError) else 400
-    return PlainTextResponse(str(problem), status)
+    # Starlette gives what it was told to: a refusal.
+    sentence = problem.for_app() if isinstance(problem, HeadlightError) else str(problem)
+    return PlainTextResponse(sentence, status)
 
 
 HERE = "127.0.0.1"

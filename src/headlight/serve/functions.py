@@ -24,7 +24,7 @@ import xarray as xr
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_picture, one_text
 from headlight.catalogue.questions import QUESTIONS, Question
-from headlight.chats import Chat, Readable, holds_chat
+from headlight.chats import Chat, Readable, begins_as_chat, holds_chat
 from headlight.corpora.pictures import decode_picture
 from headlight.corpora.text import require_text
 from headlight.errors import HeadlightError, RunInterruptedError, UnknownNameError, UsageError
@@ -36,6 +36,10 @@ from headlight.views.reading.page import live_page
 from headlight.vocabulary import Kinds
 
 KEPT = 3
+"""Readings that are held."""
+
+FIELDS = {"text": "text", "pair": "second text", "compare": "text to compare with"}
+"""Names of the fields of the page, by those under which their texts are sent."""
 
 
 @dataclass(frozen=True)
@@ -206,9 +210,7 @@ def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress)
 def _other_of(workspace: Workspace) -> CapturedModel:
     """The model to compare with; the browser cannot say which."""
     if workspace.other is None:
-        raise UsageError(
-            "this app has one model; start it with --compare-model to compare it with another."
-        )
+        raise UsageError("this app has one model; start it with a second one to compare them.")
     return workspace.other
 
 
@@ -227,8 +229,8 @@ def require_short(
 def _require_few(tokens: int, longest: int) -> None:
     if tokens > longest:
         raise UsageError(
-            f"the text has {tokens} tokens, and this app takes {longest}; shorten it, or "
-            "start the app with more --max-tokens."
+            f"the text has {tokens} tokens, and this app takes {longest}; shorten it, or start "
+            "the app for longer texts."
         )
 
 
@@ -239,14 +241,17 @@ def subject_of(params: Params, name: str) -> str | Chat:
         UsageError: it is missing, empty or neither.
     """
     value = params.get(name)
-    if isinstance(value, str) and holds_chat(value):
+    if not (begins_as_chat(value) if isinstance(value, str) else holds_chat(value)):
+        return text_of(params, name)
+    if isinstance(value, str):
         try:
             value = parse_json(value)
         except ValueError as problem:
             raise UsageError(
-                f"the {name} is no JSON of one chat ({problem}); write one list of messages."
+                f"the {FIELDS[name]} is no JSON of one chat ({problem}); write one list of "
+                'messages: [{"role": "user", "content": "…"}].'
             ) from problem
-    return Chat.of(value) if holds_chat(value) else text_of(params, name)
+    return Chat.of(value)
 
 
 def text_of(params: Params, name: str) -> str:
@@ -256,7 +261,7 @@ def text_of(params: Params, name: str) -> str:
         UsageError: it is missing, empty or none.
     """
     text = params.get(name)
-    require_text(text, name)
+    require_text(text, FIELDS[name])
     return str(text).strip()
 
 
@@ -375,7 +380,7 @@ class Work:
                 on_progress("started")
                 tell({"result": act(on_progress)})
             except HeadlightError as refusal:
-                tell({"refused": str(refusal)})
+                tell({"refused": refusal.for_app()})
             finally:
                 tell(None)
 

@@ -33,6 +33,9 @@ class LimitedConnection(H11Protocol):
     patience: float = PATIENCE
     most: int = MOST
     _timer: asyncio.TimerHandle | None = None
+    _since: float = 0.0
+    """When it began to keep the app waiting.  Its timer does not tell: some are given a second more
+    than others, and newcomers would have to go for them."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room if there are too many, and begin to wait for headers."""
@@ -42,7 +45,7 @@ class LimitedConnection(H11Protocol):
         if len(others) > self.most:
             waiting = [each for each in others if each._timer is not None]
             # Which began to wait first; when all others are at work, this one.
-            min(waiting, key=lambda each: each._timer.when() if each._timer else 0.0)._give_up()
+            min(waiting, key=lambda each: each._since)._give_up()
 
     def data_received(self, data: bytes) -> None:
         """Wait for a request no longer once all of it is there, and again for the next."""
@@ -88,6 +91,7 @@ class LimitedConnection(H11Protocol):
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
     def _wait(self, longer: float = 0.0) -> None:
+        self._since = self.loop.time()
         self._timer = self.loop.call_later(self.patience + longer, self._give_up)
 
     def _work(self) -> None:

@@ -79,7 +79,7 @@ def _shown(run: str | Path | xarray.Dataset) -> Shown:
     if stage != "survey":
         raise UsageError(
             f"{name} is of {stage.replace('_', ' ') or 'no study'}, and a gallery shows the heads "
-            "of surveys; name folders that headlight survey has written."
+            "of surveys; name the folders of such runs."
         )
     return Shown(result, report)
 

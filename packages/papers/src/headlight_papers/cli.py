@@ -1,6 +1,7 @@
 """The commands `reproduce PAPER`, one for each paper, with the options that it takes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -179,6 +180,8 @@ def _paper_command(name: str) -> Callable[..., None]:
         if not listed:
             folder.check_free()
             load.check()
+            for other in filter(None, (compare, translator)):
+                replace(load, model=other, revision=None, tokenizer=None).check()
         all_sources = sources
         if data is not None:
             languages = languages_of(translator or load.model)

@@ -257,6 +257,27 @@ def test_an_option_of_another_paper_is_refused(headlight) -> None:
     assert f"brunner2020 does not take --max-words, an option of {papers}" in said
 
 
+@pytest.mark.parametrize(
+    ("paper", "option"),
+    [
+        ("brunner2020", "--compare"),
+        *(
+            ("kobayashi2020", f"--{name}")
+            for name in ("model", "tokenizer", "translator", "translations", "gold", "links")
+        ),
+    ],
+)
+def test_what_is_not_there_is_refused_before_a_model_is_loaded(
+    headlight, monkeypatch, tmp_path: Path, paper: str, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("headlight_papers.papers.reproduction.load_model", None)
+    _, _, complained = headlight("reproduce", paper, option, "nowhere/none")
+    assert "nowhere/none" in complained
+    assert len(complained.splitlines()) == 1
+    assert [*tmp_path.rglob("*.html")] == []
+
+
 def test_without_a_paper_the_papers_are_listed_in_lines_of_their_own(headlight) -> None:
     code, said, _ = headlight("reproduce", "--list")
     assert code == 0

@@ -21,7 +21,7 @@ from headlight.analysis.classifier_study import Classified, LabelPositions
 from headlight.analysis.variables import rank_of
 from headlight.capture import NOTHING, Prepared
 from headlight.encode import Encoded
-from headlight.errors import UsageError
+from headlight.errors import UsageError, with_head
 from headlight.measures import kullback_leibler_of_logarithms
 from headlight.reduce import Strongest
 from headlight.result import describe
@@ -127,7 +127,8 @@ def logits_of(output: Any) -> Tensor:
     logits = getattr(output, "logits", None)
     if not isinstance(logits, Tensor):
         raise UsageError(
-            "the model gives no logits, so that nothing is predicted; load it with head='any'."
+            "the model gives no logits, so that nothing is predicted; "
+            f"{with_head('a language model or a classifier')}."
         )
     return logits
 

@@ -7,6 +7,7 @@ from headlight.analysis import ModelSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError, setting
 from headlight.settings import UNLISTED, AtLeast1
+from headlight.vocabulary import require_names_of_heads
 from headlight.word_alignment import (
     ATTENTION_MEASURES,
     INPUT_MEASURES,
@@ -76,6 +77,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         for name in ("measures", "extractions"):
             if getattr(self, name) == ():
                 raise UsageError(f"{setting(name)} is empty; name at least one.")
+        require_names_of_heads(self.chosen_heads or ())
         if self.of_hidden_states and self.measures != ("similarity",):
             raise UsageError(
                 "similarity is of an encoder that reads each sentence by itself; ask for it alone."

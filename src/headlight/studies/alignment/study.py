@@ -27,7 +27,7 @@ from headlight.corpora import (
 from headlight.corpora.hub import source_state
 from headlight.encode import EncodedTranslation, Examples, recordings, translations
 from headlight.encode.batch import Batch
-from headlight.errors import UsageError, setting
+from headlight.errors import UsageError, per_door, setting
 from headlight.files import Location
 from headlight.links import (
     COUNTS,
@@ -321,9 +321,14 @@ def _gold_file(settings: AlignmentSettings, source: Any) -> str:
     if settings.gold is None and str(source) == str(SAMPLE_TRANSLATIONS):
         return str(SAMPLE_LINKS)
     if settings.gold is None:
+        instead = per_door(
+            python="the method align of a model",
+            command_line="headlight align",
+            app="headlight align",
+        )
         raise UsageError(
             "alignments are judged by gold links, and none are named; name their file with "
-            f"{setting('gold=')}, or find links without judging them with headlight align."
+            f"{setting('gold=')}, or find links without judging them with {instead}."
         )
     return settings.gold
 

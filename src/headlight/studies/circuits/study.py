@@ -26,7 +26,7 @@ from headlight.corpora import Corpus, Source
 from headlight.corpora.compression import SAMPLE_TEXT
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.errors import UsageError
+from headlight.errors import UsageError, with_head
 from headlight.measures import Scores
 from headlight.measures.circuits import compositions, copying, gram, matching
 from headlight.measures.whole_layer import Vectors
@@ -179,7 +179,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
             if part in ("copying", "needle") and not predicts:
                 raise UsageError(
                     f"{part} needs a language-model head, and {self.model} has none; leave it "
-                    'out, or load the model with head="language_model".'
+                    f"out, or {with_head('a language model', 'language_model')}."
                 )
         return chosen_parts
 

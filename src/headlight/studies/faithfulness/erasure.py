@@ -18,7 +18,7 @@ from headlight.capture.objectives import one_position_each
 from headlight.encode import Encoded, annotate, length_batches
 from headlight.encode.assembly import Assembly
 from headlight.encode.batch import NO_WORD, Batch
-from headlight.errors import MissingHeadError, UsageError
+from headlight.errors import MissingHeadError, UsageError, with_head
 
 Predicts = Literal["class", "masked", "next"]
 """The class of a text, the token that a mask hides, or the next token."""
@@ -66,8 +66,8 @@ def predicted_kind(model: CapturedModel) -> Predicts:
     if head in ("masked", "causal"):
         return "masked" if head == "masked" else "next"
     raise MissingHeadError(
-        f"{model} is a {type(model.transformer).__name__}, which predicts nothing; load a language "
-        "model or a classifier with its head (head='any')."
+        f"{model} is a {type(model.transformer).__name__}, which predicts nothing; "
+        f"{with_head('a language model or a classifier')}."
     )
 
 

@@ -151,7 +151,7 @@ def parse_page(text: str, *, second: bool = False) -> xr.Dataset:
     parts = _Parts()
     parts.feed(text)
     if HEADER not in parts.found:
-        raise ResultError("this is no page of a reading; take one that headlight read has written.")
+        raise ResultError("this is no page of a reading; take one that a reading was saved as.")
     header = json.loads(parts.found[HEADER])
     return unpack(header, lambda name: b64decode(parts.found[name]), second=second)
 

@@ -316,7 +316,10 @@ class Sources(Settings):
         if "gold" in needs:
             self._check_aligned()
         ranks = self.frequency_ranks
-        for path in (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks):
+        others = (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks)
+        # What no exhibit reads, for want of what belongs to it, has to be there all the same.
+        aligned = (self.translations, self.translations_target, self.gold, *self.links)
+        for path in (*others, *aligned, self.parallel_target):
             if path:
                 source_state(path)
 

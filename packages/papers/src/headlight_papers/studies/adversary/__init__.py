@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import ClassifierSettings
+from headlight.analysis import ClassifierSettings, check_files
 from headlight.catalogue import EMBEDDED_CLASSIFIER, Study
+from headlight.catalogue.model_folders import check_place, place_of
 from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct
 
 Rows = Literal["all", "first", "last"]
 """Rows of attention: of every token, of the first one ([CLS]), or of the last one."""
+
+STARTS = ("scratch", "base")
+"""Starts of students that are no checkpoint."""
 
 LAMBDAS = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
@@ -62,6 +66,14 @@ class AdversarySettings(ClassifierSettings):
         super().__post_init__()
         if self.heads is not None:
             require_distinct("heads", self.heads)
+
+    def check_other_files(self) -> None:
+        """Held-out texts and the checkpoint to start from are there."""
+        super().check_other_files()
+        if self.held_out is not None:
+            check_files(self.held_out)
+        if self.start not in (None, *STARTS):
+            check_place(place_of(self.start))
 
     def start_for(self, name: str) -> str:
         """Return the start of a model's students: the embedded classifier's begin with its weights.

@@ -39,7 +39,7 @@ class AttributionStudySettings(TextSettings):
         if self.tags is not None:
             raise UsageError(
                 "parts of speech are known of treebank sentences, and a command reads text; leave "
-                f"out {setting('tags')}, or give the sentences to headlight.attribution."
+                f"out {setting('tags')}, or give the sentences to its function in Python."
             )
 
 

@@ -73,7 +73,7 @@ class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
         """The first document is read."""
         from headlight_papers.corpora import open_coreference
 
-        next(iter(open_coreference(str(source))))
+        next(iter(open_coreference(str(source), format=self.format)))
 
 
 STUDY = Study(

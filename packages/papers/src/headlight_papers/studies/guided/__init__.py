@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import KeepSettings, RowsOfText, check_attribution
+from headlight.analysis import KeepSettings, RowsOfText, check_attribution, check_files
 from headlight.catalogue import Study
+from headlight.catalogue.model_folders import check_place, place_of
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
 from headlight.settings.flow import AttributionSettings
 
@@ -58,6 +59,14 @@ class GuidedSettings(KeepSettings):
         """Contributions are not told how to be computed where nobody asks for them."""
         super().check_command()
         check_attribution(self.attribution, self.measures)
+
+    def check_other_files(self) -> None:
+        """Held-out texts and further models are there."""
+        super().check_other_files()
+        if self.held_out is not None:
+            check_files(self.held_out)
+        for name in self.also:
+            check_place(place_of(name))
 
     def guides(self, *, tagger: bool) -> tuple[str, ...]:
         """Return the names of the sources of attention."""
