@@ -291,8 +291,8 @@ def default_objective(
     head = model.head.language
     if head is None or head == "speech":  # whose loss needs the sound
         raise MissingHeadError(
-            f"{model} is a {type(model.transformer).__name__}, which has no language-model head and so "
-            f"no loss; {with_head('a language model', 'language_model')}."
+            f"{model} is a {type(model.transformer).__name__}, which has no language-model head "
+            f"and so no loss; {with_head('a language model', 'language_model')}."
         )
     if head == "masked":
         return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)
