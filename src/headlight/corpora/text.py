@@ -125,7 +125,7 @@ def require_text(text: object, name: str) -> None:
     Raises:
         UsageError: it is so.
     """
-    if not text and isinstance(text, str | list | tuple):
+    if isinstance(text, str | list | tuple) and not text:
         raise UsageError(f"the {name} is empty; write at least one word.")
     if holds_chat(text):
         if not isinstance(text, str):
@@ -134,11 +134,13 @@ def require_text(text: object, name: str) -> None:
             f"the {name} is the JSON of a chat; give the list of its messages (json.loads), or "
             "its file to headlight read --chat."
         )
-    if not isinstance(text, str):
+    if isinstance(text, list | tuple):
         raise UsageError(
             f"a text is one string, not a {type(text).__name__}; read several one by one, or give "
             "them to a study, such as headlight.survey."
         )
+    if not isinstance(text, str):
+        raise UsageError(f"a text is one string, not a {type(text).__name__}; give it as one.")
     if text.isspace():
         raise UsageError(f"the {name} is empty but for blanks; write at least one word.")
 
