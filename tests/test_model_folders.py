@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from torch import nn
@@ -40,7 +40,11 @@ LAYOUTS: dict[str, tuple[dict[str, str], str]] = {
         "holds an adapter of another model",
     ),
     "a sentence transformer": (
-        {"modules.json": "[]", "0_Transformer/config.json": "{}", "1_Pooling/pool.json": "{}"},
+        {
+            "modules.json": "[]",
+            "0_Transformer/config.json": '{"model_type": "bert"}',
+            "1_Pooling/config.json": '{"word_embedding_dimension": 32}',
+        },
         "holds no config.json; the model lies in {}/0_Transformer.",
     ),
     "a folder of the cache": (
@@ -121,7 +125,7 @@ class Pipeline:
 class Prompted(Holder):
     """As PEFT holds a model with virtual tokens before it."""
 
-    adapter: dict[str, object] = {"peft_type": "PREFIX_TUNING", "num_virtual_tokens": 3}
+    adapter: ClassVar[dict[str, object]] = {"peft_type": "PREFIX_TUNING", "num_virtual_tokens": 3}
 
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
@@ -131,7 +135,7 @@ class Prompted(Holder):
 class Routed(Prompted):
     """As PEFT holds a model whose layers it has changed for good."""
 
-    adapter = {"peft_type": "POLY"}
+    adapter: ClassVar[dict[str, object]] = {"peft_type": "POLY"}
 
 
 OBJECTS: dict[str, tuple[Callable[[Any], Any], str]] = {

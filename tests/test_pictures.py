@@ -20,6 +20,7 @@ from transformers import (
     CLIPConfig,
     CLIPImageProcessorPil,
     CLIPModel,
+    SiglipModel,
     SwinConfig,
     SwinModel,
 )
@@ -33,6 +34,7 @@ from headlight.reading.model import Model
 from headlight.views import reading_page
 from picture_material import ENCODERS, PATCH, SIDE, encoder, picture, saved
 from studies.command import Command
+from studies.models import VOCABULARY, texts, tokenizer
 from views.browsers import CHROMIUM, Opened
 
 GRID = [f"{row}×{column}" for row in range(SIDE // PATCH) for column in range(SIDE // PATCH)]
@@ -137,6 +139,23 @@ def test_the_tower_of_a_model_of_text_and_pictures_reads_pictures(tmp_path: Path
             model.vision().viewer.pixels([Image.open(image).convert("RGB")]), output_attentions=True
         )
     np.testing.assert_allclose(reading.weight, torch.stack(own.attentions)[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [CLIPModel, SiglipModel])
+def test_the_tower_of_a_model_of_text_and_pictures_reads_texts(kind: Any) -> None:
+    (words,) = texts(1)
+    text = {**ENCODERS["clip"][1], "vocab_size": len(VOCABULARY), "max_position_embeddings": 32}
+    vision = ENCODERS["clip"][1]
+    torch.manual_seed(0)
+    whole = kind(kind.config_class(text_config=text, vision_config=vision)).eval()
+    whole.set_attn_implementation("eager")
+    model = headlight.load(whole, tokenizer("bert"))
+    ids = model.tokenizer(words, return_tensors="pt")["input_ids"]  # type: ignore[misc]
+    with torch.no_grad():
+        own = whole.text_model(ids, output_attentions=True).attentions
+    np.testing.assert_allclose(model.read(words).dataset.weight, torch.stack(own)[:, 0], atol=1e-6)
+    assert headlight.survey([words], model=model, progress=False).sizes["layer"] == 2
+    assert model.routes(words).dataset.sizes["layer"] == 2
 
 
 @pytest.mark.parametrize(

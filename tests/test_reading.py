@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import xarray
 
 import definitions
@@ -275,6 +276,9 @@ def test_several_texts_are_no_text(unchecked):
             read(model("bert"), *given)
     with pytest.raises(UsageError, match=r"^a text is one string, not a NoneType; "):
         read(model("bert"), None)
+    for other in (torch.tensor([[1, 2]]), np.zeros(3), {"input_ids": [1]}, 5):
+        with pytest.raises(UsageError, match=rf"not a {type(other).__name__}; give it as one\.$"):
+            read(model("bert"), other)
 
 
 def test_tokens_may_take_the_place_of_numbers(reading):

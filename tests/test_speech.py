@@ -76,6 +76,12 @@ def test_what_cannot_be_heard_is_refused(
         model.read(text, audio=tmp_path / name)
 
 
+@pytest.mark.parametrize("sound", [np.zeros(1600), torch.zeros(1600), {"array": [0.0]}])
+def test_samples_are_no_recording(model: Model, sound: Any) -> None:
+    with pytest.raises(UsageError, match=f"no {type(sound).__name__}; write its samples into one"):
+        model.read(TEXT, audio=sound)
+
+
 def test_models_of_text_hear_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="reads no speech"):
         headlight.load().read(TEXT, audio=wav(tmp_path / "a.wav"))

@@ -11,7 +11,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
+from torch import nn
 from transformers import (
+    AutoModel,
     BertConfig,
     BertForMaskedLM,
     BertModel,
@@ -28,8 +30,10 @@ from headlight.errors import (
     MissingHeadError,
     ModelError,
     UnknownNameError,
+    UnsupportedModelError,
     UsageError,
 )
+from studies.models import transformer
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "."]
 
@@ -619,3 +623,36 @@ def test_special_tokens_may_be_read_as_characters() -> None:
     assert marked.identity()["tokenizer"] != plain.identity()["tokenizer"]
     with pytest.raises(UsageError, match="leave out how to load it"):
         load_model(plain.transformer, plain.tokenizer, split_special_tokens=True)
+
+
+def test_weights_that_are_packed_are_no_numbers() -> None:
+    """Dynamic quantisation of torch keeps them as objects of its own."""
+    linear: Any = {nn.Linear}
+    packed = torch.ao.quantization.quantize_dynamic(transformer("bert"), linear)
+    with pytest.raises(UnsupportedModelError, match=r"is no tensor .* before it was quantised\.$"):
+        load_model(packed)
+
+
+@pytest.mark.parametrize("method", ["gptq", "awq"])
+def test_quantised_weights_without_their_library(
+    folder: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise NameError("name 'QuantizeConfig' is not defined")
+
+    settle(folder, quantization_config={"quant_method": method, "bits": 4})
+    for missing in (True, False):
+        if not missing:
+            monkeypatch.setattr(AutoModel, "from_pretrained", fail)
+        sentence = str(refusal(folder))
+        assert f"is quantised ({method}), and cannot be loaded here (" in sentence
+        assert sentence.endswith("as it was before it was quantised, whose weights can be read as "
+                                 "numbers.")  # fmt: skip
+
+
+def test_an_error_of_code_is_called_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("rope")
+
+    monkeypatch.setattr(AutoModel, "from_pretrained", fail)
+    assert "cannot be loaded: KeyError in what loads it: 'rope'." in str(refusal(folder))

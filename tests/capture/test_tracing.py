@@ -126,9 +126,7 @@ def test_an_adapter_on_the_projection() -> None:
     attention: Any = model.layers[1].self_attn
     attention.o_proj = Adapted(attention.o_proj)
     sentence = refusal(model)
-    assert sentence.startswith(
-        "layers.1.self_attn.o_proj carries an adapter; give what merge_and_unload"
-    )
+    assert sentence.startswith("layers.1.self_attn.o_proj carries an adapter; give what merge_")
 
 
 def test_a_projection_that_breaks_the_equation() -> None:

@@ -293,6 +293,7 @@ def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedMod
         UsageError: attention of a decoder is asked for that reads a second text, or the model reads
             no text.
     """
+    model = model.reader()
     require_reader(model)
     if not model.has_decoder_inputs:
         return model

@@ -148,6 +148,7 @@ def subject_of(
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such kind, or cross-attention.
     """
+    model = model.reader()
     chosen = kind or model.kinds[0]
     if chosen == "cross" or (chosen == "decoder" and "cross" in model.kinds):
         raise UsageError(

@@ -233,6 +233,8 @@ def _part_that_runs(
     model: CapturedModel, settings: TextSettings, opened: Corpus | Examples, *, whole: bool
 ) -> CapturedModel:
     """Return the model, or its encoder where it has a decoder that no second text is read by."""
+    if not (isinstance(opened, Corpus) and opened.kind == "pictures"):
+        model = model.reader()
     translated = isinstance(opened, Corpus) and opened.kind in ("parallel", "speech")
     two_texts = settings.pairs or isinstance(opened, Examples) or opened.kind == "pairs"
     wants_decoder = two_texts and (whole or settings.kind != "encoder")

@@ -353,6 +353,7 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
 
     Raises:
         UsageError: it is none of transformers, or its parts are compiled, which hides attention.
+        UnsupportedModelError: its weights are packed.
     """
     part = network
     while (inner := _INNER.get(type(network).__name__)) is not None:
@@ -360,6 +361,12 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
     if not isinstance(network, PreTrainedModel):
         raise UsageError(f"a {type(network).__name__} is no model of transformers; {_cure(part)}.")
     _check_loaded(network)
+    packed = next((k for k, v in network.state_dict().items() if not isinstance(v, Tensor)), None)
+    if packed is not None:
+        raise UnsupportedModelError(
+            f"{packed} is no tensor (torch has packed what it quantised, say), so it cannot be "
+            "read as numbers; give the model as it was before it was quantised."
+        )
     for name, module in network.named_modules():
         if _is_compiled(module):
             raise UsageError(

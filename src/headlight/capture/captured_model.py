@@ -364,6 +364,15 @@ class CapturedModel(LoadedModel):
         tower = self if self.sees else self.transformer.get_encoder(modality="image")
         return self._part(tower) if isinstance(tower, PreTrainedModel) else self
 
+    def reader(self: _Model) -> _Model:
+        """Return the model that reads a text alone: itself, or the tower beside one of pictures.
+
+        Of models that compare the two (CLIP, SigLIP), which run on both at once.
+        """
+        compares = hasattr(self.transformer, "get_text_features") and not self.sees_beside_text
+        tower = getattr(self.transformer, "text_model", None) if compares else None
+        return self._part(tower) if isinstance(tower, PreTrainedModel) else self
+
     def language(self: _Model) -> _Model:
         """Return the language model behind an encoder of pictures; else the model itself."""
         part = self.transformer.get_decoder()

@@ -52,6 +52,7 @@ from headlight.catalogue.model_folders import (
     check_place,
     no_model,
     place_of,
+    quantised_by,
 )
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.files import check_reachable
@@ -408,6 +409,9 @@ def _refusal(source: str, problem: Exception) -> ModelError:
     return ModelError(_loading_sentence(source, problem))
 
 
+_BARE = (NameError, AttributeError, TypeError, LookupError, AssertionError)
+"""Exceptions that are no sentences: a library is absent, or of another version."""
+
 _CUT_SHORT = ("cannot reshape array", "divisor of the total size")
 """Messages of numpy about an array of a GGUF file that ends too early."""
 
@@ -419,6 +423,13 @@ def _loading_sentence(source: str, problem: Exception) -> str:
             "read; save it with save_pretrained of transformers 5 first."
         )
     reason = _first_sentence(problem)
+    if isinstance(problem, _BARE):
+        reason = f"{type(problem).__name__} in what loads it: {reason}"
+    if (method := quantised_by(source)) is not None:
+        return (
+            f"{source} is quantised ({method}), and cannot be loaded here ({reason}); give the "
+            "model as it was before it was quantised, whose weights can be read as numbers."
+        )
     if isinstance(problem, struct.error) or any(each in reason for each in _CUT_SHORT):
         return f"{source} is damaged or cut short ({reason}); copy it again."
     if isinstance(problem, SafetensorError):

@@ -63,6 +63,7 @@ def one_text(
         require_text(subject, "text")
     if pair is not None:
         require_text(pair, "second text")
+    model = model.reader()
     require_reader(model)
     tokenizer: Any = model.require_tokenizer(purpose)
     if model.has_decoder_inputs and pair is None:
@@ -118,6 +119,7 @@ def require_reader(model: CapturedModel) -> None:
     Raises:
         UsageError: it is one.
     """
+    model = model.reader()
     if model.hears:
         instead = per_door(
             python="give its method read a WAV file (audio=)",

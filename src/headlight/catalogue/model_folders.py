@@ -42,9 +42,9 @@ def why_no_model(place: str) -> str | None:
     for look in (_adapter, _other_format, _training_state):
         if (sentence := look(folder)) is not None:
             return f"{place} {sentence}"
-    if (folder / CONFIG).exists():
-        return None
-    return f"{place} holds no config.json; {_instead(folder)}."
+    if not (folder / CONFIG).exists():
+        return f"{place} holds no config.json; {_instead(folder)}."
+    return None
 
 
 def _adapter(folder: Path) -> str | None:
@@ -118,11 +118,18 @@ def _instead(folder: Path) -> str:
 
 
 def _models_inside(folder: Path) -> list[Path]:
-    """Folders with a configuration, the last that was changed behind."""
+    """Folders with the configuration of a model, the last that was changed behind."""
     folders = [
-        path.parent for each in ("*", "snapshots/*") for path in folder.glob(f"{each}/{CONFIG}")
+        path.parent
+        for each in ("*", "snapshots/*")
+        for path in folder.glob(f"{each}/{CONFIG}")
+        if not (config := _config(str(path.parent))) or {*config} & _OF_MODELS
     ]
     return sorted(folders, key=lambda each: (each.stat().st_mtime, each.name))
+
+
+_OF_MODELS = {"model_type", "architectures", "auto_map"}
+"""Names of which a configuration of transformers has one; other modules have a config.json, too."""
 
 
 def _holds(folder: Path, patterns: Iterable[str]) -> bool:
@@ -391,6 +398,16 @@ def hub_answers() -> bool:
     asking.start()
     asking.join(PATIENCE)
     return bool(answers)
+
+
+def quantised_by(place: str) -> str | None:
+    """Return the method by which the weights in a folder were quantised; None where they are not.
+
+    Args:
+        place: a folder; of anything else nothing is said.
+    """
+    settings = _config(place).get("quantization_config")
+    return str(settings.get("quant_method", "")) if isinstance(settings, dict) else None
 
 
 def _config(place: str) -> Mapping[str, Any]:

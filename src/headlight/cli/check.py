@@ -38,6 +38,7 @@ def check(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     ).load()
+    captured = captured.reader()
     residuals, difference = captured.residuals, captured.verify_batching()
     from headlight.views.terminal import terminal
 

@@ -125,7 +125,7 @@ def require_text(text: object, name: str) -> None:
     Raises:
         UsageError: it is so.
     """
-    if not text and isinstance(text, str | list | tuple):
+    if isinstance(text, str | list | tuple) and not text:
         raise UsageError(f"the {name} is empty; write at least one word.")
     if isinstance(text, str) and begins_as_chat(text):
         instead = per_door(
@@ -136,7 +136,7 @@ def require_text(text: object, name: str) -> None:
         raise UsageError(f"the {name} is the JSON of a chat, or begins as such; {instead}.")
     if holds_chat(text):
         raise UsageError(f"the {name} is messages of a chat; a chat is read as the first text.")
-    if not isinstance(text, str):
+    if isinstance(text, list | tuple):
         several = per_door(
             python="give them to a study, such as headlight.survey",
             command_line="give them to headlight survey",
@@ -146,6 +146,8 @@ def require_text(text: object, name: str) -> None:
             f"a text is one string, not a {type(text).__name__}; read several one by one, or "
             f"{several}."
         )
+    if not isinstance(text, str):
+        raise UsageError(f"a text is one string, not a {type(text).__name__}; give it as one.")
     if text.isspace():
         raise UsageError(f"the {name} is empty but for blanks; write at least one word.")
 

@@ -256,7 +256,7 @@ def read_speech(
     listener, tokenizer = model.listener, model.require_tokenizer("a transcript is read")
 
     def heard_as(words: str) -> EncodedSpeech:
-        recording = Recording(str(audio), Path(audio), words)
+        recording = Recording(str(audio), _file_of(audio), words)
         (example,) = recordings(
             [recording],
             tokenizer,
@@ -292,6 +292,16 @@ def read_speech(
             times = [listener.hearing.begins(int(frame)) for frame in dataset[side].values]
             dataset = dataset.assign_coords({f"{side}_time": (side, times, {"units": "s"})})
     return Reading(dataset)
+
+
+def _file_of(audio: object) -> Path:
+    """Return the file of a recording; refuse what is none."""
+    if isinstance(audio, str | Path):
+        return Path(audio)
+    raise UsageError(
+        f"sound is a WAV file, and no {type(audio).__name__}; write its samples into one, as "
+        "numbers of 16 bits (scipy.io.wavfile.write)."
+    )
 
 
 def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:

@@ -195,6 +195,7 @@ def read(
     about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
     example: Encoded
     if image is None:
+        model = model.reader()
         others = "" if kind else listed(model.kinds[1:])
         subject: Any = text  # None is refused there
         model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
