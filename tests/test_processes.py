@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 import example_data
-from headlight.processes import SAFE_PATH, lasting_imports, python_command, safe_start
+from headlight.processes import (
+    SAFE_PATH,
+    SETTINGS_OF_FOLDER,
+    lasting_imports,
+    python_command,
+    safe_start,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (ROOT / "src" / "headlight", ROOT / "packages/papers/src")
@@ -27,6 +33,28 @@ NO_PYTHON_OF_OURS = {
 }
 SHADOWS = ("multiprocessing", "numpy", "signal", "socket", "struct")
 """Modules that children import, early and late; a file of the name takes their place."""
+SETTINGS = {
+    ".numba_config.yaml": "cache_dir: kept",  # numba runs code of what is kept
+    "matplotlibrc": "backend: of_a_study",
+    **dict.fromkeys((".env", "ipython_config.py", "jupyter_config.py", "ray.yaml"), ""),
+    **dict.fromkeys(("sitecustomize.py", "conftest.py", "pyvenv.cfg", "setup.cfg"), ""),
+    **dict.fromkeys((".netrc", "accelerate.yaml", "mkl.cfg", "ds_config.json", "uvicorn.json"), ""),
+}
+"""Settings that libraries may look for in a working folder."""
+WATCHER = """
+import os, sys
+def watch(event, arguments):
+    if event in ("open", "os.listdir", "os.scandir", "ctypes.dlopen"):
+        path = arguments[0]
+        if isinstance(path, (str, bytes)) and path:
+            place = os.path.abspath(path)
+            if os.path.dirname(place) == FOLDER:
+                log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+                os.write(log, (os.path.basename(place) + chr(10)).encode())
+                os.close(log)
+sys.addaudithook(watch)
+"""
+"""Python runs it as each of its processes starts: a log of what is opened in a folder."""
 
 
 def starts(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.Module, str]]:
@@ -154,6 +182,11 @@ def downloaded(tmp_path: Path) -> Path:
     example_data.tiny_classifier(folder / "classifier")
     lines = "\n\n".join(f"Line {place} is short." for place in range(600))
     (folder / "downloaded.txt").write_text(lines)
+    for name, text in SETTINGS.items():
+        (folder / name).write_text(text)
+    (tmp_path / "watch").mkdir()
+    watcher = f"FOLDER, LOG = {str(folder)!r}, {str(tmp_path / 'opened')!r}{WATCHER}"
+    (tmp_path / "watch" / "sitecustomize.py").write_text(watcher)
     for name in ("headlight", *SHADOWS, "of_a_study"):
         code = f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\n"
         (folder / f"{name}.py").write_text(code)
@@ -173,7 +206,7 @@ def command(folder: Path, *arguments: str, module: bool = False, program: str = 
     script.parent.mkdir(exist_ok=True)
     script.write_text(program)
     environment = {name: value for name, value in os.environ.items() if name != SAFE_PATH}
-    path = os.pathsep.join(path for path in sys.path if path)
+    path = os.pathsep.join([str(folder.parent / "watch"), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, *(["-m", "headlight"] if module else [script]), *arguments],
         cwd=folder,
@@ -186,6 +219,13 @@ def command(folder: Path, *arguments: str, module: bool = False, program: str = 
     return done.stderr
 
 
+def taken_from(folder: Path) -> set[str]:
+    """The modules and settings in it that were run or opened."""
+    ran, opened = folder.parent / "ran", folder.parent / "opened"
+    names = {name for log in (ran, opened) if log.exists() for name in log.read_text().split()}
+    return names & {*SETTINGS, "headlight", *SHADOWS, "of_a_study", "kept"}
+
+
 @pytest.mark.slow
 def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
     pytest.importorskip("ray")
@@ -195,8 +235,7 @@ def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
         "work_on_ray(os.getpid, 'ray', is_done=lambda: 0)"
     )
     command(downloaded, program=program)
-    ran = downloaded.parent / "ran"
-    assert not ran.exists(), ran.read_text()
+    assert not taken_from(downloaded)
 
 
 @pytest.mark.slow
@@ -214,16 +253,49 @@ def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
 def test_nothing_beside_a_corpus_is_run(asked: list[str], downloaded: Path) -> None:
     complaint = command(downloaded, *asked)
     assert "ended early" not in complaint
-    ran = downloaded.parent / "ran"
-    assert not ran.exists(), ran.read_text()
+    assert not taken_from(downloaded)
+    assert not (downloaded / "kept").exists()
+    for file in SETTINGS_OF_FOLDER.values():
+        assert f"note: {file} of the working folder is not read.\n" in complaint
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "before"),
+    [("cache_dir: kept", ""), ("cache_dir: kept", "import numba"), ("- no settings", "")],
+    ids=["", "imported-before", "damaged"],
+)
+def test_compiled_loops_are_kept_where_no_corpus_lies(
+    settings: str, before: str, tmp_path: Path
+) -> None:
+    """What numba keeps is code, and it looks for settings before each loop that it compiles."""
+    for name in ("corpus", "own"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "corpus" / ".numba_config.yaml").write_text(settings)
+    (tmp_path / "own" / "loops.py").write_text("def one(x): return x\ndef two(x): return x")
+    program = (
+        f"{before}\nimport sys, loops\nfrom headlight.measures.loops import compile_loop\n"
+        "print([compile_loop(each)(5) for each in (loops.one, loops.two)])"
+    )
+    done = subprocess.run(
+        python_command("-c", program),
+        cwd=tmp_path / "corpus",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "own"), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[5, 5]\n"
+    assert ".numba_config.yaml of the working folder is not read" in done.stderr
+    assert [each.name for each in (tmp_path / "corpus").iterdir()] == [".numba_config.yaml"]
+    assert list((tmp_path / "own" / "__pycache__").glob("loops.two*.nbi"))
 
 
 def test_the_command_as_a_module_runs_no_more_than_the_module(downloaded: Path) -> None:
     """Which Python itself looks for in the working folder; all else is looked for elsewhere."""
     (downloaded / "headlight.py").unlink()
     command(downloaded, "--help", module=True)
-    ran = downloaded.parent / "ran"
-    assert not ran.exists(), ran.read_text()
+    assert not taken_from(downloaded)
 
 
 def test_imports_that_last_are_frozen_and_never_searched_for_garbage(

@@ -1,4 +1,4 @@
-"""Processes: the way that they start, their cores, and the memory that they keep.
+"""Processes: how they start, what they take from the working folder, their cores and their memory.
 
 Processes of this machine: how many cores they may use, and how Python is started.
 Python that is started as ``python -c`` or ``python -m`` looks for modules in the working folder
@@ -6,6 +6,7 @@ before all others, where a corpus may lie that somebody else packed: a file ``nu
 would be run. What Headlight starts, and what is started for it, runs in the safe-path mode of
 Python instead (``-P``, ``PYTHONSAFEPATH``), in which the working folder is not looked into; folders
 that ``PYTHONPATH`` names are.
+Libraries that look for settings there are imported from elsewhere if it holds any.
 """
 
 import atexit
@@ -13,11 +14,21 @@ import ctypes
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext, suppress
 from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from headlight.errors import HeadlightWarning
 
 SAFE_PATH = "PYTHONSAFEPATH"
+SETTINGS_OF_FOLDER = {"numba": ".numba_config.yaml", "matplotlib": "matplotlibrc"}
+"""Libraries that take settings from the working folder, and the file in which they look there.
+
+Those of numba say where compiled loops are kept, as files that run code when they are read.
+"""
 
 
 def usable_cores() -> int:
@@ -58,6 +69,44 @@ def safe_start() -> Iterator[None]:
             del os.environ[SAFE_PATH]
         else:
             os.environ[SAFE_PATH] = before
+
+
+def import_apart(library: str) -> ModuleType:
+    """Import a library as if the working folder held no settings of it.
+
+    The working folder of all threads is another one for the moment of the import, and only if there
+    are such settings.
+
+    Args:
+        library: of `SETTINGS_OF_FOLDER`.
+
+    Raises:
+        ImportError: it is not installed, or damaged.
+    """
+    file = SETTINGS_OF_FOLDER[library]
+    elsewhere: AbstractContextManager[None] = nullcontext()
+    if os.path.lexists(file):
+        warnings.warn(f"{file} of the working folder is not read.", HeadlightWarning, stacklevel=2)
+        if library not in sys.modules:
+            elsewhere = chdir(sys.prefix)
+    with elsewhere:
+        module = import_module(library)
+    if library == "numba":
+        module.config._config_fname = os.devnull  # else it would look there again for each loop
+        module.config.reload_config()  # without what the file said, if somebody else imported it
+    return module
+
+
+def ignore_settings_of_folder() -> None:
+    """Import now what would take settings from the working folder, if it holds any.
+
+    Whichever library needs it later then finds it imported.  Only for a program: who calls
+    Headlight from Python may mean the settings for pictures of their own.
+    """
+    for library, file in SETTINGS_OF_FOLDER.items():
+        if os.path.lexists(file):
+            with suppress(Exception):  # refused by who needs it
+                import_apart(library)
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library

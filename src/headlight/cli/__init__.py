@@ -27,7 +27,7 @@ from headlight.catalogue.study import TRANSLATIONS
 from headlight.cli.help import HelpfulCommand
 from headlight.cli.printing import complain, exit_code, guarded_terminal, say
 from headlight.errors import HeadlightError, HeadlightWarning, RunInterruptedError, UsageError
-from headlight.processes import keep_freed_memory, safe_start
+from headlight.processes import ignore_settings_of_folder, keep_freed_memory, safe_start
 from headlight.version import __version__
 
 if TYPE_CHECKING:
@@ -266,6 +266,7 @@ def main() -> None:
     keep_freed_memory()
     warnings.showwarning = partial(_show_warning, warnings.showwarning)
     with safe_start(), guarded_terminal() as output:
+        ignore_settings_of_folder()
         register_measures()
         code = _run(sys.argv[1:] or ["--help"])
         output.flush()

@@ -4,10 +4,12 @@ The squares of a row of merged norms are made while the weights of all heads are
 would write the row of every pair of heads to memory and read it again.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from inspect import unwrap
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, no_type_check
 
@@ -17,24 +19,23 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.errors import UsageError
+from headlight.processes import import_apart
 from headlight.tensors import Overlap, Weight
 
 
 def import_numba() -> ModuleType:
-    """Return numba, which takes half a second to import.
+    """Return numba, which takes half a second to import and keeps loops where no corpus lies.
 
     Raises:
         UsageError: it is missing or damaged.
     """
     try:
-        import numba
+        return import_apart("numba")
     except Exception as problem:
         reason = " ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:")
         raise UsageError(
             f"numba, which compiles loops, cannot be loaded ({reason}); reinstall it with pip."
         ) from problem
-    module: ModuleType = numba
-    return module
 
 
 def compile_loop(
@@ -67,8 +68,10 @@ def compile_loop(
 
 def _kept(numba: ModuleType, function: Callable[..., Any]) -> Any:
     options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+    has_home = Path(os.path.expanduser("~")).is_absolute()  # noqa: PTH111 - pathlib raises
     try:
-        return numba.njit(function, cache=True, **options)
+        # Of a user without a home, the folder for what is kept would lie in the working folder.
+        return numba.njit(function, cache=has_home, **options)
     except RuntimeError:  # of numba, where no folder can be written
         return numba.njit(function, **options)
 
