@@ -157,13 +157,16 @@ def align(
     backward = None if reverse_model is None else other.load()
     settings = settings.for_model(forward.name, translates=forward.has_decoder_inputs)
     job = Job(pairs, forward, backward, settings, symmetrize)
-    if html is not None:
-        job = job.with_layers()
-        _draw(job, html, gold)
-    if out is not None:
-        _write(job, output)
-    elif html is None:
-        say_lines(_texts(job.alignments(), writer))
+    from headlight.run import announced
+
+    with announced(f"linking words with {forward}"):
+        if html is not None:
+            job = job.with_layers()
+            _draw(job, html, gold)
+        if out is not None:
+            _write(job, output)
+        elif html is None:
+            say_lines(_texts(job.alignments(), writer))
 
 
 def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel":

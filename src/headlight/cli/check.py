@@ -38,8 +38,11 @@ def check(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     ).load()
-    residuals, difference = captured.residuals, captured.verify_batching()
+    from headlight.run import announced
     from headlight.views.terminal import terminal
+
+    with announced(f"following every attention module of {captured}"):
+        residuals, difference = captured.residuals, captured.verify_batching()
 
     worst = max(site.error for site in captured.sites)
     say(f"Yes: {captured.name} can be read exactly (error {worst:.1e}).")
