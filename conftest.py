@@ -92,6 +92,14 @@ def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return Command(monkeypatch, capsys)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _patient() -> Iterator[None]:
+    """Nothing lasts long enough to be named on standard error, however busy the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headlight.run.progress.AWHILE", 3_600.0)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _sketched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures of pages are made, but neither laid out nor written, unless the test looks at them.

@@ -197,7 +197,7 @@ def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
     image = picture(tmp_path / "a.png")
     with pytest.raises(UsageError, match="reads no pictures; give a model that does"):
         headlight.load().read(image=image)
-    with pytest.raises(UsageError, match="reads pictures: give image="):
+    with pytest.raises(UsageError, match=r"reads pictures; give .*image="):
         vit.read("The cat sat.")
     for options in ({"pair": "a"}, {"attribution": True}):
         with pytest.raises(UsageError, match="a picture is read alone or beside one text"):

@@ -141,7 +141,7 @@ def holds_chat(value: object) -> bool:
 def begins_as_chat(text: str) -> bool:
     """Return whether a text is the JSON of messages, or begins as such and is broken further on.
 
-    Nobody who types it means it to be read as words.
+    Nobody who types it into a field means it to be read as words.
     """
     return BEGINNING.match(text) is not None or holds_chat(text)
 

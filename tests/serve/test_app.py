@@ -150,7 +150,7 @@ def test_what_begins_as_a_chat_is_no_text(client, text):
         assert name in refused or "message" in refused
         assert not OF_OTHER_DOORS.search(refused.replace(text, ""))
     *_, last = read(client, pair=text)
-    assert "the second text is the JSON of a chat, or begins as such" in last["refused"]
+    assert "the second text begins as the JSON of a chat; a chat is read as" in last["refused"]
 
 
 @pytest.mark.parametrize("text", ["[CLS] the cat", "{the cat} sees", '[{"cat": 1}]', "role: cat"])

@@ -114,6 +114,8 @@ def aer(
     if gold == STANDARD_INPUT:
         raise UsageError("only LINKS are read from standard input; name the file of the gold.")
 
+    from headlight.run import announced
+
     lengths = None if text is None else _lengths(*text)
     sentences = None if lengths is None else len(lengths)
     golds = list(open_links(gold, format=gold_format, base=gold_base, sentences=sentences))
@@ -127,14 +129,16 @@ def aer(
         lengths=lengths,
         unchecked=unchecked,
     )
-    files = [(file, _read(file, reading)) for file in links]
+    with announced("reading links"):
+        files = [(file, _read(file, reading)) for file in links]
     if symmetrize is not None and reverse is not None:
         other = _read(reverse, reading)
         files = [
             (file, [symmetrized(symmetrize, *both) for both in zip(each, other, strict=True)])
             for file, each in files
         ]
-    scores = [(file, score_links(reading.gold, file_links)) for file, file_links in files]
+    with announced("scoring links"):
+        scores = [(file, score_links(reading.gold, file_links)) for file, file_links in files]
     signature = scores[0][1].signature(
         links_signature(gold, gold_format, gold_base), symmetrize or "none"
     )

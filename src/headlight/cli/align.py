@@ -157,13 +157,16 @@ def align(
     backward = None if reverse_model is None else other.load()
     settings = settings.for_model(forward.name, translates=forward.has_decoder_inputs)
     job = Job(pairs, forward, backward, settings, symmetrize)
-    if html is not None:
-        job = job.with_layers()
-        _draw(job, html, gold)
-    if out is not None:
-        _write(job, output)
-    elif html is None:
-        say_lines(_texts(job.alignments(), writer))
+    from headlight.run import announced
+
+    with announced(f"linking words with {forward}"):
+        if html is not None:
+            job = job.with_layers()
+            _draw(job, html, gold)
+        if out is not None:
+            _write(job, output)
+        elif html is None:
+            say_lines(_texts(job.alignments(), writer))
 
 
 def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel":
@@ -244,16 +247,14 @@ def _open(
     """The pairs; one that is given itself is a corpus of one."""
     from headlight.corpora import SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 
-    is_pair = source is not None and target is None and BARS in source
-    is_pair = is_pair and not Path(source or "").exists()
-    if (source is None or is_pair) and (format is not None or columns is not None):
+    pair = source if target is None and _is_pair(source) else None
+    if (source is None or pair is not None) and (format is not None or columns is not None):
         raise UsageError("--format and --columns are about files of pairs; name one as SOURCE.")
     if source is None:
         return open_parallel(SAMPLE_TRANSLATIONS)
-    if is_pair:
-        first, _, second = source.partition(BARS)
-        pair = TranslationPair.of("the command line", first, second)
-        return open_parallel([pair])
+    if pair is not None:
+        first, _, second = pair.partition(BARS)
+        return open_parallel([TranslationPair.of("the command line", first, second)])
     try:
         opened = open_parallel(
             source, target, format=format, columns=None if columns is None else names(columns)
@@ -265,6 +266,11 @@ def _open(
             error.args = (f"{error.args[0]} A pair is written 'das haus{BARS}the house'.",)
         raise
     return opened
+
+
+def _is_pair(source: str | None) -> bool:
+    """Whether a source is one pair itself, and no file."""
+    return source is not None and BARS in source and not Path(source).exists()
 
 
 def _check(output: Output) -> None:

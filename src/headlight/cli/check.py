@@ -31,16 +31,22 @@ def check(
     trust_remote_code: Trust = False,
 ) -> None:
     """Check that the attention of a model can be captured exactly, module by module."""
-    captured = LoadOptions(
-        model=model,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
-    ).load()
-    captured = captured.reader()
-    residuals, difference = captured.residuals, captured.verify_batching()
+    captured = (
+        LoadOptions(
+            model=model,
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            trust_remote_code=trust_remote_code,
+        )
+        .load()
+        .reader()
+    )
+    from headlight.run import announced
     from headlight.views.terminal import terminal
+
+    with announced(f"following every attention module of {captured}"):
+        residuals, difference = captured.residuals, captured.verify_batching()
 
     worst = max(site.error for site in captured.sites)
     say(f"Yes: {captured.name} can be read exactly (error {worst:.1e}).")

@@ -99,21 +99,26 @@ class LoadOptions(Options):
             heads: which heads of a layer are looked at; None for all.
             head: with which head; see `headlight.capture.load_model`.
         """
-        self.check(default=default, layers=layers, heads=heads)
-        with lasting_imports():
-            from headlight.capture import load_model
+        from headlight.catalogue.model_folders import EMBEDDED_NAME
+        from headlight.run import announced
 
-        return load_model(
-            default if self.model is None else self.model,
-            self.tokenizer,
-            revision=self.revision,
-            device=self.device,
-            dtype=self.dtype,
-            trust_remote_code=self.trust_remote_code,
-            layers=layers,
-            head=head,
-            split_special_tokens=self.split_special_tokens,
-        )
+        self.check(default=default, layers=layers, heads=heads)
+        name = default if self.model is None else self.model
+        with announced(f"loading {name or EMBEDDED_NAME}"):
+            with lasting_imports():
+                from headlight.capture import load_model
+
+            return load_model(
+                name,
+                self.tokenizer,
+                revision=self.revision,
+                device=self.device,
+                dtype=self.dtype,
+                trust_remote_code=self.trust_remote_code,
+                layers=layers,
+                head=head,
+                split_special_tokens=self.split_special_tokens,
+            )
 
     def check(
         self,

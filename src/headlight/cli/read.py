@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -167,8 +168,7 @@ def read(
     settings: ReadingSettings,
 ) -> None:
     """Read one text, or two, and show the strongest links of its heads."""
-    for path, suffix in ((html, ".html"), (json, ".json"), (out, ".nc")):
-        demand_place(path, suffix)
+    _demand_places(html=html, json=json, nc=out)
     _demand_runs(html, survey, dependency)
     _demand_beside(routes, flow, audio, image)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
@@ -181,53 +181,82 @@ def read(
     pair = None if pair is None else text_argument(pair, "read", "second text")
     if compare_text is not None:
         compare_text = text_argument(compare_text, "read", "text to compare with")
-    _demand_files(audio, image)
-    head = "language_model" if subject is None and image is None else "none"  # which transcribes
     compared = load.compared_as(compare_model, compare_revision, compare_name)
     compared.check(layers=settings.layers)
-    model = load.load(layers=settings.layers, heads=settings.heads, head=head)
-    from headlight.reading import read as read_text
-    from headlight.reading.generation import read_speech
+    transcribes = subject is None and image is None
+    model = load.load(
+        layers=settings.layers,
+        heads=settings.heads,
+        head="language_model" if transcribes else "none",
+    )
+    source = {"audio": audio, "image": image, "attribution": attribution, "residual": residual}
+    read_by = partial(_read, pair=pair, settings=settings, transcript=text, **source)
+    from headlight.run import announced
 
-    def read_by(model: "CapturedModel", subject: "str | Chat | None") -> "Reading":
-        chosen: dict[str, Any] = {
-            **{name: getattr(settings, name) for name in _CHOSEN},
-            "layers": layers_of(model, settings.layers, settings.kind),
-            "command": command_line(),
-        }
-        if audio is not None:
-            return read_speech(model, str(audio), text, **chosen)
-        chosen |= {"image": image, "attribution": attribution, "residual": residual}
-        return read_text(model, subject, pair, **chosen)
-
-    reading, other = read_by(model, subject), None
-    beside = _written_beside(model, subject, pair, settings, routes=routes, flow=flow)
+    with announced(f"reading with {model}"):
+        reading, other = read_by(model, subject), None
+        beside = _written_beside(model, subject, pair, settings, routes=routes, flow=flow)
     if compares:
-        other = read_by(
-            compared.load(layers=settings.layers),
-            subject if compare_text is None else compare_text,
-        )
+        second = compared.load(layers=settings.layers)
+        with announced(f"reading with {second}"):
+            other = read_by(second, subject if compare_text is None else compare_text)
     from headlight.findings.what_was_read import notes_of_reading
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
-    written = [
-        reading.save(
-            path,
-            megabytes=page_size,
-            survey=survey,
-            dependency=dependency,
-            compare=other if path == html else None,
-            routes=routes if path == html else None,
-        )
-        for path in (html, json, out)
-        if path is not None
-    ]
+    page = {"megabytes": page_size, "survey": survey, "dependency": dependency}
+    written = _saved(reading, html, (json, out), **page, compare=other, routes=routes)
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
-    for path in (*written, *beside):
-        say(f"written: {path}")
+    _tell(*written, *beside)
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
+
+
+def _tell(*written: Path) -> None:
+    """Say which files were written."""
+    for path in written:
+        say(f"written: {path}")
+
+
+def _demand_places(**places: Path | None) -> None:
+    """Refuse files by suffix that could not be written."""
+    for suffix, path in places.items():
+        demand_place(path, f".{suffix}")
+
+
+def _read(
+    model: "CapturedModel",
+    subject: "str | Chat | None",
+    *,
+    pair: str | None,
+    settings: ReadingSettings,
+    transcript: str | None,
+    audio: Path | None,
+    **options: Any,
+) -> "Reading":
+    """Return what a model reads: a text, with a picture or alone, or speech."""
+    from headlight.reading import read as read_text
+    from headlight.reading.generation import read_speech
+
+    chosen: dict[str, Any] = {
+        **{name: getattr(settings, name) for name in _CHOSEN},
+        "layers": layers_of(model, settings.layers, settings.kind),
+        "command": command_line(),
+    }
+    if audio is not None:
+        return read_speech(model, str(audio), transcript, **chosen)
+    return read_text(model, subject, pair, **chosen, **options)
+
+
+def _saved(
+    reading: "Reading", html: Path | None, others: tuple[Path | None, ...], **of_page: Any
+) -> list[Path]:
+    """Write a reading as a page, and as other files."""
+    from headlight.run import announced
+
+    with announced("writing what was read"):
+        pages = [] if html is None else [reading.save(html, **of_page)]
+        return pages + [reading.save(path) for path in others if path is not None]
 
 
 def _demand_page(
@@ -255,6 +284,7 @@ def _demand_beside(
         for beside, file in (("audio", audio), ("image", image)):
             if path is not None and file is not None:
                 raise UsageError(f"--{option} is about a text; leave it or --{beside} out.")
+    _demand_files(audio, image)
 
 
 def _written_beside(
@@ -366,9 +396,7 @@ def sources(
     settings: SourceSettings,
 ) -> None:
     """Compare what passages contribute to an answer: attention, contributions, removal."""
-    places = {".html": html, ".csv": csv, ".json": json, ".nc": out}
-    for suffix, path in places.items():
-        demand_place(path, suffix)
+    _demand_places(html=html, csv=csv, json=json, nc=out)
     subject: Any = chat.subject(question, "sources")
     if examples is not None:
         if subject is not None or context or answer is not None:
@@ -383,17 +411,18 @@ def sources(
         layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head="any"
     )
     from headlight.reading.sources import sources as compare
+    from headlight.run import announced
     from headlight.views.reading import sources as view
     from headlight.views.result_page import answer_terminal
 
-    result = compare(
-        model, subject, passages, answer=answer, settings=settings, command=command_line()
-    )
-    # Files before the terminal, which may be a pipe that closes early.
-    written = [result.save(path) for path in places.values() if path is not None]
+    with announced(f"comparing what passages contribute with {model}"):
+        result = compare(
+            model, subject, passages, answer=answer, settings=settings, command=command_line()
+        )
+        # Files before the terminal, which may be a pipe that closes early.
+        written = [result.save(path) for path in (html, csv, json, out) if path is not None]
     show(answer_terminal(view, result.dataset, top))
-    for path in written:
-        say(f"written: {path}")
+    _tell(*written)
 
 
 def _passage(value: str) -> str:

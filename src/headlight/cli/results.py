@@ -11,6 +11,8 @@ from headlight.cli.printing import command_line, say, say_json, show
 from headlight.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    import xarray
+
     from headlight.files import Location
 
 COMPARE_EXAMPLES = examples(
@@ -44,13 +46,15 @@ def compare(
     from headlight.api import compare as compared
     from headlight.findings.what_was_read import what_was_read
     from headlight.result import RESULT, save
+    from headlight.run import announced
     from headlight.sessions import write_page
     from headlight.views.result_page import findings, study_terminal, summary, tables
 
     folder = RunFolder(path=out, overwrite=overwrite)
     folder.check_free()
     called = names.split(",") if names else []
-    result = compared(*runs, match=match, kind=kind, names=called)
+    with announced("comparing heads"):
+        result = compared(*runs, match=match, kind=kind, names=called)
     result.attrs["command"] = command_line()
     if json:
         all_tables = tables(result)
@@ -61,8 +65,9 @@ def compare(
         show(study_terminal(result))
     with folder.opened() as mine:
         if mine.output is not None:
-            save(result, mine.output.place / RESULT)
-            page = write_page(result, mine.output)
+            with announced("writing the page"):
+                save(result, mine.output.place / RESULT)
+                page = write_page(result, mine.output)
             if not json:
                 say(f"report: {page}")
 
@@ -84,9 +89,12 @@ def gallery(
     ] = False,
 ) -> None:
     """Write the heads of surveys as pages for any web host, with a search over all models."""
+    from headlight.run import announced
     from headlight.sessions import gallery as make_gallery
 
-    say(f"gallery: {make_gallery(runs, out, overwrite=overwrite, headvis=headvis)}")
+    with announced("writing the pages of heads"):
+        place = make_gallery(runs, out, overwrite=overwrite, headvis=headvis)
+    say(f"gallery: {place}")
 
 
 HEADS_EXAMPLES = examples(
@@ -114,21 +122,17 @@ def heads(
     """Rank the heads of a survey by what they do, with intervals of 95%."""
     import pandas as pd
 
-    from headlight.api import open as open_result
     from headlight.catalogue import statistic, statistic_table
     from headlight.findings import heads as ranked
     from headlight.findings.estimates import undecided
     from headlight.findings.head_ranking import VALUE
     from headlight.findings.statistics import numbers_of, row_label
-    from headlight.result.kinds import of_kind
     from headlight.views.colour import percent_text, plus_minus
     from headlight.views.parts import Table
     from headlight.views.terminal import terminal
     from headlight.vocabulary import head_name
 
-    survey = open_result(result)
-    if kind is not None:
-        survey = of_kind(survey, kind)
+    survey = _survey(result, kind)
     if behaviour is None:
         say("Heads can be ranked by:")
         for row in statistic_table():
@@ -161,6 +165,17 @@ def heads(
     ]
     if sentence := undecided(numbers, every, "which is first"):
         show(sentence.strip())
+
+
+def _survey(result: str, kind: str | None) -> "xarray.Dataset":
+    """Return a survey that is read, of one kind of attention where that is named."""
+    from headlight.api import open as open_result
+    from headlight.result.kinds import of_kind
+    from headlight.run import announced
+
+    with announced("reading the survey of heads"):
+        survey = open_result(result)
+        return survey if kind is None else of_kind(survey, kind)
 
 
 Run = Annotated[str, typer.Argument(help="Folder of the run, or its address in a store.")]

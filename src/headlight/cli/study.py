@@ -232,12 +232,14 @@ def _run(
     model = load.load(
         default=study.source.default_model, layers=settings.layers, head=settings.required_head
     )
+    from headlight.run import announced
     from headlight.sessions.session import run_study
 
     if settings.layers is not None:
         kind = getattr(settings, "kind", None)
         settings = settings.replace(layers=layers_of(model, settings.layers, kind))
-    result = run_study(study, source, settings, model, folder, command=command_line())
+    with announced(f"{study.command}: reading with {model}"):
+        result = run_study(study, source, settings, model, folder, command=command_line())
     if run.json:
         say_json(_for_machines(result, run.out))
         return
@@ -327,15 +329,17 @@ def _run_question(
     layers = getattr(settings, "layers", None) if layer is None else (layer,)
     heads = None if head is None else (head,)
     model = load.load(layers=layers, heads=heads, head=question.head)
+    from headlight.run import announced
     from headlight.views.result_page import answer_terminal
 
     if layer is None and layers is not None:
         settings = settings.replace(
             layers=layers_of(model, layers, getattr(settings, "kind", None))
         )
-    answer = question.answer(model, text, pair, settings=settings, command=command_line())
-    # Files before the terminal, which may be a pipe that closes early.
-    written = [answer.save(path) for path in places if path is not None]
+    with announced(f"{question.name}: reading the text with {model}"):
+        answer = question.answer(model, text, pair, settings=settings, command=command_line())
+        # Files before the terminal, which may be a pipe that closes early.
+        written = [answer.save(path) for path in places if path is not None]
     show(answer_terminal(question.view, answer.dataset, top))
     for path in written:
         say(f"written: {path}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headlight.chats import Chat, begins_as_chat, holds_chat, is_chat
+from headlight.chats import Chat, holds_chat, is_chat
 from headlight.corpora.files import DOCUMENT_LIMIT, LINE_LIMIT, Lines
 from headlight.errors import CorpusError, UsageError, per_door
 
@@ -127,15 +127,15 @@ def require_text(text: object, name: str) -> None:
     """
     if isinstance(text, str | list | tuple) and not text:
         raise UsageError(f"the {name} is empty; write at least one word.")
-    if isinstance(text, str) and begins_as_chat(text):
+    if holds_chat(text):
+        if not isinstance(text, str):
+            raise UsageError(f"the {name} is messages of a chat; a chat is read as the first text.")
         instead = per_door(
             python="give the list of its messages (json.loads)",
-            command_line="write it into a file, and name that with --chat",
-            app="chats are read from the first field and the text to compare with alone",
+            command_line="name the file that it lies in with --chat",
+            app="a chat is read as the text, or as the text to compare with",
         )
-        raise UsageError(f"the {name} is the JSON of a chat, or begins as such; {instead}.")
-    if holds_chat(text):
-        raise UsageError(f"the {name} is messages of a chat; a chat is read as the first text.")
+        raise UsageError(f"the {name} is the JSON of a chat; {instead}.")
     if isinstance(text, list | tuple):
         several = per_door(
             python="give them to a study, such as headlight.survey",

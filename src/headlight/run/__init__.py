@@ -3,7 +3,16 @@
 from headlight.run.checkpoint import BatchJob, State
 from headlight.run.engine import run
 from headlight.run.example import Example
-from headlight.run.progress import Progress, show_progress
+from headlight.run.progress import Progress, announced, show_progress
 from headlight.run.shared import run_shared
 
-__all__ = ["BatchJob", "Example", "Progress", "State", "run", "run_shared", "show_progress"]
+__all__ = [
+    "BatchJob",
+    "Example",
+    "Progress",
+    "State",
+    "announced",
+    "run",
+    "run_shared",
+    "show_progress",
+]

@@ -1,15 +1,24 @@
-"""Showing how far a run has come: a bar on a terminal, lines in a log file."""
+"""Showing how far a run has come: a bar on a terminal, lines in a log file.
+
+What cannot be counted is named once it has lasted a while: `announced`.
+"""
 
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from threading import Timer
 from time import monotonic
 from typing import Any, Protocol, runtime_checkable
 
 from tqdm import tqdm
 
+from headlight.files import printable
+
 LOG_SECONDS = 30.0
 """Lines of a log file are at least so far apart."""
+
+AWHILE = 2.0
+"""Seconds after which what is done is named, where nothing is counted."""
 
 SLOW = 10
 """Tokens per second, below which the speed is shown in tokens per minute, which move."""
@@ -211,3 +220,22 @@ def show_progress(
         if title:
             bar.note(title)
         yield bar
+
+
+@contextmanager
+def announced(doing: str, stream: Stream | None = None) -> Iterator[None]:
+    """Within the block, say what is done once it has lasted a while, in a line of its own.
+
+    What is quick says nothing.
+
+    Args:
+        doing: what is done: ``loading gpt2``.
+        stream: Where to; by default the standard error stream.
+    """
+    timer = Timer(AWHILE, Bar.write, [printable(f"{doing} …"), stream or sys.stderr])
+    timer.daemon = True  # a program that ends does not wait to say what it did
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -262,6 +262,11 @@ def text_of(params: Params, name: str) -> str:
     """
     text = params.get(name)
     require_text(text, FIELDS[name])
+    if begins_as_chat(str(text)):
+        raise UsageError(
+            f"the {FIELDS[name]} begins as the JSON of a chat; a chat is read as the text, or as "
+            "the text to compare with."
+        )
     return str(text).strip()
 
 

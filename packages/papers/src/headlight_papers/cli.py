@@ -179,9 +179,7 @@ def _paper_command(name: str) -> Callable[..., None]:
         folder = reproduction_folder(out, resume=run.resume, overwrite=run.overwrite)
         if not listed:
             folder.check_free()
-            load.check()
-            for other in filter(None, (compare, translator)):
-                replace(load, model=other, revision=None, tokenizer=None).check()
+            _check_models(load, compare, translator)
         all_sources = sources
         if data is not None:
             languages = languages_of(translator or load.model)
@@ -196,10 +194,11 @@ def _paper_command(name: str) -> Callable[..., None]:
         needs = {need for spec in chosen.select(wanted) for need in spec.needs}
 
         from headlight.findings.what_was_read import unknown_tokens
+        from headlight.run import announced
         from headlight_papers.papers.exhibit import reproduce
 
         all_sources.check(needs)
-        with folder.opened():
+        with folder.opened(), announced(f"reproducing {name}"):
             reproduction = chosen.open(
                 load.model,
                 all_sources,
@@ -224,6 +223,13 @@ def _paper_command(name: str) -> Callable[..., None]:
 
     command.__doc__ = f"{paper.title}.\n\nWrites index.html, and every exhibit as SVG, PNG and CSV."
     return command
+
+
+def _check_models(load: LoadOptions, *others: str | None) -> None:
+    """Refuse models that cannot be loaded, before torch is imported."""
+    load.check()
+    for other in filter(None, others):
+        replace(load, model=other, revision=None, tokenizer=None).check()
 
 
 def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Section | None") -> None:
