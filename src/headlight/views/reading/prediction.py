@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of, piece_text
+from headlight.findings.candidates import of_template, unknown
 from headlight.findings.piece_text import segment_sums
 from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
@@ -216,7 +217,9 @@ def _largest_token(prediction: xr.Dataset) -> list[str]:
     if not len(tokens):
         return []
     first = first_of_decoder(prediction)
-    others = tokens if first is None else tokens.drop(index=first)
+    hidden = {*unknown(prediction, "token_text"), *of_template(prediction, "token_segment"), first}
+    others = tokens.drop(index=hidden - {None})
+    others = others if len(others) else tokens
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
     added = f"“{row['token']}” adds most ({signed(row['sum'])})"
     if first is None:
