@@ -30,6 +30,9 @@ from headlight.findings.statistics import (
 )
 from headlight.vocabulary import CATEGORIES, TEMPLATE
 
+MOST = 0.5
+"""A head that gives a target more than this share of its weight is a head for it."""
+
 APART = 0.1
 """Two shares differ if they are so far apart: ten points."""
 
@@ -145,7 +148,7 @@ def candidates(result: xr.Dataset, row: Statistic, measure: str = "") -> Estimat
         named &= above_others(numbers)
     if row.follows:
         before = np.nan_to_num(numbers_of(result, statistic(row.follows), measure).value)
-        named &= (before < WORTH_SAYING) & (numbers.value - before >= APART)
+        named &= (before <= MOST) & (numbers.value - before >= APART)
     return masked(numbers, named)
 
 

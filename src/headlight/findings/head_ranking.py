@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headlight.catalogue import statistic, statistic_table
 from headlight.errors import UnknownNameError, UsageError
-from headlight.findings.candidates import why_of_tokens
+from headlight.findings.candidates import MOST as MOST, why_of_tokens
 from headlight.findings.estimates import (
     TOTALS,
     Estimate,
@@ -101,9 +101,6 @@ def heads(
     table = table[table[names].notna().any(axis=1)]
     return table.sort_values(first, ascending=False, kind="stable", ignore_index=True)
 
-
-MOST = 0.5
-"""A head that gives a target more than this share of its weight is a head for it."""
 
 RETRIEVES = 0.1
 """A head that copies more than this share of a needle's tokens retrieves (Wu et al. 2024)."""

@@ -81,15 +81,16 @@ def _by_segment(part: xr.Dataset, measure: str) -> list[RenderableType]:
     lines = []
     for row, by in statistics_of(part):
         if row.segment and measure in by:
-            shares = by[measure].value
-            layer, head = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
-            most = whole_percent(float(shares[layer, head]))
+            shares, most = by[measure].value, MISSING
+            if (place := candidates(part, row, measure).first()) is not None:
+                name = name_of(part, layers[place[0]], heads[place[1]])
+                most = f"{name} {whole_percent(float(shares[place]))}%"
             lines.append(
                 {
                     "segment": row.segment,
                     "tokens": tokens[row.segment],
                     "mean": f"{whole_percent(float(np.nanmean(shares)))}%",
-                    "most": f"{name_of(part, layers[layer], heads[head])} {most}%",
+                    "most": most,
                 }
             )
     title = Text(f"Shares of the rows of heads by {measure}, by segment")
