@@ -11,7 +11,8 @@ import headlight
 from encode.small_tokenizers import chat_tokenizer, decoder
 from headlight.corpora import Chat
 from headlight.errors import UsageError
-from headlight.findings.piece_text import last_word, ways_to
+from headlight.findings.candidates import last_word
+from headlight.findings.piece_text import ways_to
 from headlight.findings.statistics import statistics_of
 from headlight.findings.what_was_read import notes_of_reading, what_was_read
 from headlight.reading.model import Model

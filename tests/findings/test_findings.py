@@ -294,7 +294,9 @@ def test_nothing_is_said_of_pieces_where_texts_are_one_word():
     sizes = [result.sizes["measure"], 1, 6, 8]
     for end in ("", "_low", "_high"):
         axes = ("measure", "behaviour", "layer", "head")
-        result[f"behaviour_share{end}"] = axes, np.full(sizes, 0.9)
+        result[f"behaviour_share{end}"] = axes, np.full(sizes, 0.2)
+        result[f"behaviour_share{end}"][:, :, 0, 0] = 0.9
+    result["neighbour"][:] = 0.1
     result = result.assign_coords(behaviour=["subword"])
     said = by_kind(result.assign_attrs(examples=40, one_word=20))["subword"]
     assert said.startswith("Head L0H0 gives 90% of its norm")

@@ -626,3 +626,44 @@ def test_two_models_of_other_shapes_stand_side_by_side(show):
     assert shown.page.locator("#panels b").all_inner_texts() == ["weight", "weight, second"]
     assert "other shapes" in shown.page.inner_text("header")
     assert "weight not there" in shown.text("#readout")
+
+
+def plainly(shown, place):
+    return re.sub("[\u2068\u2069]", "", shown.text(place))
+
+
+def test_the_title_of_two_texts_compares_what_both_have_and_a_word_as_a_whole(show):
+    texts = ("[CLS]", "the", "nur", "##se", "sat", "."), ("[CLS]", "the", "guard", "sat", ".")
+    numbers = [-1, 0, 1, 1, 2, 3], [-1, 0, 1, 2, 3]
+    rows = [0.1, 0.1, 0.4, 0.3, 0.05, 0.05], [0.1, 0.1, 0.7, 0.05, 0.05]
+    readings = []
+    for tokens, words, row in zip(texts, numbers, rows, strict=True):
+        reading = reading_sample(2, 3, tokens).assign_coords(
+            query_word=("query", words), key_word=("key", words)
+        )
+        reading["weight"][:] = reading["norm"][:] = row
+        readings.append(reading)
+    # In one head the word gets less in the second text, and [CLS] more.
+    for name in ("weight", "norm"):
+        readings[1][name][1, 2] = [0.4, 0.1, 0.4, 0.05, 0.05]
+        readings[1][name][1, 1] = [0.15, 0.1, 0.65, 0.05, 0.05]
+    shown = show(readings[0], "#v=bars", second=readings[1])
+    assert shown.text("#head-title") == "Head L1H2"
+    assert "less from “nurse / guard” in the second: 40% against 70%" in plainly(shown, "#said")
+    assert shown.page.locator("#others tr").count() == 0  # no other head is apart by ten points
+    shown = show(readings[0], "#v=bars&h=0-1&q=4", second=readings[1])
+    assert plainly(shown, "#said").endswith("takes about as much from each token in both.")
+    shown.page.wait_for_selector("#others tr")
+    assert shown.page.locator("#others tr").count() == 1
+
+
+def test_unknown_tokens_and_small_differences_make_no_title(show):
+    tokens = ("[CLS]", "[UNK]", "[UNK]", "cat", ".", "[SEP]")
+    reading = reading_sample(2, 3, tokens)
+    reading["weight"][:] = [0.05, 0.05, 0.05, 0.7, 0.05, 0.1]
+    reading["norm"][:] = [0.05, 0.05, 0.05, 0.65, 0.05, 0.15]
+    shown = show(reading, "#v=bars&h=0-0&q=1")
+    assert "is unknown to the tokenizer" in plainly(shown, "#said")
+    shown = show(reading, "#v=bars&h=0-0&q=4")
+    assert "(70% of the weight) and takes about as much: 65%" in plainly(shown, "#said")
+    assert shown.page.locator("#others tr").count() == 0

@@ -52,7 +52,23 @@ def test_a_substituted_word_shares_its_place_and_is_called_by_both(first, second
     assert queries["of"] == ["both"] * 5 + ["second"] + ["both"] * 2
     longer = sample(FIRST[:2] + FIRST[2:3] + FIRST[4:], [-1, 0, 1, 2, 3, -1])
     places = matched(longer, second)["encoder"].places["query"]
-    assert places == [(0, 0), (1, 1), (2, -1), (-1, 2), (-1, 3), (3, 4), (-1, 5), (4, 6), (5, 7)]
+    assert places == [(0, 0), (1, 1), (2, 2), (-1, 3), (3, 4), (-1, 5), (4, 6), (5, 7)]
+
+
+def test_a_word_in_one_place_that_has_more_pieces_in_one_text_is_one_key(second):
+    first = sample(FIRST[:2] + FIRST[2:3] + FIRST[4:], [-1, 0, 1, 2, 3, -1])
+    header = pack(first, second=second).header["kinds"]["encoder"]
+    assert header["keys"]["swapped"] == [{"places": [2, 3], "said": "cat / catty"}]
+    assert header["keys"]["words"][2:4] == [1, 1]
+    assert header["keys"]["unsaid"] == [0, 3, 5, 7]  # [CLS], a piece, "down", [SEP]
+    one, other = (each["weight"].values for each in (first, second))
+    own = [0, 1, 2, 4, 6, 7]  # of the second, what stands beside the tokens of the first
+    whole = other.copy()
+    whole[..., 2] += other[..., 3]
+    whole = whole[:, :, own][..., own]
+    far = np.abs(one - whole).sum((-1, -2)) / (one + whole).sum((-1, -2))
+    apart = next(each for each in header["statistics"] if each["name"] == "apart")
+    np.testing.assert_allclose(apart["by"]["weight"][0], far.ravel(), rtol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ class Statistic:
         min_rows: the fewest rows of attention on which heads are ranked, or a finding rests.
         kinds: of attention that can have it.
         follows: the row that explains this one: where a head has that, this is no finding.
+        about: of a number that belongs to no measure, the measure that it is about.
+        compares: whether it tells tokens apart, so that it says nothing of those that look alike.
         prominent: whether it stands in the grid and in tables, and is a finding; else it is ranked,
             compared, and on the page of one head.
         also: other names of the same.
@@ -89,6 +91,8 @@ class Statistic:
     min_rows: int = MIN_ROWS
     kinds: tuple[Kind, ...] = KINDS
     follows: str = ""
+    about: str = ""
+    compares: bool = False
     prominent: bool = False
     also: tuple[str, ...] = ()
     source: str = ""
@@ -206,29 +210,29 @@ _TABLE = (
       for name in FIRST_TOKENS[1:]),
     _behaviour("duplicate", "duplicate", "earlier equal tokens",
                "The share that tokens which stood before give to their earlier places.",
-               prominent=True, source=OLSSON),
+               compares=True, prominent=True, source=OLSSON),
     _behaviour("induction", "induction", "what followed earlier equal tokens",
                "The share that tokens which stood before give to the tokens behind their earlier "
                "places: to what came next the last time.",
-               prominent=True, source=OLSSON),
+               compares=True, prominent=True, source=OLSSON),
     _behaviour("subword", "pieces", "earlier pieces of the word",
                "The share that later pieces of a word give to its earlier ones; a word is what "
                "stands between blanks.",
-               follows="previous", prominent=True, source=f"{CLARK}, Section 3"),
+               follows="previous", compares=True, prominent=True, source=f"{CLARK}, Section 3"),
     _behaviour("function_words", "function words", "function words of English",
                "The share that goes to words of the closed classes, such as *the* and *of*.",
-               words=FUNCTION_WORDS),
+               compares=True, words=FUNCTION_WORDS),
     *(_behaviour(name, name, target,
                  f"The share of a row that goes to {target}, special tokens of it included.",
-                 segment=name, prominent=True)
+                 segment=name, follows="first" if name == TEMPLATE else "", prominent=True)
       for name, target in SEGMENT_TARGETS.items()),
     _behaviour("copy", "copy", "the next token, where it stood before",
                "The share of the queries whose next token stood before that give most to such a "
                "place.",
-               rest=""),
+               compares=True, rest=""),
     _behaviour("copy_far", "copy from afar", "the next token, where it stood 1,000 tokens before",
                "The share of such queries that give most to a place at least 1,000 tokens before.",
-               rest=""),
+               compares=True, rest=""),
     _behaviour("missing", "missing", "no token", "What rows of shares lack to 1.",
                rest="", kinds=KINDS),
     _of_head("entropy", "entropy", "entropy",
@@ -239,7 +243,8 @@ _TABLE = (
     _of_head("particular_tokens", "particular", "to particular tokens",
              "How far what tokens get is from how often they stand in the corpus (divergence, in "
              "nats): 0 where a head makes no difference between tokens.",
-             unit="nats", variable="token_divergence", labels={"side": "key"}, per_measure=True),
+             unit="nats", variable="token_divergence", labels={"side": "key"}, per_measure=True,
+             compares=True),
     _of_head("distance_mean", "distance", "mean distance",
              "How far the attended token is, by attention.",
              unit="tokens", rest="distance_mean_rest", per_measure=True, kinds=OWN,
@@ -261,14 +266,15 @@ _TABLE = (
     _of_head("unreached", "out of reach", "weight out of reach",
              "The share of the weight that cannot change the head's output: what effective "
              "attention lacks to 100%.",
-             unit="share", variable="", source=f"{BRUNNER}, Section 3"),
+             unit="share", variable="", about="effective", source=f"{BRUNNER}, Section 3"),
     _of_head("effective_correlation", "A⊥~α", "effective ~ weight",
              "Pearson's correlation of effective attention and weight: 1 where they are the same.",
-             variable="effective_correlation_by_head", source=f"{BRUNNER}, Figure 1"),
+             variable="effective_correlation_by_head", about="effective",
+             source=f"{BRUNNER}, Figure 1"),
     _of_head("rank", "rank of T", "rank of T",
              "How many dimensions of attention the head's output can tell apart; in a longer text "
              "weight is out of reach.",
-             source=f"{BRUNNER}, Section 3.2"),
+             about="effective", source=f"{BRUNNER}, Section 3.2"),
     _of_head("vector_norm_mean", "‖f(x)‖", "mean of ‖f(x)‖",
              "How long the vector is that the head would move from a token at weight 1; the mean "
              "over tokens.",

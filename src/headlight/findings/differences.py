@@ -14,10 +14,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.catalogue import statistic_table
+from headlight.catalogue import statistic as row_of, statistic_table
 from headlight.errors import UsageError, setting
+from headlight.findings.candidates import APART, BOTH, WORTH_SAYING, coincides, is_ranked
 from headlight.findings.estimates import estimates, listed, places_of
-from headlight.findings.head_ranking import WORTH_SAYING
 from headlight.findings.piece_text import PieceText
 from headlight.findings.statistics import (
     Attended,
@@ -86,6 +86,11 @@ class _Statistic(NamedTuple):
         """Return the label of the statistic."""
         return f"{self.behaviour} by {self.measure}" if self.measure else self.behaviour
 
+    @property
+    def about(self) -> str:
+        """Return the measure that the number is of, or about; empty of others."""
+        return self.measure or row_of(self.behaviour).about
+
 
 def shares() -> list[str]:
     """Return the names of numbers that are shares of a row, and so can be compared in size."""
@@ -114,11 +119,13 @@ def differences(
         Hochberg 1995): what is at most 0.05 differs, with 5% of false alarms among all that does;
         all else is inconclusive.  It is NaN of numbers of fewer than 20 documents or 16 filled
         slots of either run, see `Estimate.testable`.  Of numbers that are equal for all heads of
-        all runs one is kept; the attribute ``equal_numbers`` names the others.  With
-        ``match="behaviour"``, ``match_distance`` says how far partners are apart.  The attribute
-        ``texts_read`` says whether the runs read the same texts.  ``strongest`` is the highest
-        number of a run, and ``arises`` the first run with a head that certainly gives more than
-        0.3.
+        all runs one is kept; the attribute ``equal_numbers`` names the others.  Numbers by a
+        measure that is another one in a run, and so differs as the texts do, are left out;
+        ``coinciding`` names the measures of each run, and ``ranked`` what heads may be named
+        for.  With ``match="behaviour"``, ``match_distance`` says how far partners are apart.  The
+        attribute ``texts_read`` says whether the runs read the same texts.  ``strongest`` is the
+        highest number of a run, and ``arises`` the first run with a head that certainly gives more
+        than 0.3.
 
     Raises:
         UsageError: there are fewer than two runs, one is no survey or of an earlier version, or
@@ -128,6 +135,8 @@ def differences(
     tables = [{each.label: each for each in _known(run)} for run in runs]
     labels = set.intersection(*map(set, tables))
     statistics = [each for label, each in tables[0].items() if label in labels]
+    one_in = [_coinciding(run) for run in runs]
+    statistics = [each for each in statistics if each.about not in set().union(*one_in)]
     numbers = [_numbers(run, statistics) for run in runs]
     equal = _equal(statistics, numbers)
     distinct = [at for at, each in enumerate(statistics) if each.label not in equal]
@@ -171,26 +180,79 @@ def differences(
     }
     result = describe(xr.Dataset(variables, coords=coordinates), VARIABLES)
     result.attrs = _attributes(runs, names, match) | {"equal_numbers": json.dumps(equal)}
+    result.attrs["ranked"] = json.dumps(_ranked(runs))
+    result.attrs["coinciding"] = json.dumps([*map(sorted, one_in)])
     result.attrs["passages"] = json.dumps(list(_passages(runs, result)))
     return result
 
 
-def largest_changes(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
-    """Return the largest changes of shares: statistic, layer and head, the largest first.
+Change = tuple[str, int, int]
+"""Statistic, layer and head."""
+
+
+def certain_changes(result: xr.Dataset, other: int) -> list[Change]:
+    """Return the changes of shares that are no false alarm, the largest first.
 
     Args:
         result: of `differences`.
         other: the number of the run that is compared with the first.
     """
-    of_shares = np.isin(result["behaviour"].values, shares())
-    here = result.isel(statistic=np.flatnonzero(of_shares)).sel(other=other)
+    return _largest_first(result.isel(statistic=_of_shares(result)).sel(other=other), 0.0)
+
+
+def largest_changes(result: xr.Dataset, other: int) -> list[Change]:
+    """Return those of the certain changes for which a head may be named, the largest first.
+
+    They are of ten points at least, and do not follow from another of the same head.
+
+    Args:
+        result: of `differences`.
+        other: the number of the run that is compared with the first.
+    """
+    here = result.isel(statistic=named_shares(result)).sel(other=other)
+    return _largest_first(here, APART)
+
+
+def _largest_first(here: xr.Dataset, least: float) -> list[Change]:
     dims = ("statistic", "layer", "head")
     size = np.abs(here["difference"].transpose(*dims).values)
-    size = np.where(here["false_discovery"].transpose(*dims).values <= LEVEL, size, np.nan)
+    certain = here["false_discovery"].transpose(*dims).values <= LEVEL
+    beyond = size - _explained(here) >= least if least else True
+    size = np.where(certain & beyond, size, np.nan)
     order = np.argsort(-size, axis=None, kind="stable")[: np.isfinite(size).sum()]
     at = np.unravel_index(order, size.shape)
     labels = (here[dim].values[each].tolist() for dim, each in zip(dims, at, strict=True))
     return list(zip(*labels, strict=True))
+
+
+def _of_shares(result: xr.Dataset) -> NDArray[np.int64]:
+    """Return the places of the statistics that are shares."""
+    return np.flatnonzero(np.isin(result["behaviour"].values, shares()))
+
+
+def named_shares(result: xr.Dataset) -> NDArray[np.int64]:
+    """Return the places of the statistics that are shares for which heads may be named.
+
+    Args:
+        result: of `differences`.
+    """
+    ranked = json.loads(result.attrs["ranked"])
+    named = [name in ranked for name in result["behaviour"].values]
+    return np.intersect1d(_of_shares(result), np.flatnonzero(named))
+
+
+def _explained(result: xr.Dataset) -> Array:
+    """How much of a change is that of the row from which it follows, [statistic, layer, head]."""
+    change = np.abs(result["difference"].transpose("statistic", "layer", "head").values)
+    labels = result["statistic"].values.tolist()
+    explained = np.zeros_like(change)
+    for at, (name, by) in enumerate(
+        zip(result["behaviour"].values, result["by"].values, strict=True)
+    ):
+        before = f"{row_of(str(name)).follows} by {by}"
+        if before in labels:
+            explained[at] = np.nan_to_num(change[labels.index(before)])
+    return explained
 
 
 def passages_kept(result: xr.Dataset) -> Iterator[tuple[str, int, int, int, Passage]]:
@@ -253,6 +315,16 @@ def _known(run: xr.Dataset) -> Iterator[_Statistic]:
             moved = f"{variable}{MOVED}"
             if moved in run.variables and places_of(run, variable, where) is not None:
                 yield _Statistic(row.name, measure, variable, where)
+
+
+def _coinciding(run: xr.Dataset) -> set[str]:
+    """Return the measures that are another one in a run: by them heads would differ as texts do."""
+    return {name for name in BOTH if coincides(run, name)}
+
+
+def _ranked(runs: Sequence[xr.Dataset]) -> list[str]:
+    """Return the rows for which heads of all runs may be named."""
+    return [row.name for row in statistic_table() if all(is_ranked(run, row) for run in runs)]
 
 
 def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> Estimate:

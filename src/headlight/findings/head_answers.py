@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from headlight.findings.candidates import APART, WORTH_SAYING, above_others, differ
 from headlight.findings.estimates import (
     NO_INTERVAL,
     Estimate,
@@ -21,7 +22,7 @@ from headlight.findings.estimates import (
     plural,
     undecided,
 )
-from headlight.findings.head_ranking import APART, RETRIEVES, WORTH_SAYING
+from headlight.findings.head_ranking import RETRIEVES
 from headlight.findings.sentences import highlights
 from headlight.vocabulary import head_name
 
@@ -100,7 +101,7 @@ def _repeated(result: xr.Dataset) -> list[str]:
     first = result.isel(measure=0).sel(behaviour="previous_token")
     measure = str(first["measure"].values)
     numbers = estimates(first, "repeated")
-    if (place := numbers.first()) is not None:
+    if (place := numbers.first()) is not None and above_others(numbers)[place]:
         names = _names(first)
         head = names[int(np.ravel_multi_index(place, numbers.value.shape))]
         of_head = f"{number(float(numbers.value[place]))}{around_first(numbers, number)}"
@@ -167,9 +168,10 @@ def _weights(result: xr.Dataset) -> str:
         if name in result and np.isfinite(result[name]).any():
             head, score = most(result[name])[0]
             middle = float(result[name].median())
-            parts.append(
-                f"{called} is highest in {head} ({number(score)}; median {number(middle)})"
-            )
+            of_head = f"{called} is highest in {head} ({number(score)}; median {number(middle)})"
+            alike = f"{called} is alike in all heads ({number(score)} at most)"
+            one = result[name].size == 1 or differ(score, middle)
+            parts.append(of_head if one else alike)
     return f"From the weights alone, {OF_WEIGHTS}, {' and '.join(parts)}." if parts else (
         "No scores from the weights alone: no matrices of queries, keys or values were found."
     )  # fmt: skip
@@ -242,6 +244,15 @@ def distances(result: xr.Dataset) -> list[str]:
     first = nearest.first()
     if first is None:
         return ["There is one head, which has nothing to be compared with."]
+
+    most_apart = float(np.log(2))
+    if not above_others(nearest, most_apart)[first]:
+        return [
+            f"By {measure}, no two heads attend much more alike than others: the nearest are "
+            f"{number(float(apart.at(first).value))} nats apart, and two heads "
+            f"{number(float(np.nanmean(apart.value)))} on average, where {most_apart:.2f} is the "
+            "most there can be."
+        ]
 
     def pair(at: tuple[int, ...]) -> str:
         return f"{names[one[at]]} and {names[other[at]]}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from headlight.catalogue import statistic, statistic_table
 from headlight.errors import UnknownNameError, UsageError
+from headlight.findings.candidates import MOST as MOST, why_of_tokens
 from headlight.findings.estimates import (
     TOTALS,
     Estimate,
@@ -85,6 +86,8 @@ def heads(
         ends = {"": numbers.value, "_low": numbers.low, "_high": numbers.high}
         columns |= {f"{names[-1]}{end}": values for end, values in ends.items()}
     first = by or next(iter(names), "")
+    if why := why_of_tokens(result, row):
+        raise UsageError(f"heads are not ranked by {behaviour!r} of these texts, in which {why}.")
     if all(np.isnan(columns[name]).all() for name in names):
         rest = " without the first token" if without_first else ""
         raise UsageError(f"this result does not say how much heads do {behaviour!r}{rest}.")
@@ -99,20 +102,11 @@ def heads(
     return table.sort_values(first, ascending=False, kind="stable", ignore_index=True)
 
 
-MOST = 0.5
-"""A head that gives a target more than this share of its weight is a head for it."""
-
-WORTH_SAYING = 0.3
-"""A head that gives no neighbour such a share of its weight is not spoken of for it."""
-
 RETRIEVES = 0.1
 """A head that copies more than this share of a needle's tokens retrieves (Wu et al. 2024)."""
 
 FAR_BELOW = 0.5
 """Largest ratio to the share of the weight at which another share is far below it."""
-
-APART = 0.1
-"""Two shares differ if they are so far apart: ten points."""
 
 OPEN = 0.5
 """An interval wider than this part of all that there can be says nothing."""
@@ -132,9 +126,6 @@ PARTICULAR = 0.3
 
 UNREACHED = 0.01
 """Weight that cannot reach the output is spoken of if it is at least so much, on average."""
-
-SAME = 0.98
-"""Effective attention is nearly the weight where they correlate so much in every head."""
 
 CORRELATION_APART, FEWEST_TEXTS = 0.05, 3
 """Correlations of short and long texts differ if they are so far apart, each of this many texts."""
@@ -157,12 +148,6 @@ FEW_EXAMPLES = 20
 FEW_MENTIONS, FEWEST_DOCUMENTS = 100, 5
 """Mentions below which the best head is picked by chance as well; documents below which there is no
 interval."""
-
-ONE_WORD = 0.5
-"""Share of texts of one word above which nothing is said of pieces of words."""
-
-MANY_UNKNOWN = 0.1
-"""The share of tokens that a tokenizer may not know without a word about it."""
 
 OF_THE_REST = 0.25
 """A classifier is near the most frequent class if it finds less than this share of what that class

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.files import printable
-from headlight.findings.estimates import listed, percent
-from headlight.vocabulary import CATEGORIES, TEMPLATE, head_name
+from headlight.vocabulary import CATEGORIES
 
 BLANK, INSIDE = " ", "##"
 _SPACE = "␣"
@@ -122,25 +121,6 @@ def sums_of(result: xr.Dataset, values: NDArray[np.float64]) -> dict[str, float]
         return {}
     first = 0 if result.attrs.get("kind") == "decoder" else None
     return segment_sums(values, result["key_segment"].values.tolist(), first)
-
-
-def last_word(reading: xr.Dataset) -> int:
-    """Return the place of the last query that is a word; the last one where none is.
-
-    Of a picture it is the position for the class, which is made of all of it.  Of a chat it is the
-    last one that somebody has said, and not the template.
-    """
-    hidden = parked(reading, "query")
-    names = [*map(category_name, reading["query_category"].values)]
-    if reading.attrs.get("kind") == "encoder" and "picture" in reading.attrs and "cls" in names:
-        return names.index("cls")
-    words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
-    if "query_segment" in reading.coords:
-        segments = reading["query_segment"].values
-        words = [at for at in words if segments[at] != TEMPLATE] or words
-    texts = [each.text for each in pieces_of(reading, "query_token")]
-    words = [at for at in words if any(map(str.isalnum, texts[at]))] or words
-    return int((words or [reading.sizes["query"] - 1])[-1])
 
 
 def token_place(reading: xr.Dataset, word: str, side: str) -> int:
@@ -251,10 +231,6 @@ def _byte_letters() -> dict[str, int]:
     return named | {chr(0x100 + at): byte for at, byte in enumerate(others)}
 
 
-_LEAST_NAMED, _MOST_NAMED = 0.02, 3
-"""Tokens that a sentence names give this share at least, and are this many at most."""
-
-
 @dataclass(frozen=True)
 class Link:
     """Link from a token to another that takes from it in a layer, on the way to the chosen one.
@@ -347,37 +323,6 @@ def shares_taken(routes: xr.Dataset) -> Float[np.ndarray, "layer query key"]:
     np.add.at(taken, places, routes["share"].values)
     taken[:, np.arange(taken.shape[1]), np.arange(taken.shape[1])] = 0
     return taken
-
-
-def sentences(routes: xr.Dataset, token: int, layer: int | None, *, least: float) -> list[str]:
-    """Return of which tokens the chosen one is made: what it takes itself, and traced on."""
-    ways, hidden = ways_to(routes, token, layer, least=least), parked(routes, "query")
-    labels = [f"“{label}”" for label in labels_of(routes, "query_token")]
-    order = [at for at in np.argsort(-ways.direct, kind="stable").tolist() if at != token]
-    named = [at for at in order if at not in hidden and ways.direct[at] >= _LEAST_NAMED]
-    parts = [
-        f"{percent(ways.direct[at])} from {labels[at]}{_by(ways.most[at]) if rank < 2 else ''}"
-        for rank, at in enumerate(named[:_MOST_NAMED])
-    ]
-    own = f"{percent(ways.direct[token])} is still its own word."
-    first = f"{labels[token]} takes {listed(parts) or 'little from other words'}; {own}"
-    last = int(routes["layer"].values[-1] if layer is None else layer)
-    inputs = ways.passing[0]
-    order = np.argsort(-inputs, kind="stable").tolist()
-    traced = [at for at in order if at not in hidden and at != token and inputs[at] > 0][:2]
-    inputs_said = [f"{percent(inputs[at])} is the input {labels[at]}" for at in traced]
-    if ends := [at for at in hidden if at != token]:
-        share = percent(float(inputs[ends].sum()))
-        inputs_said.append(f"{share} comes from {listed([labels[at] for at in ends])}")
-    ending = f"After layer {last}, with what those tokens had taken before: {listed(inputs_said)}."
-    if by_segment := sums_of(routes, inputs):
-        shares = listed([f"{name} {percent(share)}" for name, share in by_segment.items()])
-        ending += f" By segment: {shares}."
-    return [first, ending]
-
-
-def _by(link: Link) -> str:
-    return f" (most by {head_name(link.layer, link.heads[0][0])})" if link.heads else ""
 
 
 def _heads(routes: xr.Dataset) -> dict[tuple[int, int, int], list[tuple[int, float]]]:

@@ -10,6 +10,19 @@ from numpy.typing import NDArray
 
 from headlight.catalogue import Statistic, statistic, statistic_table
 from headlight.findings import head_ranking as rules
+from headlight.findings.candidates import (
+    APART,
+    SAME,
+    WORTH_SAYING,
+    above_others,
+    candidates,
+    coincides,
+    differ,
+    is_ranked,
+    is_understood,
+    uniform_share,
+    unknown,
+)
 from headlight.findings.estimates import (
     TOTALS,
     Estimate,
@@ -30,15 +43,8 @@ from headlight.findings.estimates import (
 )
 from headlight.findings.head_ranking import mean_shares, shares_of, weight_and_norm
 from headlight.findings.piece_text import pieces_of
-from headlight.findings.statistics import (
-    applies,
-    masked,
-    numbers_of,
-    rests_on_few,
-    row_target,
-    say_rows,
-)
-from headlight.findings.what_was_read import independent_units, is_of_single_words, number_of_texts
+from headlight.findings.statistics import applies, masked, numbers_of, row_target, say_rows
+from headlight.findings.what_was_read import independent_units, number_of_texts
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, SINK
 
 _MOST = 12
@@ -78,8 +84,10 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
 
     Args:
         result: A survey's result, of one kind of attention. What was not observed (NaN), or is not
-            there at all, is not spoken of.
+            there at all, is not spoken of, nor what `headlight.findings.candidates` leaves out.
     """
+    if not is_understood(result):
+        return []
     by_row = {row.name: _of_row(result, row) for row in statistic_table()
               if row.target and row.prominent}  # fmt: skip
     candidates = [
@@ -132,9 +140,7 @@ def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
 
 def _of_row(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """Return the highlight of a share of the table, for the head that has most of it."""
-    if row.name == "other" or not applies(result, row):
-        return None
-    if rests_on_few(result, row) or (row.name == "subword" and is_of_single_words(result)):
+    if not applies(result, row):
         return None
     if row.category or (row.name == "first" and result.attrs.get("kind") == "decoder"):
         return _category(result, row)
@@ -183,7 +189,7 @@ def _special_tokens(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
     layers = [int(layer) for layer in result["layer"].values]
     scope = f"Means over all heads of {layer_list(layers)}{_where(result)}."
     in_bert = [_IN_BERT] * (unit_of_keys(result) == "token")
-    importance = 1.0 if gap >= rules.APART else 0.6
+    importance = 1.0 if gap >= APART else 0.6
     highlight = Highlight(sentences[0], None, None, importance, "special tokens")
     return highlight, " ".join([*sentences[1:], scope, *in_bert]), order[0]
 
@@ -199,7 +205,9 @@ def _first_token(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
     shares_by = {name: shares.mean() for name, shares in by.items()}
     means = [f"{percent(float(mean.value))} of the {name}{around(mean)}"
              for name, mean in shares_by.items()]  # fmt: skip
-    less = len(by) > 1 and str(by["weight"].minus(by["norm"]).mean().compared(0.0)) == "above"
+    if not differ(max(float(mean.value) for mean in shares_by.values()), uniform_share(result)):
+        return None
+    less = len(by) > 1 and str(by["weight"].minus(by["norm"]).mean().compared(APART)) == "above"
     sinks = [f"{many(shares.compared(SINK))} by {name}" for name, shares in by.items()]
     heads = int(np.isfinite(next(iter(by.values())).value).sum())
     shares_text = ", but only ".join(means) if less else listed(means)
@@ -243,16 +251,13 @@ def _and_open(layers: list[int]) -> str:
 
 def _behaviour(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """The head that does one thing most: by norm, which the first token does not outshine."""
-    shares = {measure: numbers_of(result, row, measure) for measure in TOTALS}
-    measure = "norm" if np.isfinite(shares["norm"].value).any() else "weight"
-    if row.follows:
-        before = numbers_of(result, statistic(row.follows), measure).value
-        beyond = shares[measure].value - np.nan_to_num(before) >= rules.APART
-        shares = {name: masked(each, beyond) for name, each in shares.items()}
-    place = shares[measure].first()
-    if place is None or shares[measure].value[place] < rules.WORTH_SAYING:
+    weights, norms = (numbers_of(result, row, measure) for measure in TOTALS)
+    measure = "norm" if np.isfinite(norms.value).any() else "weight"
+    shares = candidates(result, row, measure)
+    place = shares.first()
+    if place is None or shares.value[place] < WORTH_SAYING:
         return None
-    most, weight = (shares[each].at(place) for each in (measure, "weight"))
+    most, weight = shares.at(place), weights.at(place)
     value = float(most.value)
     text = f"Head {_name(result, place)} gives {percent(value)} of its {measure}{around(most)}"
     if measure == "norm" and isfinite(float(weight.value)):
@@ -260,7 +265,7 @@ def _behaviour(result: xr.Dataset, row: Statistic) -> Highlight | None:
     text += f" to {row_target(result, row)}"
     rows = say_rows(result, row)
     text += f", in the {rows} of attention that can." if rows else "."
-    text += _of_most(result, shares[measure], "gives most")
+    text += _of_most(result, shares, "gives most")
     where = _numbers(result, place)
     return Highlight(
         text, *where, 0.9 * value, row.name, row.name, measure, inconclusive=_is_open(most)
@@ -269,7 +274,7 @@ def _behaviour(result: xr.Dataset, row: Statistic) -> Highlight | None:
 
 def _particular_tokens(result: xr.Dataset) -> Highlight | None:
     """The head whose keys are least like the tokens of the corpus, and which they are."""
-    if "token_divergence" not in result:
+    if "token_divergence" not in result or not is_ranked(result, statistic("particular_tokens")):
         return None
     by = {name: estimates(result, "token_divergence", side="key", measure=name) for name in TOTALS}
     measure = "norm" if np.isfinite(by["norm"].value).any() else "weight"
@@ -283,14 +288,17 @@ def _particular_tokens(result: xr.Dataset) -> Highlight | None:
     here = result.sel(side="key", measure=measure, layer=layer, head=head)
     shares = observed(here, "top_token_share", ("top",))
     lifts = observed(here, "top_token_lift", ("top",))
+    not_named = unknown(here, "top_token")
     named = {
         piece.label: f"{percent(float(share))} to “{piece.label}” ({lift:.1f} times its frequency)"
-        for piece, share, lift in reversed(
-            list(zip(pieces_of(here, "top_token"), shares, lifts, strict=True))
+        for at, (piece, share, lift) in reversed(
+            list(enumerate(zip(pieces_of(here, "top_token"), shares, lifts, strict=True)))
         )
-        if isfinite(share)
+        if isfinite(share) and at not in not_named
     }
     tokens = list(named.values())[::-1]
+    if not tokens:
+        return None
     text = (
         f"In these texts head {_name(result, place)} has the most token-specific attention: of its "
         f"{measure} that does not go to first tokens it gives {listed(tokens[:3])}."
@@ -303,7 +311,7 @@ def _particular_tokens(result: xr.Dataset) -> Highlight | None:
 def _where(result: xr.Dataset) -> str:
     """The layers in which special tokens together get far more weight than norm."""
     weight, norm = (_special_share(result, m).mean(axis=1) for m in ("weight", "norm"))
-    gap = weight.minus(norm).compared(rules.APART)
+    gap = weight.minus(norm).compared(APART)
     layers, open_ones = (result["layer"].values[gap == each].tolist()
                          for each in ("above", "inconclusive"))  # fmt: skip
     if layers:
@@ -315,11 +323,15 @@ def _where(result: xr.Dataset) -> str:
 
 def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """The head whose weight and norm differ most about a category, or that gives it most."""
+    if not is_ranked(result, row):
+        return None
     weights, norms = (numbers_of(result, row, measure) for measure in TOTALS)
     gap = weights.minus(norms)
     gap = gap.times(np.where(gap.value < 0, -1.0, 1.0))
-    differs = bool((gap.value >= rules.APART).any())
-    place = (gap if differs else weights).first()
+    gap = masked(gap, above_others(gap))
+    differs = bool((gap.value >= APART).any())
+    named = candidates(result, row, "weight")
+    place = (gap if differs else named).first()
     if place is None or (not differs and weights.value[place] <= rules.MOST):
         return None
     weight, norm = weights.at(place), norms.at(place)
@@ -334,7 +346,7 @@ def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
         text += f", {only if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
         text += f"norm{around(norm)}"
     text += "."
-    numbers, what = (gap, "differs most in this") if differs else (weights, "gives most")
+    numbers, what = (gap, "differs most in this") if differs else (named, "gives most")
     text += _of_most(result, numbers, what)
     most = 2 * float(gap.value[place]) if differs else float(weight.value) / 2
     importance = 0.95 * min(most, 1.0)
@@ -345,16 +357,16 @@ def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
 
 def _neighbour(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """The head that attends most to a neighbour (Clark et al. 2019, Section 3.1)."""
-    weights, norms = (numbers_of(result, row, measure) for measure in TOTALS)
+    weights, norms = candidates(result, row, "weight"), numbers_of(result, row, "norm")
     place = weights.first()
-    if place is None or weights.value[place] < rules.WORTH_SAYING:
+    if place is None or weights.value[place] < WORTH_SAYING:
         return None
     weight, norm = weights.at(place), norms.at(place)
     value = float(weight.value)
     text = f"Head {_name(result, place)} gives {percent(value)} of its weight{around(weight)}"
     if np.isfinite(norm.value):
         text += f" and {percent(float(norm.value))} of its norm{around(norm)}"
-    verdicts = weights.compared(rules.MOST)
+    verdicts = numbers_of(result, row, "weight").compared(rules.MOST)
     text += f" to {row_target(result, row)}"
     if int(np.isin(verdicts, ("above", "inconclusive")).sum()) > 1:
         text += f"; {_heads(verdicts, 'gives', 'give')} it more than half of their weight"
@@ -375,6 +387,7 @@ def _heads(verdicts: NDArray[Any], one: str, several: str) -> str:
 def _broadest(result: xr.Dataset) -> Highlight | None:
     entropy = estimates(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
+    entropy = masked(entropy, above_others(entropy, uniform))
     place = entropy.first()
     if place is None or not uniform > 0 or entropy.value[place] < rules.BROAD * uniform:
         return None
@@ -405,6 +418,7 @@ def _narrowest(result: xr.Dataset) -> Highlight | None:
     entropy = estimates(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
     low = entropy.times(-1.0)
+    low = masked(low, above_others(low, uniform))
     place = low.first()
     if place is None or not uniform > 0 or entropy.value[place] > rules.NARROW * uniform:
         return None
@@ -463,6 +477,8 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
 def _unreached(result: xr.Dataset) -> Highlight | None:
     """Return the highlight of weight that changes no output (Brunner et al. 2020, Section 3)."""
     missing = unreached(result)
+    if coincides(result, "effective"):
+        return None
     place, mean = missing.first(), missing.mean()
     part = float(mean.value)
     if place is None or part < rules.UNREACHED:
@@ -485,6 +501,8 @@ def _unreached(result: xr.Dataset) -> Highlight | None:
 
 def _effective(result: xr.Dataset) -> Highlight | None:
     """The head whose effective attention is least like its weights (Brunner et al. 2020)."""
+    if coincides(result, "effective"):
+        return None
     correlation = estimates(result, "effective_correlation_by_head")
     negative = correlation.times(-1.0)
     place = negative.first()
@@ -492,14 +510,22 @@ def _effective(result: xr.Dataset) -> Highlight | None:
         return None
     at, mean = correlation.at(place), correlation.mean()
     lowest, around_it = float(at.value), _in_nats(at)
-    if lowest > rules.SAME:
-        verdicts = correlation.compared(rules.SAME)
+    if lowest > SAME:
+        verdicts = correlation.compared(SAME)
         open_ones = int((verdicts == "inconclusive").sum())
         heads = plural(open_ones, "head")
-        more = f"; above {rules.SAME} is inconclusive for {heads}" if open_ones else ""
+        more = f"; above {SAME} is inconclusive for {heads}" if open_ones else ""
         text = (
             f"Effective attention is nearly the weight in every head (r at least {lowest:.2f}"
             f"{around_it}){more}."
+        )
+        return Highlight(text, None, None, 0.3, "effective")
+    negative = masked(negative, above_others(negative))
+    place = negative.first()
+    if place is None:
+        text = (
+            "Effective attention differs from the weight in all heads alike: correlation "
+            f"{mean.value:.2f}{_in_nats(mean)} on average."
         )
         return Highlight(text, None, None, 0.3, "effective")
     text = (
@@ -550,6 +576,8 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
     if most is None or least is None or most == least:
         return None
     ends = [cv.at(place) for place in (most, least)]
+    if not differ(float(ends[0].value), float(ends[1].value)):
+        return None
     variations = [f"CV {each.value:.2f}{_in_nats(each)}" for each in ends]
     text = (
         f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(result, most)}, "

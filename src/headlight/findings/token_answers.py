@@ -1,4 +1,4 @@
-"""Sentences of studies of tokens: flow, and faithfulness of maps.
+"""Sentences on tokens: of flow, faithfulness of maps, and routes of one token.
 
 The best map is picked by the very numbers that it is judged by, so that others are said to be worse
 only where they are further behind on the same texts than any would be by chance.
@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import xarray as xr
 
+from headlight.findings.candidates import agree_by_construction, differ, unsaid
 from headlight.findings.estimates import (
     NO_INTERVAL,
     around,
@@ -22,8 +23,10 @@ from headlight.findings.estimates import (
     plural,
     undecided,
 )
+from headlight.findings.piece_text import Link, labels_of, parked, sums_of, ways_to
 from headlight.findings.what_was_read import independent_units
 from headlight.settings.flow import METHODS
+from headlight.vocabulary import head_name
 
 
 def flow(result: xr.Dataset) -> list[str]:
@@ -62,6 +65,10 @@ def _agreement(last: xr.Dataset) -> list[str]:
     least, most = numbers.times(-1.0).first(), numbers.first()
     if least is None or most is None:
         return []
+    several = np.isfinite(numbers.value).sum() > 1
+    if several and not differ(numbers.value[most], numbers.value[least]):
+        ends = f"{number(float(numbers.value[least]))} to {number(float(numbers.value[most]))}"
+        return [f"All methods order input tokens alike, by mean rank correlations of {ends}."]
     names = [" with ".join(map(_called, pair)) for pair in pairs]
 
     def told(place: tuple[int, ...]) -> str:
@@ -69,7 +76,7 @@ def _agreement(last: xr.Dataset) -> list[str]:
             f"{number(float(numbers.value[place]))}{around(numbers.at(place), number, share=False)}"
         )
 
-    if np.isfinite(numbers.value).sum() == 1:
+    if not several:
         return [f"They order input tokens alike by a rank correlation of {told(most)}."]
     return [
         "In the order of the input tokens these two are closest, by mean rank correlation: "
@@ -98,6 +105,10 @@ def _mixing(result: xr.Dataset) -> list[str]:
     by_layer = estimates(result.sel(scope=WHOLE), "mixing", ("layer",))
     if len(by_layer.value) > 1 and np.isfinite(by_layer.value).all():
         names = [f"layer {layer}" for layer in result["layer"].values]
+        low, high = float(by_layer.value.min()), float(by_layer.value.max())
+        if not differ(low, high):
+            alike = f"All layers mix about as much: {percent(low)} to {percent(high)}."
+            return [*sentences, alike, *_frequency(result)]
         ends = [
             f"{names[place]}: {percent(float(each.value))}{around(each)}"
             for place in (int(by_layer.value.argmax()), int(by_layer.value.argmin()))
@@ -176,9 +187,6 @@ BESIDE_RANDOM = {
 }
 
 SYMBOLS = {"spearman": "ρ", "kendall": "τ"}
-
-NO_NEWS = {"weight", "effective"}
-"""Maps that agree by construction: in texts no longer than a head is wide they are the same."""
 
 SHOWN = 5e-4
 """Numbers that are closer are the same as they are shown."""
@@ -331,7 +339,7 @@ def _closest_pair(result: xr.Dataset, names: dict[str, str]) -> list[str]:
         return []
     pairs = [
         pair for pair in combinations([name for name in names if name != RANDOM], 2)
-        if {*pair} != NO_NEWS
+        if not agree_by_construction(*pair)
     ]  # fmt: skip
     every = pairwise(result, "correlation", pairs, "map")
     place = every.first() if pairs else None
@@ -345,3 +353,38 @@ def _closest_pair(result: xr.Dataset, names: dict[str, str]) -> list[str]:
         f"{number(float(every.value[place]))}{ends}."
         + undecided(every, labels, "which two agree most", "pair")
     ]
+
+
+_LEAST_NAMED, _MOST_NAMED = 0.02, 3
+"""Tokens that a sentence names give this share at least, and are this many at most."""
+
+
+def routes(result: xr.Dataset, token: int, layer: int | None, *, least: float) -> list[str]:
+    """Return of which tokens the chosen one is made: what it takes itself, and traced on."""
+    ways, hidden = ways_to(result, token, layer, least=least), unsaid(result, "query")
+    labels = [f"“{label}”" for label in labels_of(result, "query_token")]
+    order = [at for at in np.argsort(-ways.direct, kind="stable").tolist() if at != token]
+    named = [at for at in order if at not in hidden and ways.direct[at] >= _LEAST_NAMED]
+    parts = [
+        f"{percent(ways.direct[at])} from {labels[at]}{_by(ways.most[at]) if rank < 2 else ''}"
+        for rank, at in enumerate(named[:_MOST_NAMED])
+    ]
+    own = f"{percent(ways.direct[token])} is still its own word."
+    first = f"{labels[token]} takes {listed(parts) or 'little from other words'}; {own}"
+    last = int(result["layer"].values[-1] if layer is None else layer)
+    inputs = ways.passing[0]
+    order = np.argsort(-inputs, kind="stable").tolist()
+    traced = [at for at in order if at not in hidden and at != token and inputs[at] > 0][:2]
+    inputs_said = [f"{percent(inputs[at])} is the input {labels[at]}" for at in traced]
+    if ends := [at for at in parked(result, "query") if at != token]:
+        share = percent(float(inputs[ends].sum()))
+        inputs_said.append(f"{share} comes from {listed([labels[at] for at in ends])}")
+    ending = f"After layer {last}, with what those tokens had taken before: {listed(inputs_said)}."
+    if by_segment := sums_of(result, inputs):
+        shares = listed([f"{name} {percent(share)}" for name, share in by_segment.items()])
+        ending += f" By segment: {shares}."
+    return [first, ending]
+
+
+def _by(link: Link) -> str:
+    return f" (most by {head_name(link.layer, link.heads[0][0])})" if link.heads else ""

@@ -15,13 +15,12 @@ import xarray as xr
 from headlight.catalogue import find_study
 from headlight.catalogue.statistics import segment_rows
 from headlight.errors import UnknownNameError
+from headlight.findings.candidates import MANY_UNKNOWN, is_of_single_words
 from headlight.findings.estimates import estimates, listed, percent, plural
 from headlight.findings.head_ranking import (
     FEW_EXAMPLES,
     FEW_MENTIONS,
     FEWEST_DOCUMENTS,
-    MANY_UNKNOWN,
-    ONE_WORD,
     is_near_majority,
 )
 from headlight.result.estimate import MOVED, estimate_of, slot_coordinates
@@ -184,11 +183,6 @@ def _of_chats(result: xr.Dataset) -> bool:
         for name in ("behaviour", "statistic")
         if name in result.coords
     )
-
-
-def is_of_single_words(result: xr.Dataset) -> bool:
-    """Return whether most texts are one word, as proteins and reactions are, and labels."""
-    return _count(result, "one_word") > ONE_WORD * examples(result)
 
 
 def notes_of_reading(reading: xr.Dataset) -> list[str]:

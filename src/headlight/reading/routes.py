@@ -21,7 +21,7 @@ from headlight.capture.residual_stream import followed, hooked
 from headlight.catalogue.questions import RouteSettings
 from headlight.chats import Readable
 from headlight.errors import UsageError
-from headlight.findings.piece_text import last_word
+from headlight.findings.candidates import last_word
 from headlight.measures.alti import BlockSum, missed_without, missed_without_heads
 from headlight.reading.text_result import (
     TextResult,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headlight.catalogue import Statistic, statistic_table
 from headlight.files import printable
 from headlight.findings import name_of, surveyed, unit_of_keys
+from headlight.findings.candidates import why_of_tokens
 from headlight.findings.estimates import Estimate
 from headlight.findings.piece_text import PieceText, piece_text, pieces_of
 from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
@@ -37,7 +38,7 @@ def numbers_as_json(
         objects with ``name``, ``label``, ``unit``, ``help`` and ``by``: measure -> numbers and,
         where there are intervals, lower and upper ends, each over the places; ``rows`` says on how
         many rows of attention they rest, unless on all, and ``few`` is true where these are
-        fewer than it takes to rank heads.
+        fewer, or of other tokens, than it takes to rank heads.
     """
     layers = {layer: at for at, layer in enumerate(result["layer"].values.tolist())}
     heads = {head: at for at, head in enumerate(result["head"].values.tolist())}
@@ -52,7 +53,8 @@ def numbers_as_json(
     for row, by in rows:
         about = {"name": row.name, "label": row_label(result, row), "unit": row.unit,
                  "help": row.help}  # fmt: skip
-        rests = {"rows": say_rows(result, row), "few": rests_on_few(result, row)}
+        few = rests_on_few(result, row) or bool(why_of_tokens(result, row))
+        rests = {"rows": say_rows(result, row), "few": few}
         numbers = {
             name: list(map(placed, (each.value, *(_within(row, name, each) if each.known else ()))))
             for name, each in by.items()

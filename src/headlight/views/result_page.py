@@ -21,6 +21,7 @@ from rich.text import Text
 from headlight.catalogue import find_study
 from headlight.files import printable
 from headlight.findings import equal_to_weight
+from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
 from headlight.findings.what_was_read import counted, has_interval, what_was_read
 from headlight.result.estimate import MOVED
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
@@ -125,6 +126,8 @@ def answers(result: xr.Dataset) -> list[str]:
     Raises:
         UnknownNameError: it is the result of no study.
     """
+    if not is_understood(result):
+        return [NOT_UNDERSTOOD]
     answer = getattr(_module(result), "findings", None)
     return list(answer(_without_intervals_of_too_few(result))) if answer else []
 

@@ -15,9 +15,16 @@ from markupsafe import Markup
 from headlight.catalogue import statistic as row_of
 from headlight.files import printable
 from headlight.findings import Attended, Passage
-from headlight.findings.differences import LEVEL, largest_changes, passages_kept, shares
+from headlight.findings.candidates import APART, WORTH_SAYING
+from headlight.findings.differences import (
+    LEVEL,
+    certain_changes,
+    largest_changes,
+    named_shares,
+    passages_kept,
+    shares,
+)
 from headlight.findings.estimates import ENDS, interval, listed, percent, plural
-from headlight.findings.head_ranking import WORTH_SAYING
 from headlight.findings.statistics import row_target
 from headlight.result.slot_coordinates import FEWEST_FILLED, FEWEST_TESTED
 from headlight.views.colour import element, joined, level, percent_text, points_text
@@ -120,9 +127,13 @@ def findings(result: xr.Dataset) -> list[str]:
     for other in result["other"].values.tolist():
         differ, valid = _differ(result, other), result["p_value"].sel(other=other).notnull()
         heads = int(valid.any("statistic").sum())
-        sentences += [
-            _change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]
-        ]
+        changes = [_change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]]
+        sentences += changes
+        if not changes and differ.any():
+            sentences.append(
+                f"No head gives anything certainly {points_text(APART)[1:]} more or less in "
+                f"{names[other]} than in {names[0]}."
+            )
         if valid.any() and result["false_discovery"].sel(other=other).isnull().all():
             sentences.append(
                 f"{names[other]} beside {names[0]}: no number is tested, since that takes "
@@ -144,7 +155,19 @@ def findings(result: xr.Dataset) -> list[str]:
                     f"{plural(alone, 'head')} of {names[0]} {'is' if alone == 1 else 'are'} left "
                     f"out: the head of {names[other]} that is most like it is more like another."
                 )
-    return sentences
+    return sentences + _coinciding(result)
+
+
+def _coinciding(result: xr.Dataset) -> list[str]:
+    """Return a sentence about measures by which nothing is compared, and why."""
+    by_run = zip(_names(result), json.loads(result.attrs["coinciding"]), strict=True)
+    runs = [name for name, measures in by_run if measures]
+    if not runs:
+        return []
+    return [
+        f"Nothing is compared by effective attention, which is the weight in {listed(runs)}, as in "
+        "texts with no more tokens than a head has dimensions."
+    ]
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -234,8 +257,8 @@ def _own_shares(result: xr.Dataset) -> xr.Dataset:
     """Shares of weights that stand in tables."""
     behaviour = result["behaviour"].values
     own = [row_of(str(name)).prominent for name in behaviour]
-    in_tables = np.array(own) & np.isin(behaviour, shares()) & (result["by"].values == "weight")
-    return result.isel(statistic=np.flatnonzero(in_tables))
+    in_tables = np.flatnonzero(np.array(own) & (result["by"].values == "weight"))
+    return result.isel(statistic=np.intersect1d(in_tables, named_shares(result)))
 
 
 def _heads(result: xr.Dataset) -> Section:
@@ -338,7 +361,7 @@ def _strip(result: xr.Dataset) -> Section:
 def _table(result: xr.Dataset) -> Section:
     names, rows = _names(result), []
     for other in result["other"].values.tolist():
-        for statistic, layer, head in largest_changes(result, other):
+        for statistic, layer, head in certain_changes(result, other):
             rows.append(_row(result, names, other, statistic, layer, head))
         rest = result.isel(statistic=np.flatnonzero(~np.isin(result["behaviour"].values, shares())))
         differ = _differ(rest, other).transpose("statistic", "layer", "head")

@@ -15,6 +15,7 @@ from rich.text import Text
 from headlight.catalogue import statistic_table
 from headlight.files import printable
 from headlight.findings import Highlight, equal_to_weight, highlights, name_of, surveyed
+from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
 from headlight.findings.estimates import plural
 from headlight.findings.head_answers import HEAD_ANSWERS as SAID, NOTHING
 from headlight.findings.statistics import measures_of, numbers_of, row_target
@@ -154,7 +155,7 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold"), Text()]
     parts += [bullet(short_sentence(each.text), f"{at}") for at, each in enumerate(every[:SAID], 1)]
     if not every:
-        parts.append(Text(NOTHING))
+        parts.append(Text(NOTHING if is_understood(result) else NOT_UNDERSTOOD))
     frame = _heads(result, every)
     if len(frame):
         parts += [Text(), terminal(Table("heads", "", frame)), Text(NUMBERING, style="dim")]

@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of
+from headlight.findings.candidates import largest_said, of_template, unknown
 from headlight.findings.piece_text import sums_of
 from headlight.settings.flow import METHODS
 from headlight.views.colour import percent_text
@@ -133,10 +134,11 @@ def findings(result: xr.Dataset) -> list[str]:
 def _by_method(result: xr.Dataset) -> list[str]:
     labels, place = labels_of(result, "query_token"), followed(result)
     last = int(result["layer"].values[-1])
+    templates = of_template(result, "key_segment")
     sentences = []
     for name in _methods(result):
         shares = result["share"].sel(map=name).isel(layer=-1, query=place).values
-        most = np.argsort(-shares, kind="stable")[:NAMED]
+        most = largest_said(shares, [*unknown(result, "query_token"), *templates])[:NAMED]
         parts = [f"{percent_text(float(shares[key]))} of “{labels[key]}”" for key in most]
         sentences.append(
             f"By {METHODS[name].label}, “{labels[place]}” after layer {last} has "

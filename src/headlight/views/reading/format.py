@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import ResultError, UsageError
 from headlight.findings import equal_layers, equal_to_weight, pieces_of
+from headlight.findings.candidates import APART, unknown, unsaid
 from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import concat_kinds, split_kinds
 from headlight.views.head_numbers import numbers_as_json
@@ -156,6 +157,7 @@ def header_of_kind(
         **_equal(part),
         "first": list(first),
         "cell": list(cell),
+        "floor": APART,
         "statistics": [
             *numbers_as_json(part, statistics_of(part), places_of(part, heads)),
             *apart_numbers(part, heads),
@@ -177,8 +179,10 @@ def _sides(part: xr.Dataset) -> dict[str, Any]:
             **tokens,
             "texts": [each.text for each in pieces[side]],
             "marks": [each.mark for each in pieces[side]],
+            "unsaid": unsaid(part, one),
+            "unknown": unknown(part, f"{one}_token"),
         }
-        for side, tokens in token_sides(part).items()
+        for one, (side, tokens) in zip(("query", "key"), token_sides(part).items(), strict=True)
     }
 
 

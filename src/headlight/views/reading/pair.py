@@ -1,9 +1,9 @@
 """Two readings as one view: the tokens of both in one order, the numbers of both side by side.
 
 Words are matched as the lines of two files are: those that both texts have stand once, and those
-that only one has stand where it has them. Words that stand for as many others, of as many pieces
-each, share their places: ``server / laptop``. A reading has nothing (NaN) at tokens of the other
-alone.
+that only one has stand where it has them. Words that stand for as many others share their places:
+``server / laptop``. One of them may have more pieces, whose places are the word's as well. A
+reading has nothing (NaN) at tokens of the other alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from headlight.errors import UsageError
+from headlight.findings.candidates import unknown, unsaid
 from headlight.findings.piece_text import category_name, pieces_of
 from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import split_kinds
@@ -117,11 +119,14 @@ def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
     for what, i, j, k, n in matcher.get_opcodes():
         before = [at for _, places in one[i:j] for at in places]
         after = [at for _, places in other[k:n] for at in places]
-        shapes = [
-            _shapes(part, side, words) for part, words in ((first, one[i:j]), (second, other[k:n]))
+        kinds = [
+            _kinds(part, side, words) for part, words in ((first, one[i:j]), (second, other[k:n]))
         ]
-        if what == "equal" or (what == "replace" and shapes[0] == shapes[1]):
-            pairs += zip(before, after, strict=True)
+        if what == "equal" or (what == "replace" and kinds[0] == kinds[1]):
+            for (_, own), (_, its) in zip(one[i:j], other[k:n], strict=True):
+                shared = min(len(own), len(its))
+                pairs += zip(own, its, strict=False)
+                pairs += [(at, -1) for at in own[shared:]] + [(-1, at) for at in its[shared:]]
         else:
             pairs += [(at, -1) for at in before] + [(-1, at) for at in after]
     return pairs
@@ -138,10 +143,10 @@ def _words(part: xr.Dataset, side: str) -> list[Word]:
     return [(tuple(tokens[at] for at in run), run) for run in runs]
 
 
-def _shapes(part: xr.Dataset, side: str, words: Iterable[Word]) -> list[list[str]]:
+def _kinds(part: xr.Dataset, side: str, words: Iterable[Word]) -> list[set[str]]:
     """Return the categories of the pieces of each word."""
     categories = part[f"{side}_category"].values
-    return [[category_name(categories[at]) for at in places] for _, places in words]
+    return [{category_name(categories[at]) for at in places} for _, places in words]
 
 
 def _laid(
@@ -174,9 +179,41 @@ def _tokens(
             values = [part[f"{side}_{name}"].values[at] for part, at in owner]
             named = category_name if name == "category" else str
             coordinates[f"{side}_{name}"] = (side, [named(value) for value in values])
-        words = [(part is parts[0], int(part[f"{side}_word"].values[at])) for part, at in owner]
+        own = [part[f"{side}_word"].values.tolist() for part in parts]
+        shared = {own[1][two]: own[0][one] for one, two in pairs if min(one, two) >= 0}
+        words = [
+            (True, own[0][one])
+            if one >= 0
+            else (own[1][two] in shared, shared.get(own[1][two], own[1][two]))
+            for one, two in pairs
+        ]
         coordinates[f"{side}_word"] = (side, numbered(words))
     return coordinates
+
+
+def swapped(pair: Matched, side: str) -> list[dict[str, Any]]:
+    """Return the words that stand in one place and have other numbers of pieces in the two texts.
+
+    Args:
+        pair: both readings.
+        side: ``query`` or ``key``.
+
+    Returns:
+        of each the places of its pieces, the first in both, and what it is called.
+    """
+    places, numbers = pair.places[side], pair.first[f"{side}_word"].values.tolist()
+    texts = [[each.text for each in pieces_of(part, f"{side}_token")] for part in pair.alone]
+    words = []
+    for number, run in groupby(range(len(places)), lambda at: numbers[at]):
+        of_word = list(run)
+        sides = {_side_of(places[at]) for at in of_word}
+        if number >= 0 and "both" in sides and len(sides) > 1:
+            said = (
+                "".join(text[places[at][which]] for at in of_word if places[at][which] >= 0)
+                for which, text in enumerate(texts)
+            )
+            words.append({"places": of_word, "said": " / ".join(said)})
+    return words
 
 
 def numbered(words: Sequence[tuple[bool, int]]) -> list[int]:
@@ -216,7 +253,7 @@ def header_of_both(
     apart = {name: _apart(pair, name) for name in pair.names} if pair.same_shape else {}
     opens = _opens(pair, apart["weight"]) if "weight" in apart else {}
     sides = {
-        many: {**first[many], **_named(pair, one)}
+        many: {**first[many], **_named(pair, one), **_compared(pair, one)}
         for one, many in (("query", "queries"), ("key", "keys"))
     }
     return {
@@ -226,6 +263,29 @@ def header_of_both(
         **opens,
         "statistics": [*_statistics(pair), *_apart_row(apart, pair.heads)],
     }
+
+
+def _compared(pair: Matched, side: str) -> dict[str, Any]:
+    """Return the words in one place, and the places of tokens that no sentence compares."""
+    words = swapped(pair, side)
+    return {
+        "unsaid": _unsaid(pair, side),
+        "unknown": unknown(pair.first, f"{side}_token"),
+        **({"swapped": words} if words else {}),
+    }
+
+
+def _unsaid(pair: Matched, side: str) -> list[int]:
+    """Return the places that are not said of either text, or that one of them lacks.
+
+    Of words in one place that have other pieces the first stands for all.
+    """
+    hidden = [set(unsaid(part, side)) for part in pair.alone]
+    later = {at for word in swapped(pair, side) for at in word["places"][1:]}
+    return [
+        at for at, (one, two) in enumerate(pair.places[side])
+        if min(one, two) < 0 or one in hidden[0] or two in hidden[1] or at in later
+    ]  # fmt: skip
 
 
 def _named(pair: Matched, side: str) -> dict[str, Any]:
@@ -288,16 +348,26 @@ def _apart(pair: Matched, name: str) -> Numbers:
     it is the mean total variation of their rows.
     """
     axes = measure(name).axes
-    one, other = (
-        np.asarray(part[name].transpose(*axes).values, dtype=np.float64)
-        for part in (pair.first, pair.second)
-    )
+    one, other = _both(pair, name)
     far = np.nansum(np.abs(other - one), axis=(-1, -2))
     in_both = np.isfinite(one) & np.isfinite(other)
     sizes = np.where(in_both, np.abs(one) + np.abs(other), 0).sum((-1, -2))
     shares = far / np.where(sizes > 0, sizes, np.nan)
     rows = shares if "head" in axes else shares[:, None]
     return [[None if np.isnan(each) else float(f"{each:.4g}") for each in row] for row in rows]
+
+
+def _both(pair: Matched, name: str) -> list[NDArray[np.float64]]:
+    """Return a measure of both readings, where a word in one place is one key."""
+    axes, arrays = measure(name).axes, []
+    for part in (pair.first, pair.second):
+        values = np.array(part[name].transpose(*axes).values, dtype=np.float64)
+        for word in swapped(pair, "key"):
+            first, *more = word["places"]
+            values[..., first] += np.nansum(values[..., more], axis=-1)
+            values[..., more] = np.nan
+        arrays.append(values)
+    return arrays
 
 
 def _apart_row(apart: Mapping[str, Numbers], heads: Sequence[int]) -> list[dict[str, Any]]:
@@ -330,12 +400,13 @@ def _largest(numbers: Numbers) -> list[int]:
 def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
     """The head in which the weights are farthest apart, and the cell in which they are there."""
     layer, head = _largest(apart)
-    place = {"layer": layer, "head": head}
-    one, other = (
-        each["weight"].isel(place).transpose("query", "key").values
-        for each in (pair.first, pair.second)
-    )
-    return {"first": [layer, head], "cell": list(largest_cell(other - one))}
+    one, other = (each[layer, head] for each in _both(pair, "weight"))
+    change = np.nan_to_num(other - one)
+    for axis, side in enumerate(("query", "key")):
+        hidden = _unsaid(pair, side)
+        if len(hidden) < change.shape[axis]:
+            change[(slice(None),) * axis + (hidden,)] = 0
+    return {"first": [layer, head], "cell": list(largest_cell(change))}
 
 
 def _statistics(pair: Matched) -> list[dict[str, Any]]:

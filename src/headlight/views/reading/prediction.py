@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of, piece_text
+from headlight.findings.candidates import of_template, unknown
 from headlight.findings.estimates import plural
 from headlight.findings.piece_text import segment_sums
 from headlight.views.colour import MINUS
@@ -210,7 +211,9 @@ def _largest_token(prediction: xr.Dataset) -> list[str]:
     if not len(tokens):
         return []
     first = first_of_decoder(prediction)
-    others = tokens if first is None else tokens.drop(index=first)
+    hidden = {*unknown(prediction, "token_text"), *of_template(prediction, "token_segment"), first}
+    others = tokens.drop(index=hidden - {None})
+    others = others if len(others) else tokens
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
     part = f"the largest part is that of “{row['token']}” ({signed(row['sum'])})"
     total = _biases(prediction)

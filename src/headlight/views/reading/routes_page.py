@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import token_labels
+from headlight.findings.candidates import unsaid
 from headlight.findings.estimates import listed
-from headlight.findings.piece_text import INSIDE, parked, pieces_of, sentences, sums_of, ways_to
+from headlight.findings.piece_text import INSIDE, parked, pieces_of, sums_of, ways_to
+from headlight.findings.token_answers import routes as sentences
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.parts import Section, Table
 from headlight.views.provenance import provenance, text_title
@@ -60,7 +63,7 @@ def shown(routes: xr.Dataset) -> dict[str, Any]:
 def findings(routes: xr.Dataset) -> list[str]:
     """Return what the token takes from others, and what it is made of at the input."""
     own = sentences(routes, **shown(routes))
-    rows = changes(routes)[:NAMED].to_dict("records")
+    rows = changes(routes, unsaid(routes, "query"))[:NAMED].to_dict("records")
     named = [
         f"{row['head']} takes {100 * abs(row['difference']):.1f} points "
         f"{'more' if row['difference'] > 0 else 'less'} from “{row['takes from']}”"
@@ -72,17 +75,21 @@ def findings(routes: xr.Dataset) -> list[str]:
     return [*own, other] if named else own
 
 
-def changes(routes: xr.Dataset) -> pd.DataFrame:
+def changes(routes: xr.Dataset, hidden: Sequence[int] = ()) -> pd.DataFrame:
     """Return by head what the shown token takes from others, here and in the other text.
 
     The largest difference stands first; of routes of one text there are no rows.
+
+    Args:
+        routes: of two texts.
+        hidden: places of tokens that are left out.
     """
     columns = ["head", "takes from", "share", "other", "difference"]
     if "compare_share" not in routes:
         return pd.DataFrame(columns=columns)
     chosen, layers = shown(routes), routes["layer"].values.tolist()
     parts = routes.isel(part=routes["part_query"].values == chosen["token"])
-    parts = parts.isel(part=parts["part_key"].values != chosen["token"])
+    parts = parts.isel(part=~np.isin(parts["part_key"].values, [chosen["token"], *hidden]))
     parts = parts.isel(part=parts["part_layer"].values <= layers.index(chosen["layer"]))
     own, other = (
         [piece.label for piece in pieces_of(routes, name)]
@@ -208,6 +215,7 @@ def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
         "twice": [tokens.count(token) > 1 for token in tokens],
         "joined": [piece.mark == (INSIDE, "")[blanks] for piece in pieces],
         "parked": parked(routes, "query"),
+        "unsaid": unsaid(routes, "query"),
         "causal": routes.attrs.get("kind") == "decoder",
         "segments": routes["query_segment"].values.tolist() if "query_segment" in routes else [],
         "layers": routes["layer"].values.tolist(),

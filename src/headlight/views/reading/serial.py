@@ -38,8 +38,9 @@ import xarray as xr
 from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 
+from headlight.findings.candidates import last_word, unsaid
 from headlight.findings.estimates import observed
-from headlight.findings.piece_text import category_name, last_word, parked
+from headlight.findings.piece_text import category_name
 from headlight.result.kinds import KINDS, split_kinds
 from headlight.vocabulary import CONTRIBUTION, PER_HEAD, measure_table
 
@@ -181,7 +182,7 @@ def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
     far = np.nansum(np.abs(gaps), -1)
     layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), far.shape))
     row = gaps[layer, head].copy()
-    hidden = parked(part, "key")
+    hidden = unsaid(part, "key")
     if len(hidden) < len(row):
         row[hidden] = 0
     return (layer, head), (query, largest_cell(row[None])[1])

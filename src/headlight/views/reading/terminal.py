@@ -13,9 +13,10 @@ from rich.text import Text
 from headlight.catalogue.statistics import MIN_ROWS
 from headlight.errors import UnknownNameError
 from headlight.findings import equal_to_weight, name_of, observed, pieces_of, token_labels
+from headlight.findings.candidates import APART, candidates, is_understood, largest_said, unsaid
 from headlight.findings.estimates import plural
 from headlight.findings.piece_text import parked
-from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
+from headlight.findings.statistics import row_label, say_rows, statistics_of
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views.colour import MISSING, decimal, whole_percent
 from headlight.views.parts import Section, Table
@@ -34,7 +35,7 @@ SHOWN = 20
 """Heads that are shown if nothing else is asked for."""
 OFTEN = 0.25
 """The share of the rows from which on it is said that they give most to a special token."""
-_COMMON = ("cls", "sep", "first", "other")
+_COMMON = ("cls", "sep", "first")
 """Rows that most heads have much of."""
 
 
@@ -80,15 +81,16 @@ def _by_segment(part: xr.Dataset, measure: str) -> list[RenderableType]:
     lines = []
     for row, by in statistics_of(part):
         if row.segment and measure in by:
-            shares = by[measure].value
-            layer, head = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
-            most = whole_percent(float(shares[layer, head]))
+            shares, most = by[measure].value, MISSING
+            if (place := candidates(part, row, measure).first()) is not None:
+                name = name_of(part, layers[place[0]], heads[place[1]])
+                most = f"{name} {whole_percent(float(shares[place]))}%"
             lines.append(
                 {
                     "segment": row.segment,
                     "tokens": tokens[row.segment],
                     "mean": f"{whole_percent(float(np.nanmean(shares)))}%",
-                    "most": f"{name_of(part, layers[layer], heads[head])} {most}%",
+                    "most": most,
                 }
             )
     title = Text(f"Shares of the rows of heads by {measure}, by segment")
@@ -101,7 +103,7 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     values = observed(part, measure, row_of(measure).axes)
     # A layer with fewer heads than others is filled up with what is no number.
     places = [at for at in np.ndindex(values.shape[:-2]) if np.isfinite(values[at]).any()]
-    ranked = values.ndim == 4 and values.shape[-2] >= MIN_ROWS
+    ranked = values.ndim == 4 and values.shape[-2] >= MIN_ROWS and is_understood(part)
     does = _what_stands_out(part, measure) if ranked else {}
     hidden = 0
     if len(places) > SHOWN and values.ndim == 4 and not all_heads:
@@ -123,9 +125,14 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     table = terminal(Table("links", "", pd.DataFrame(rows)), len(rows))
     notes = []
     if hidden and not does:
+        why = f"of {plural(values.shape[-2], 'row')} of attention none is ranked, only from "
+        why += f"{MIN_ROWS} on"
+        if not is_understood(part):
+            why = "none is ranked for tokens that the tokenizer does not know"
+        elif ranked:
+            why = "none does ten points more of anything than heads do on average"
         notes.append(
-            f"The first {SHOWN} of {hidden + SHOWN} heads: of {plural(values.shape[-2], 'row')} of "
-            f"attention none is ranked, only from {MIN_ROWS} on; --all-heads shows the others too."
+            f"The first {SHOWN} of {hidden + SHOWN} heads: {why}; --all-heads shows the others too."
         )
     elif hidden:
         notes.append(
@@ -154,17 +161,18 @@ def generated(reading: xr.Dataset) -> pd.DataFrame:
     shares = np.mean(
         [np.nanmean(shares_of_layer(part, measure, at), 0) for at in range(part.sizes["layer"])], 0
     )
-    keys, hidden = token_labels(part, "key"), parked(part, "key")
+    keys, hidden = token_labels(part, "key"), unsaid(part, "key")
     added = part[CONTRIBUTION].values if CONTRIBUTION in part else None
     rows = []
     for at, (piece, query) in enumerate(
         zip(pieces_of(part, "query_next")[:-1], token_labels(part, "query"), strict=False)
     ):
-        most = [f"{keys[key]} {shares[at, key]:.0%}" for key in _largest(shares[at], hidden)]
+        named = largest_said(shares[at], hidden)[:NAMED]
+        most = [f"{keys[key]} {shares[at, key]:.0%}" for key in named]
         row = {"token": piece.label, "probability": float(part["query_probability"][at])}
         row |= {"predicted at": query, f"takes most from ({measure})": ", ".join(most)}
         if added is not None:
-            parts = _largest(np.abs(added[at]), hidden)
+            parts = largest_said(np.abs(added[at]), hidden)[:NAMED]
             row["adds most to its logit"] = ", ".join(
                 f"{keys[k]} {added[at, k]:+.2f}" for k in parts
             )
@@ -176,11 +184,6 @@ def _generating(reading: xr.Dataset) -> xr.Dataset | None:
     """Return the kind of attention of a generated text that is shown first; None of other texts."""
     parts = {kind: part for kind, part in split_kinds(reading).items() if "query_next" in part}
     return parts.get("cross", next(iter(parts.values()), None))
-
-
-def _largest(values: NDArray[np.float64], hidden: list[int]) -> list[int]:
-    order = np.argsort(-np.nan_to_num(values), kind="stable").tolist()
-    return [at for at in order if at not in hidden and values[at] > 0][:NAMED]
 
 
 def sections(reading: xr.Dataset) -> list[Section]:
@@ -216,9 +219,11 @@ def _what_stands_out(part: xr.Dataset, measure: str) -> dict[tuple[int, ...], _D
     """By place of layer and head: the share in which the head is farthest above the mean of all.
 
     Shares go to neighbours, to punctuation, or to the one other token of a row that gets most; what
-    goes to special tokens, and in a decoder to the first, is what most heads do.
+    goes to special tokens, and in a decoder to the first, is what most heads do.  Heads that do
+    nothing by ten points more than the others are left out.
     """
     named: dict[str, NDArray[np.float64]] = {}
+    allowed: list[NDArray[np.bool_]] = []
     for row, by in statistics_of(part):
         if (
             row.unit == "share"
@@ -226,15 +231,16 @@ def _what_stands_out(part: xr.Dataset, measure: str) -> dict[tuple[int, ...], _D
             and row.prominent
             and row.name not in _COMMON
             and measure in by
-            and not rests_on_few(part, row)
         ):
             rows = say_rows(part, row)
             named[f"{row_label(part, row)}{f' ({rows})' if rows else ''}"] = by[measure].value
+            allowed.append(np.isfinite(candidates(part, row, measure).value))
     named["to one other token"] = np.stack(
         [_to_another(part, measure, layer) for layer in range(part.sizes["layer"])]
     )
     shares = np.stack(list(named.values()))
     far = np.nan_to_num(shares - np.nanmean(shares, axis=(1, 2), keepdims=True), nan=-1.0)
+    far[: len(allowed)][~np.array(allowed, dtype=bool)] = -1.0
     labels = list(named)
     return {
         at: _Does(
@@ -242,15 +248,16 @@ def _what_stands_out(part: xr.Dataset, measure: str) -> dict[tuple[int, ...], _D
         )
         for at in np.ndindex(far.shape[1:])
         for best in [int(far[:, *at].argmax())]
+        if far[best, *at] >= APART
     }
 
 
 def _to_another(part: xr.Dataset, measure: str, layer: int) -> NDArray[np.float64]:
-    """Return the mean, over rows, of the largest share of a token not special and not near."""
+    """Return the mean, over rows, of the largest share of a token that is said and not near."""
     shares = np.nan_to_num(shares_of_layer(part, measure, layer))
     queries, keys = shares.shape[-2:]
     plain = np.ones((queries, keys), dtype=bool)
-    plain[:, parked(part, "key")] = False
+    plain[:, unsaid(part, "key")] = False
     if part.attrs.get("kind") != "cross":
         positions = part["query"].values if "query" in part.coords else np.arange(queries)
         plain &= np.abs(np.asarray(positions)[:, None] - np.arange(keys)) > 1
@@ -262,7 +269,9 @@ class _Links:
 
     def __init__(self, part: xr.Dataset, top: int) -> None:
         self._queries, self._keys = (token_labels(part, side) for side in ("query", "key"))
-        self._special = parked(part, "key")
+        self._special, self._unsaid = parked(part, "key"), unsaid(part, "key")
+        hidden = parked(part, "query")
+        self._silent = [at for at in unsaid(part, "query") if at not in hidden]
         self._top = top
         self.places = any(
             len(set(pieces)) < len(pieces)
@@ -276,7 +285,8 @@ class _Links:
         special = Counter(key for key in rows if key in self._special)
         plain = finite.copy()
         if len(self._special) < finite.shape[1]:
-            plain[:, self._special] = -np.inf
+            plain[:, self._unsaid] = -np.inf
+            plain[self._silent] = -np.inf
         flat = plain.ravel()
         # What is masked, or 0, is no link.
         order = [i for i in np.argsort(-flat, kind="stable")[: self._top] if flat[i] > 0]

@@ -8,7 +8,7 @@ import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
 const SECOND = "-second";
-const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05, BREAK = 12, BEYOND = 24, MARGIN = 10;
+const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, TRIED = 24, BREAK = 12, BEYOND = 24, MARGIN = 10;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -21,8 +21,13 @@ function sharesOf(measure, query, layer, head) {
   return Array.from(row, (value) => (sum && value > 0 ? value / sum : 0));
 }
 
+/** The word of two readings that has other pieces in each, and begins at a place. */
+const swappedAt = (side, place) => partOf(state.kind)[side].swapped?.find(({ places }) => places[0] === place);
+
 /** A token in quotes, with its place where another reads alike; `##` of what goes on with a word. */
 export function quoted(side, place) {
+  const word = swappedAt(side, place);
+  if (word) return `“${isolated(word.said)}”`;
   const { texts, marks } = partOf(state.kind)[side], text = texts[place], alike = texts.indexOf(text) !== texts.lastIndexOf(text);
   return `“${isolated(`${marks[place] === "##" ? "##" : ""}${text}`)}${alike ? ` (${textPlace(partOf(state.kind)[side], place)})` : ""}”`;
 }
@@ -32,32 +37,46 @@ const specialKeys = () => { const { keys } = partOf(state.kind); return Array.fr
 /** The place of the chosen token among those that are attended to, where both are the same. */
 const ownKey = (query) => (state.kind === "cross" ? -1 : textPlace(partOf(state.kind).queries, query));
 
-/** What a token looks at and takes, as parts of a sentence: text, and the class of its colour. */
+/** What is said of a token that looks like others to the model; nothing of what the tokenizer knows. */
+const ofUnknown = (query) => (partOf(state.kind).queries.unknown.includes(query) ? [[`${quoted("queries", query)} is unknown to the tokenizer, and looks to the model like all other such tokens.`]] : null);
+
+/** What a token looks at and takes: the parts of a sentence (text, and the class of its colour), the key that it is about, and how far both are apart there. */
 function sentence(query, layer, head) {
-  const weight = sharesOf("weight", query, layer, head), norm = sharesOf("norm", query, layer, head), own = ownKey(query), name = (at) => (at === own ? "itself" : quoted("keys", at));
-  const who = quoted("queries", query);
-  if (!weight) return [[`In ${headName(layer, head)}, ${who}`]];
-  if (state.kind === "decoder" && own === 0) return [[`${who} is the first token: it sees nothing but itself.`]];
+  const weight = sharesOf("weight", query, layer, head), norm = sharesOf("norm", query, layer, head), own = ownKey(query), { keys, floor } = partOf(state.kind), name = (at) => (at === own ? "itself" : keys.unknown.includes(at) ? "an unknown token" : quoted("keys", at));
+  const who = quoted("queries", query), strange = ofUnknown(query);
+  if (strange) return { parts: strange };
+  if (!weight) return { parts: [[`In ${headName(layer, head)}, ${who}`]] };
+  if (state.kind === "decoder" && own === 0) return { parts: [[`${who} is the first token: it sees nothing but itself.`]] };
   const top = largest(weight, []), parts = [[`In ${headName(layer, head)}, ${who} looks at ${name(top)} (`], [`${percent(weight[top])} of the weight`, "by-weight"]];
-  if (!norm) return [...parts, [")."]];
-  const gap = norm[top] - weight[top], takes = gap > NEAR ? "and takes even more" : gap < -NEAR ? "but takes only" : "and takes as much";
-  parts.push([gap < -NEAR ? `) ${takes} ` : `) ${takes}: `], [`${percent(norm[top])} of the norm`, "by-norm"]);
-  const other = largest(norm, [top, own, ...specialKeys()]), more = [other, own].filter((at, place) => at >= 0 && norm[at] >= ALSO && !(place && own === top));
-  return [...parts, [`${gap < -NEAR ? " from it" : ""}${more.map((at, place) => `${place ? " and" : ";"} ${percent(norm[at])} ${place ? "" : "comes "}from ${name(at)}`).join("")}.`]];
+  if (!norm) return { parts: [...parts, [")."]] };
+  const gap = norm[top] - weight[top], less = gap <= -floor, takes = gap >= floor ? "and takes even more" : less ? "but takes only" : "and takes about as much";
+  parts.push([less ? `) ${takes} ` : `) ${takes}: `], [`${percent(norm[top])} of the norm`, "by-norm"]);
+  const other = largest(norm, [top, own, ...keys.unsaid]), more = [other, own].filter((at, place) => at >= 0 && norm[at] >= floor && !(place && own === top));
+  return { parts: [...parts, [`${less ? " from it" : ""}${more.map((at, place) => `${place ? " and" : ";"} ${percent(norm[at])} ${place ? "" : "comes "}from ${name(at)}`).join("")}.`]], key: top, far: Math.abs(gap) };
 }
 
 /** Of generated text, the token that a row was followed by. */
 const goesOn = (query) => { const next = document.querySelector(`#generated [data-row="${query}"]`); return next ? [[` The next token is “${isolated(next.textContent)}”.`]] : []; };
 const spans = (parts) => parts.map(([text, name]) => build("span", name ? { class: name } : {}, text));
 
-/** Of two readings: how much of a chosen row has moved, and the key where most of it has. */
-function change(query, layer, head) {
-  const [one, two] = ["norm", "norm-second"].map((name) => sharesOf(name, query, layer, head)), who = quoted("queries", query);
-  const sides = one && two ? [one, two] : ["weight", "weight-second"].map((name) => sharesOf(name, query, layer, head));
-  if (!sides[1]) return [[`Two readings: ${headName(layer, head)} of the first, ${who}`]];
-  const far = sides[0].map((value, at) => Math.abs(value - sides[1][at])), at = largest(far, []), what = one && two ? ["norm", "by-norm"] : ["weight", "by-weight"];
-  return [[`In ${headName(layer, head)}, ${who} takes ${sides[1][at] > sides[0][at] ? "more" : "less"} from ${at === ownKey(query) ? "itself" : quoted("keys", at)} in the second: `], [`${percent(sides[1][at])} against ${percent(sides[0][at])} of the ${what[0]}`, what[1]], ["."]];
+/** Shares of a row of one of two readings, where a word that has other pieces in each is one key. */
+function byWord(values) {
+  for (const { places: [first, ...more] } of partOf(state.kind).keys.swapped ?? []) for (const at of more) values[first] += values[at];
+  return values;
 }
+
+/** Of two readings: the key that both texts have from which a chosen token takes most more, or less; as `sentence`. */
+function change(query, layer, head) {
+  const pair = (name) => [name, `${name}${SECOND}`].map((each) => sharesOf(each, query, layer, head)), [one, two] = pair("norm"), who = quoted("queries", query), strange = ofUnknown(query);
+  if (strange) return { parts: strange };
+  const sides = one && two ? [one, two] : pair("weight"), { queries, keys, floor } = partOf(state.kind);
+  if (!sides[0] || !sides[1] || queries.of[query] !== "both") return { parts: [[`Two readings: ${headName(layer, head)}, ${who}${queries.of[query] === "both" ? "" : ", which one of them lacks"}.`]] };
+  const [before, after] = sides.map(byWord), what = one && two ? ["norm", "by-norm"] : ["weight", "by-weight"], far = before.map((value, at) => Math.abs(value - after[at])), key = largest(far, keys.unsaid);
+  if (!(far[key] >= floor)) return { parts: [[`In ${headName(layer, head)}, ${who} takes about as much from each token in both.`]], key, far: far[key] ?? 0 };
+  return { parts: [[`In ${headName(layer, head)}, ${who} takes ${after[key] > before[key] ? "more" : "less"} from ${key === ownKey(query) ? "itself" : quoted("keys", key)} in the second: `], [`${percent(after[key])} against ${percent(before[key])} of the ${what[0]}`, what[1]], ["."]], key, far: far[key] };
+}
+
+const said = (query, layer, head) => (header.second ? change : sentence)(query, layer, head);
 
 function drawChip(sides) {
   const hidden = specialKeys(), chip = byId("parked"), shown = state.special !== "out";
@@ -140,19 +159,20 @@ const statistic = () => partOf(state.kind).statistics.find(({ name }) => name ==
 /** How far each head is apart, by its place among all; nothing where the page does not know. */
 const numbers = () => { const by = statistic()?.by; return by && (by["norm-difference"] ?? by["weight-difference"] ?? by.weight)?.[0]; };
 
-/** Heads beside the chosen one that are far apart, each in a sentence about the chosen token. */
+/** Heads beside the chosen one that are far apart at the chosen token, each in a sentence; of where attention is parked, and other tokens that are not said, the first alone. */
 async function drawOthers(query) {
   const values = numbers(), part = partOf(state.kind), places = part.layers.flatMap((_, layer) => Array.from({ length: part.heads[layer] }, (_, head) => ({ layer, head })));
-  const first = values ? places.map((place, at) => ({ ...place, value: values[at] ?? 0 })).filter(({ layer, head }) => layer !== state.layer || head !== state.head).sort((one, other) => other.value - one.value).slice(0, OTHERS) : [];
-  byId("others-box").hidden = !first.length;
+  const first = values ? places.map((place, at) => ({ ...place, value: values[at] ?? 0 })).filter(({ layer, head }) => layer !== state.layer || head !== state.head).sort((one, other) => other.value - one.value).slice(0, TRIED) : [];
   const now = `${state.kind} ${query} ${state.layer} ${state.head}`;
   byId("others").dataset.of = now;
   await Promise.all(first.map(({ layer }) => need(state.kind, layer, Object.keys(measuresOf(state.kind)))));
   if (byId("others").dataset.of !== now) return;
-  byId("others").replaceChildren(...first.map(({ layer, head }) => {
-    const row = build("tr"), button = build("button", { type: "button", "data-layer": layer, "data-head": head }, headName(layer, head)), told = build("td");
-    told.append(...spans((header.second ? change : sentence)(query, layer, head)).map((part, at) => { if (!at) part.textContent = part.textContent.replace(/^In L\d+H\d+, /, ""); return part; }));
-    row.append(build("td", {}, button), told);
+  const known = new Set(), told = first.map((place) => ({ ...place, ...said(query, place.layer, place.head) })).filter(({ key, far }) => far >= part.floor && (!part.keys.unsaid.includes(key) || (!known.has(key) && known.add(key)))).slice(0, OTHERS);
+  byId("others-box").hidden = !told.length;
+  byId("others").replaceChildren(...told.map(({ layer, head, parts }) => {
+    const row = build("tr"), button = build("button", { type: "button", "data-layer": layer, "data-head": head }, headName(layer, head)), cell = build("td");
+    cell.append(...spans(parts).map((each, at) => { if (!at) each.textContent = each.textContent.replace(/^In L\d+H\d+, /, ""); return each; }));
+    row.append(build("td", {}, button), cell);
     return row;
   }));
 }
@@ -188,7 +208,7 @@ export function drawGrid() {
 export function drawBars() {
   const [query] = state.queries, { layer, head, kind } = state;
   if (!isThere(kind, layer, "weight" in measuresOf(kind) ? "weight" : Object.keys(measuresOf(kind))[0])) return;
-  byId("said").replaceChildren(...spans([...(header.second ? change : sentence)(query, layer, head), ...goesOn(query)]));
+  byId("said").replaceChildren(...spans([...said(query, layer, head).parts, ...goesOn(query)]));
   document.querySelectorAll("#generated [data-row]").forEach((each) => each.setAttribute("aria-pressed", Number(each.dataset.row) === query));
   if (state.view !== "bars") {
     drawChip({ weight: sharesOf("weight", query, layer, head), norm: sharesOf("norm", query, layer, head) });

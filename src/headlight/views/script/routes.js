@@ -4,7 +4,7 @@ import { drawn } from "./svg.js";
 import { sharesOf, waysTo } from "./ways.js";
 
 const data = JSON.parse(document.getElementById("routes").textContent);
-const { tokens, layers, parked, least: kept } = data, DEPTH = layers.length, SIZE = tokens.length;
+const { tokens, layers, parked, unsaid, least: kept } = data, DEPTH = layers.length, SIZE = tokens.length;
 const BAND = 11, MOST_LINKS_NAMED = 70, MOST_HEADS = 8, TILTED = 58, NARROWEST = 30;
 const element = (id) => document.getElementById(id), graph = element("graph");
 const state = { token: data.token, layer: data.layer, least: Math.max(data.shown, kept), parked: false };
@@ -24,7 +24,7 @@ function bySegment(values) {
 
 /** The sentences of `headlight.findings.piece_text`, of what is chosen. */
 function tell({ links, passing, direct, most }) {
-  const { token, layer } = state, others = (values, least) => largest(values).filter((at) => at !== token && !parked.includes(at) && values[at] >= least);
+  const { token, layer } = state, others = (values, least) => largest(values).filter((at) => at !== token && !unsaid.includes(at) && values[at] >= least);
   const by = (at) => { const first = most.get(at)?.heads[0]; return first ? ` (most by ${headName(most.get(at).place, first.head)})` : ""; };
   const takes = others(direct, 0.02).slice(0, 3).map((at, rank) => `${percent(direct[at])} from ${quoted(at)}${rank < 2 ? by(at) : ""}`);
   element("said").textContent = `${quoted(token)} takes ${listed(takes) || "little from other words"}; ${percent(direct[token])} is still its own word.`;
