@@ -140,12 +140,15 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
 NAMED = 3
 """Tokens that a row of a generated text names."""
 
+ASIDE = "first and special:"
+"""What is no word of the text, or gets most for want of others: summed up in a row."""
+
 
 def generated(reading: xr.Dataset) -> pd.DataFrame:
     """Return a row for each generated token; without any where a text was given.
 
     It names the query that predicted it, and what all heads together give most of the norm to,
-    beside special tokens and the first of a decoder.
+    beside special tokens and the first of a decoder, which stand at the end as one sum.
     """
     part = _generating(reading)
     if part is None:
@@ -161,13 +164,14 @@ def generated(reading: xr.Dataset) -> pd.DataFrame:
         zip(pieces_of(part, "query_next")[:-1], token_labels(part, "query"), strict=False)
     ):
         most = [f"{keys[key]} {shares[at, key]:.0%}" for key in _largest(shares[at], hidden)]
+        most += [f"{ASIDE} {np.nansum(shares[at, hidden]):.0%}"] * bool(hidden)
         row = {"token": piece.label, "probability": float(part["query_probability"][at])}
         row |= {"predicted at": query, f"takes most from ({measure})": ", ".join(most)}
         if added is not None:
             parts = _largest(np.abs(added[at]), hidden)
-            row["adds most to its logit"] = ", ".join(
-                f"{keys[k]} {added[at, k]:+.2f}" for k in parts
-            )
+            sums = [f"{keys[k]} {added[at, k]:+.2f}" for k in parts]
+            sums += [f"{ASIDE} {np.nansum(added[at, hidden]):+.2f}"] * bool(hidden)
+            row["largest parts of its logit"] = ", ".join(sums)
         rows.append(row)
     return pd.DataFrame(rows)
 
