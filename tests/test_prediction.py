@@ -234,7 +234,8 @@ def test_the_largest_token_of_a_decoder_is_named_beside_its_first() -> None:
 def test_the_largest_component_is_named_whatever_it_is(family: str) -> None:
     row = explained(family).to_dataframe("component").iloc[0]
     number = f"{row['direct']:+.3f}".replace("-", "−")
-    said = f"Directly, the largest part is that of {row['component']} ({number}); of heads, that of"
+    name = f"that of {row['component']} ({number})"
+    said = f"Directly, of components the largest part is {name}, of single heads that of "
     assert said in str(explained(family))
 
 

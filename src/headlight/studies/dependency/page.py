@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.estimates import plural
 from headlight.findings.head_ranking import decided
 from headlight.findings.word_answers import ALL, best_heads, dependency
 from headlight.views.parts import (
@@ -78,6 +79,11 @@ def _relations(result: xr.Dataset) -> Section:
 
     def draw() -> Figure:
         by_measure = [frame.head(DRAWN).to_dict("records") for frame in frames.values()]
+        left = next(iter(frames.values())).iloc[DRAWN:]
+        label = "accuracy"
+        if len(left):
+            words = plural(int(left["words"].sum()), "word")
+            label += f"\nleft out: {plural(len(left), 'relation')} of {words}, in the table"
         rows = [
             BarRow(
                 f"{same[0]['relation']} ({same[0]['words']:,})",
@@ -86,7 +92,7 @@ def _relations(result: xr.Dataset) -> Section:
             )
             for same in zip(*by_measure, strict=True)
         ]
-        return bars(rows, x_label="accuracy", percent=True, dots=True)
+        return bars(rows, x_label=label, percent=True, dots=True)
 
     formats = dict.fromkeys(("accuracy", "low", "high", "by cross-fit", "its accuracy"), ".1%")
     formats |= dict.fromkeys(("gain", "gain low", "gain high"), "+.1%")

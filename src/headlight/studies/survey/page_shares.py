@@ -9,6 +9,7 @@ import xarray as xr
 from headlight.catalogue import Statistic, statistic
 from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.findings import Highlight, average, observed, out_of_reach, surveyed, unit_of_keys
+from headlight.findings.estimates import listed
 from headlight.findings.head_answers import HEAD_ANSWERS as SAID
 from headlight.findings.statistics import applies, measures_of, numbers_of, row_target
 from headlight.views.colour import percent_text
@@ -80,6 +81,13 @@ class _Keys(NamedTuple):
         return {name: label for name, label in self.labels.items() if most[name] >= STANDS_OUT}
 
 
+def _left_out(labels: Sequence[str]) -> str:
+    """Return a sentence on the panels that a picture does not have; empty where it has all."""
+    if not labels:
+        return ""
+    return f" Left out, since no head gives {STANDS_OUT:.0%} there: {listed(list(labels))}."
+
+
 def _any_number(result: xr.Dataset, row: Statistic) -> bool:
     return any(
         np.isfinite(numbers_of(result, row, m).value).any() for m in measures_of(result, row)
@@ -135,6 +143,8 @@ def shares_section(result: xr.Dataset) -> Section:
         if "first" in keys.labels
         else ""
     )
+    drawn = keys.prominent(result.sel(query_category="all"))
+    left = _left_out([label for name, label in keys.labels.items() if name not in drawn])
     return Section(
         "shares",
         "Where attention goes",
@@ -144,7 +154,7 @@ def shares_section(result: xr.Dataset) -> Section:
         "attention add up to less than 100%: what is missing is weight that cannot reach the "
         f"output of the head.{first} "
         "The dashed line is the share of the tokens that are of that kind"
-        f"{f': {token_shares}' if token_shares else ''}.",
+        f"{f': {token_shares}' if token_shares else ''}.{left}",
         "Clark et al. (2019), Figure 2; Kobayashi et al. (2020), Figure 3; "
         "Brunner et al. (2020), Figure 1b–c",
         drawings,
@@ -165,11 +175,20 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
         if rows
     }
     # Kinds of token that no head looks at have nothing to lose.
-    panels = [
-        SlopePanel(f"Share of {row_target(result, of)}", each, heads, STANDS_OUT, of.name)
-        for of, each in values.items()
-        if np.nan_to_num(each).max(initial=0.0) >= STANDS_OUT
+    lookers = [
+        of for of, each in values.items() if np.nan_to_num(each).max(initial=0) >= STANDS_OUT
     ]
+    panels = [
+        SlopePanel(f"Share of {row_target(result, of)}", values[of], heads, STANDS_OUT, of.name)
+        for of in lookers
+    ]
+    left = _left_out(
+        [
+            row_target(result, of)
+            for of, each in values.items()
+            if of not in lookers and np.isfinite(each).any()
+        ]
+    )
     measures = [row.short for row in rows]
     means = "; ".join(
         f"{panel.title}: "
@@ -190,7 +209,7 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
         "From what is looked at to what counts",
         "Each thin line is a head, the thick one the mean over heads. Lines that fall: such tokens "
         "are looked at, but little is moved from them, or little of it counts. The heads that "
-        "change most are named.",
+        f"change most are named.{left}",
         "Kobayashi et al. (2020), Section 4",
         [*_weight_against_norm(result, every), drawing] if panels and len(rows) > 1 else [],
     )
@@ -306,11 +325,14 @@ def matrices_section(result: xr.Dataset) -> Section:
 def neighbours_section(result: xr.Dataset) -> Section:
     """Return the shares of the tokens before and after, by layer."""
     unit = unit_of_keys(result)
-    rows = [statistic(name) for name in NEIGHBOURS]
-    offsets = {row.labels["offset"]: f"Share of {row_target(result, row)}"
-               for row in rows if applies(result, row)
-               and float(result["neighbour"].sel(offset=row.labels["offset"]).max()) >= STANDS_OUT
-               }  # fmt: skip
+    rows = [row for row in map(statistic, NEIGHBOURS) if applies(result, row)]
+    most = {row: float(result["neighbour"].sel(offset=row.labels["offset"]).max()) for row in rows}
+    offsets = {
+        row.labels["offset"]: f"Share of {row_target(result, row)}"
+        for row in rows
+        if most[row] >= STANDS_OUT
+    }
+    left = _left_out([row_target(result, row) for row in rows if most[row] < STANDS_OUT])
     by = (By("offset", offsets), by_measure(result))
     draw = curves(
         result.sel(offset=list(offsets)), Curve("neighbour", panel="{offset}", by=by, percent=True)
@@ -321,7 +343,7 @@ def neighbours_section(result: xr.Dataset) -> Section:
         "Do heads look at their neighbours?",
         f"The share that goes to the {unit} before, to the {unit} itself"
         f"{f' and to the {unit} after' if 1 in offsets else ''}; a dot near 100% is a head that "
-        "does nothing else.",
+        f"does nothing else.{left}",
         "Clark et al. (2019), Section 3.1",
         [Drawing("neighbours", "", words, draw)] if offsets else [],
     )

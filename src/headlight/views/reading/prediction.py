@@ -233,11 +233,12 @@ def _largest_component(prediction: xr.Dataset) -> list[str]:
     if not len(components):
         return []
     row = components.iloc[0]
-    said = f"Directly, the largest part is that of {row['component']} ({signed(row['direct'])})"
+    number, name = signed(row["direct"]), row["component"]
+    said = f"Directly, of components the largest part is that of {name} ({number})"
     if len(heads):
         row = heads.iloc[0]
         name = head_name(int(row["layer"]), int(row["head"]))
-        said += f"; of heads, that of {name} from “{row['token']}” ({signed(row['direct'])})"
+        said += f", of single heads that of {name} from “{row['token']}” ({signed(row['direct'])})"
     return [f"{said}."]
 
 

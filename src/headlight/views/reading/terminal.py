@@ -147,12 +147,16 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
 NAMED = 3
 """Tokens that a row of a generated text names."""
 
+ASIDE = "set aside:"
+"""What is no word of the text, or gets most for want of others: summed up in a row."""
+
 
 def generated(reading: xr.Dataset) -> pd.DataFrame:
     """Return a row for each generated token; without any where a text was given.
 
-    It names the query that predicted it, and what all heads together give most of the norm to,
-    beside special tokens and the first of a decoder.
+    It names the query that predicted it, and what all heads together give most of the norm to.
+    What is set aside stands at the end as one sum: special and unknown tokens, those of a template,
+    and the first of a decoder.
     """
     part = _generating(reading)
     if part is None:
@@ -167,15 +171,19 @@ def generated(reading: xr.Dataset) -> pd.DataFrame:
     for at, (piece, query) in enumerate(
         zip(pieces_of(part, "query_next")[:-1], token_labels(part, "query"), strict=False)
     ):
-        named = largest_said(shares[at], hidden)[:NAMED]
-        most = [f"{keys[key]} {shares[at, key]:.0%}" for key in named]
+        most = [
+            f"{keys[key]} {shares[at, key]:.0%}" for key in largest_said(shares[at], hidden)[:NAMED]
+        ]
+        if hidden:
+            most.append(f"{ASIDE} {np.nansum(shares[at, hidden]):.0%}")
         row = {"token": piece.label, "probability": float(part["query_probability"][at])}
         row |= {"predicted at": query, f"takes most from ({measure})": ", ".join(most)}
         if added is not None:
             parts = largest_said(np.abs(added[at]), hidden)[:NAMED]
-            row["adds most to its logit"] = ", ".join(
-                f"{keys[k]} {added[at, k]:+.2f}" for k in parts
-            )
+            sums = [f"{keys[k]} {added[at, k]:+.2f}" for k in parts]
+            if hidden:
+                sums.append(f"{ASIDE} {np.nansum(added[at, hidden]):+.2f}")
+            row["largest parts of its logit"] = ", ".join(sums)
         rows.append(row)
     return pd.DataFrame(rows)
 

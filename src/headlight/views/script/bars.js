@@ -109,7 +109,7 @@ function drawPicture(query, layer, head) {
   if (header.picture) {
     const { made, width, height } = drawOverPicture(picture.parentElement.clientWidth, query, sides);
     placePicture(width, height, made, query, layer, head);
-    byId("bars-said").replaceChildren(build("b", {}, `What ${quoted("queries", query)} looks at `), build("span", { class: "by-weight" }, "(weight)"), build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm)"), ", as shares of its row, in one scale of colour, over the picture that the model saw, in grey. Click a patch, or what stands below, to make it the one that looks.");
+    byId("bars-said").replaceChildren(build("b", {}, `What ${quoted("queries", query)} looks at `), build("span", { class: "by-weight" }, "(weight)"), build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm)"), ", as shares of its row, in one scale of colour up to the most on a patch (▲: what is no patch and has more), over the picture that the model saw, in grey. Click a patch, or what stands below, to make it the one that looks.");
     drawChip(sides);
     return;
   }

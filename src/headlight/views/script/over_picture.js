@@ -25,7 +25,7 @@ export function drawOverPicture(room, query, sides) {
     made.push(drawn("text", { x: left, y: above - 7, class: "label" }, `${NAMES[name]}, at most ${percent(Math.max(0, ...sides[name].filter((_, key) => patches[key])))} on a patch`));
     made.push(drawn("image", { href: header.picture, x: left, y: above, width: wide, height: high, preserveAspectRatio: "none" }));
     const cell = (at, x, y, width, height) => {
-      const share = sides[name][at], title = `${tokens[at]}: ${percent(share)} of the ${name}`;
+      const share = sides[name][at], title = `${tokens[at]}: ${percent(share)} of the ${name}${share > top ? `, beyond the scale, which ends at ${percent(top)}` : ""}`;
       const look = { fill: `var(--s-${name})`, "fill-opacity": (STRONGEST * Math.sqrt(Math.min(share / top, 1))).toFixed(3) };
       made.push(drawn("rect", { x, y, width, height, ...look, "data-token": at, "data-patch": name }, undefined, title));
     };
@@ -34,7 +34,7 @@ export function drawOverPicture(room, query, sides) {
       const x = left + across * (number % inLine), y = above + high + 8 + LINE * Math.floor(number / inLine);
       cell(at, x, y, across - 3, SPECIAL - 8);
       made.push(drawn("rect", { x, y, width: across - 3, height: SPECIAL - 8, class: "frame" }));
-      made.push(drawn("text", { x, y: y + SPECIAL + 6, class: "value", "data-token": at }, `${texts[at].length > 6 ? `${texts[at].slice(0, 5)}…` : texts[at]} ${percent(sides[name][at])}`));
+      made.push(drawn("text", { x, y: y + SPECIAL + 6, class: "value", "data-token": at }, `${texts[at].length > 6 ? `${texts[at].slice(0, 5)}…` : texts[at]} ${percent(sides[name][at])}${sides[name][at] > top ? " ▲" : ""}`));
     });
     const own = patches[query], at = others.indexOf(query);
     const frame = own ? { x: left + size * own[1], y: above + size * own[0], width: size, height: size } : { x: left + across * (at % inLine), y: above + high + 8 + LINE * Math.floor(at / inLine), width: across - 3, height: SPECIAL - 8 };

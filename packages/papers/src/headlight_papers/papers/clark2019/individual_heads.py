@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.estimates import estimates
+from headlight.findings.estimates import estimates, plural
 from headlight.findings.word_answers import all_heads, best_heads
 from headlight.views.parts import By, Comparison, Drawing, Map, Section, Table, bars
 from headlight.vocabulary import head_name as own_name, measure as measure_row
@@ -106,6 +106,8 @@ def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter)
         [best_heads(result, one).iloc[:DRAWN].assign(measure=one) for one in measures]
     )
     marks["name"] = list(map(own_name, marks["layer"], marks["head"]))
+    left = len(best_heads(result, measures[0])) - DRAWN
+    label = f"accuracy\nleft out: {plural(left, 'more relation')}" if left > 0 else "accuracy"
     first = marks[marks["measure"] == measures[0]]
     return writer.picture(
         bars(
@@ -115,7 +117,7 @@ def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter)
             series="measure",
             ticks=["best fixed offset"],
             note="name",
-            x_label="accuracy",
+            x_label=label,
             percent=True,
             limits=(0.0, 1.0),
         ),
@@ -132,6 +134,7 @@ def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter)
 def _relations_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
     """All heads and relations, in the better of the two directions."""
     relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
+    left = result.sizes["relation"] - MAPPED
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
     values = chosen.stack(place=("layer", "head")).dropna("place", how="all")
     rows = [own_name(layer, head) for layer, head in values["place"].values]
@@ -150,7 +153,8 @@ def _relations_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> 
             unit="accuracy",
             annotated=False,
         ),
-        caption=f"{name}: accuracy of every head at every relation, in its better direction.",
+        caption=f"{name}: accuracy of every head at every relation, in its better direction."
+        + (f" Left out: {plural(left, 'more relation')}." if left > 0 else ""),
         alternative="Each row is a head, each column a relation; darker is more accurate.",
         name=f"{name}-map",
     )
