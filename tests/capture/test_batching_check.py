@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ import example_data
 import headlight
 from architectures import ARCHITECTURES, case
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture import CapturedModel, LayerRecord, OwnObjective
 from headlight.capture.heads import Task
 from headlight.catalogue import find_study
 from headlight.encode import Encoded, encode_one
+from headlight.encode.batch import collate
 from headlight.errors import ModelError, UnsupportedModelError
 from studies.models import model, texts, tokenizer, transformer
 from study_runs import StudyRuns, uneven
@@ -126,7 +128,7 @@ def test_a_softmax_in_float32_rounds_in_float64_too() -> None:
 
 IN_DOUBLE = """
 from architectures import ARCHITECTURES
-from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture import CapturedModel, LayerRecord, OwnObjective
 for row in ARCHITECTURES:
     if row.name in ("Llama", "Qwen2", "Qwen3", "OLMo", "EuroBERT", "LFM3"):
         CapturedModel(row.build().double(), name=row.name).verify_batching()
@@ -200,6 +202,63 @@ def test_a_survey_is_refused_before_the_first_batch() -> None:
     for corpus in (texts(4), texts(1)):  # a batch of one text has no padding of its own
         with pytest.raises(UnsupportedModelError, match="attends to padding"):
             headlight.survey(corpus, model=subject, progress=False)
+
+
+def unmasked_when_long(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    return own(ids, None if ids.shape[1] > 12 else mask, **more)
+
+
+def unmasked_among_many(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    return own(ids, None if len(ids) > 2 else mask, **more)
+
+
+def prompted_when_long(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    if ids.shape[1] <= 12:
+        return own(ids, mask, **more)
+    more.pop("token_type_ids", None)
+    return own(nn.functional.pad(ids, (2, 0), value=5), nn.functional.pad(mask, (2, 0), value=1))
+
+
+@pytest.mark.parametrize("way", ["whole", "blocks", "backward"])
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        (unmasked_when_long, "attends to padding: in encoder layer 0"),
+        (unmasked_among_many, "attends to padding: in encoder layer 0"),
+        (prompted_when_long, "22 queries attend to 22 keys .* 20 and 20 tokens"),
+    ],
+)
+def test_every_batch_is_looked_at(forward: Callable[..., Any], reason: str, way: str) -> None:
+    """What two short texts do not show is seen where it happens."""
+    subject = changed("bert", forward)
+    assert subject.verify_batching() is not None
+    blank = (0,) * 20
+    whole = Encoded("text", tuple(range(5, 25)), blank, blank, blank)
+    batch = subject.collate([whole, whole.beginning(13), whole.beginning(13)])
+    with subject.capture() as recorder:
+        recorder.visit, recorder.query_block = (lambda _: None), 4 if way == "blocks" else 0
+        along = OwnObjective(lambda output, _: output[0].sum((1, 2)), "sum")
+        backward = partial(subject.run_backward, objective=along)
+        run = backward if way == "backward" else subject.run
+        with pytest.raises(UnsupportedModelError, match=reason):
+            run(batch)
+        if forward is unmasked_when_long:  # and the next batch is another
+            subject.run(subject.collate([whole.beginning(12), whole.beginning(7)]))
+
+
+@pytest.mark.parametrize("family", ["bert", "llama", "bart"])
+def test_padding_of_any_batch_is_no_reason(family: str) -> None:
+    subject, blank = model(family), (0,) * 20
+    ids = tuple(range(5, 25))
+    target = (ids, blank, blank) if family == "bart" else ()
+    whole = Encoded("text", ids, blank, blank, blank, *target)
+    examples = [whole, whole.beginning(3), whole.beginning(11)]
+    for query_block in (0, 4):
+        with subject.capture() as recorder:
+            recorder.visit, recorder.query_block = (lambda _: None), query_block
+            subject.run(subject.collate(examples))
+            if family != "bart":
+                subject.run(collate(examples, 0, "left"), side="left")
 
 
 @pytest.mark.parametrize("family", ["bert", "llama", "bart"])

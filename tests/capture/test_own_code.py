@@ -1,8 +1,11 @@
 """Attention in code of a model's own, against what the model returns and against loops."""
 
+import pkgutil
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,8 @@ from headlight.capture import (
 )
 from headlight.capture.batching_check import trial_example
 from headlight.capture.own_layout import NoLayoutError, Notation, Step, derive
-from headlight.errors import HeadlightError, UnsupportedModelError
+from headlight.encode import Encoded
+from headlight.errors import HeadlightError, HeadlightWarning, UnsupportedModelError
 from headlight.measures import Scores
 from headlight.reading.model import Model
 from headlight.reading.what_if import each_head_removed
@@ -405,6 +409,94 @@ def with_blocks(block: type[nn.Module]) -> CapturedModel:
 def test_what_is_refused_with_its_reason(block: type[nn.Module], reason: str) -> None:
     with pytest.raises(UnsupportedModelError, match=f"nothing was captured.*{reason}"):
         _ = with_blocks(block).sites
+
+
+@contextmanager
+def visited(model: CapturedModel, query_block: int) -> Iterator[None]:
+    with model.capture() as recorder:
+        recorder.visit, recorder.query_block = (lambda _: None), query_block
+        yield
+
+
+class LongOtherwise(SelfAttention):
+    """Goes another way in texts of more than 12 tokens, which no trial input has."""
+
+    softmax, twice = (-1, -1), False
+
+    def changed(self, context: Tensor, value: Tensor) -> Tensor:
+        return context
+
+    def forward(self, states: Tensor, padding: Tensor | None) -> tuple[Tensor, Tensor]:
+        size, tokens = (*states.shape[:2], 3, HEADS, -1), states.shape[1]
+        query, key, value = self.qkv(states).view(size).permute(2, 0, 3, 1, 4)
+        weight = (query @ key.mT).softmax(self.softmax[tokens > 12])
+        context = weight @ value
+        if tokens > 12:
+            context = self.changed(context, value)
+        made = self.proj(context.transpose(1, 2).flatten(2))
+        return states + (self.proj(made) if self.twice else made), weight
+
+
+class Written(LongOtherwise):
+    def changed(self, context: Tensor, value: Tensor) -> Tensor:
+        context[:, :, 12:] = 0
+        return context
+
+
+class WrittenThroughAView(LongOtherwise):
+    def changed(self, context: Tensor, value: Tensor) -> Tensor:
+        context[:, :, 12:].zero_()
+        return context
+
+
+class GatedLate(LongOtherwise):
+    def changed(self, context: Tensor, value: Tensor) -> Tensor:
+        return context * torch.sigmoid(value)
+
+
+class OverQueries(LongOtherwise):
+    softmax = (-2, -2)
+
+
+class OverQueriesLate(LongOtherwise):
+    softmax = (-1, -2)
+
+
+class ProjectedTwice(LongOtherwise):
+    twice = True
+
+
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        (Written, r"changed by __setitem__"),
+        (WrittenThroughAView, r"in texts of 14 tokens weights times values miss"),
+        (GatedLate, r"changed by mul"),
+        (OverQueries, r"the weights of a query add up to"),
+        (OverQueriesLate, r"in texts of 14 tokens the weights of a query add up to"),
+        (ProjectedTwice, r"layers.0.proj is given what it has put out once more"),
+    ],
+)
+@pytest.mark.parametrize("query_block", [0, 4])
+def test_a_text_of_another_length_is_verified(
+    block: type[nn.Module], reason: str, query_block: int
+) -> None:
+    """Eq. 3 is checked once for each length, and what is written in place is a change."""
+    model = with_blocks(block)
+    blank = (0,) * 14
+    batch = model.collate([Encoded("text", tuple(range(5, 19)), blank, blank, blank)])
+    with pytest.raises(UnsupportedModelError, match=reason), visited(model, query_block):
+        model.run(batch)
+
+
+def test_all_errors_of_a_capture_are_refusals() -> None:
+    """Others are caught by who raises them, and private."""
+    for found in pkgutil.iter_modules(headlight.capture.__path__):
+        module = import_module(f"headlight.capture.{found.name}")
+        for name, each in vars(module).items():
+            if isinstance(each, type) and issubclass(each, Exception) and name[0] != "_":
+                own = each.__module__.startswith("headlight.")
+                assert not own or issubclass(each, HeadlightError | HeadlightWarning), each
 
 
 def test_a_part_that_is_seen_is_refused() -> None:

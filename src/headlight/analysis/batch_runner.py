@@ -16,7 +16,7 @@ from torch import Tensor
 from headlight.analysis import BATCH_TOKENS, Rows, RowsOfText
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
-from headlight.capture.backward import answered_later
+from headlight.capture.backward import all_hold, answered_later
 from headlight.capture.one_text import out_of_memory
 from headlight.capture.record import processes_of
 from headlight.encode import Encoded, length_batches
@@ -172,7 +172,7 @@ class BatchRunner(Generic[E]):
             )
             with late as answers:
                 self._observe_attention(batch, observer, attribution)
-            if answers and not bool(torch.stack([each.to(self.device) for each in answers]).all()):
+            if answers and not all_hold(answers, self.device):
                 self._later = False  # from here on, what a device says is waited for
                 return self(examples)
         return observer.tally()

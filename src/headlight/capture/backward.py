@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from headlight.capture.record import LayerRecord, require_all_heads, whole_weight
@@ -75,16 +75,24 @@ def answered_later() -> Iterator[list[Tensor]]:
         _LATER.reset(token)
 
 
-def holds(answer: Bool[Tensor, ""]) -> bool:
+def holds(answer: Shaped[Tensor, ""]) -> bool:
     """Return whether something holds; within `answered_later`, yes where a device is asked.
 
-    Who opens such a block does all of it again where one of the answers is no.
+    Who opens such a block does all of it again unless `all_hold`.
+
+    Args:
+        answer: true, or 1, where it holds.
     """
     later = _LATER.get()
     if later is None or answer.device.type == "cpu":
-        return bool(answer)
+        return bool(answer == 1)
     later.append(answer)
     return True
+
+
+def all_hold(answers: list[Tensor], device: torch.device) -> bool:
+    """Return whether all answers are yes, for which the host waits once."""
+    return bool((torch.stack([each.to(device) for each in answers]) == 1).all())
 
 
 def require_finite(what: str, values: Tensor) -> None:
@@ -103,7 +111,7 @@ def _are_finite(values: Tensor) -> bool:
     A sum takes a fraction of the time of looking at each value.
     """
     total = values.detach().sum(dtype=torch.promote_types(values.dtype, torch.float32))
-    return holds(total.abs() < torch.inf) or bool(values.isfinite().all())
+    return holds(torch.add(1, total, alpha=0)) or bool(values.isfinite().all())
 
 
 def require_finite_attention(

@@ -5,23 +5,26 @@ gives other numbers for a text beside others; one that takes padding for the las
 otherwise.  Two short texts show it: together, the shorter one padded, and the shorter one alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from headlight.capture.attention import unreplaced
-from headlight.capture.record import AttentionSite, LayerRecord
-from headlight.capture.session import interface_hook
-from headlight.capture.tracer import TOLERANCE, Reweighted
+from headlight.capture.attention import listener_of, unreplaced
+from headlight.capture.backward import holds
+from headlight.capture.record import TOLERANCE, AttentionSite, LayerRecord
+from headlight.capture.session import Recorder, interface_hook
+from headlight.capture.tracer import Reweighted
 from headlight.capture.trial_inputs import dummy_inputs
 from headlight.encode.batch import Batch
 from headlight.encode.examples import Encoded
 from headlight.encode.pictures import EncodedPicture
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import UnsupportedModelError
+from headlight.vocabulary import Kind
 
 LONG, SHORT = 12, 7
 """Tokens of the two texts; of a decoder's text that belongs to each, one less."""
@@ -203,24 +206,118 @@ def _mask(site: AttentionSite, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def _check_tokens(name: str, record: LayerRecord, queries: Tensor, keys: Tensor) -> None:
-    shape = record.weight.shape
-    if (len(shape), shape[0], *shape[2:]) == (4, len(queries), queries.shape[1], keys.shape[1]):
+    block, shape = record.block, record.weight.shape
+    rows, columns = shape[2:] if block is None else (block.queries, block.value.shape[2])
+    if (len(shape), shape[0], rows, columns) == (4, len(queries), queries.shape[1], keys.shape[1]):
         return
     raise UnsupportedModelError(
-        f"{name}: in {_place(record.site)} {shape[2]} queries attend to {shape[3]} keys in each of "
+        f"{name}: in {_place(record.site)} {rows} queries attend to {columns} keys in each of "
         f"{shape[0]} sequences, where the batch has {len(queries)} texts of {queries.shape[1]} and "
         f"{keys.shape[1]} tokens (prefixes, prompts, windows or pooled tokens, say), so its rows "
         "and columns have no names; take a part or a setting of the model that attends to tokens."
     )
 
 
+class _Lost(NamedTuple):
+    """Weight that some queries of a layer give to padding, as ``batch head query``."""
+
+    site: AttentionSite
+    weight: Tensor
+    queries: Tensor
+
+
+class PaddingWatch:
+    """Looks at what the tokens of a batch give to its padding, in all layers at once.
+
+    Only the columns in which some text has padding are read, by one product for each layer, and a
+    device is asked when all have run.
+
+    Args:
+        name: of the model.
+        batch: what it reads.
+        kinds: of attention whose padding is that of the batch.
+    """
+
+    def __init__(self, name: str, batch: Batch, kinds: Collection[Kind]) -> None:
+        self._name = name
+        self._batch = batch
+        self._kinds = kinds
+        self._lost: list[_Lost] = []
+        self._outside: dict[tuple[bool, torch.dtype, torch.device], Tensor] = {}
+
+    def look(self, record: LayerRecord) -> None:
+        """Refuse a layer that attends to other than the tokens, and note what padding gets."""
+        site, weight = record.site, record.weight.detach()
+        if site.kind not in self._kinds:
+            return
+        queries, keys = _mask(site, self._batch)
+        _check_tokens(self._name, record, queries, keys)
+        of_target = keys is self._batch.target_mask
+        columns = slice(*(self._batch.target_padded if of_target else self._batch.padded))
+        part = weight[..., columns]
+        if not part.shape[3]:
+            return
+        form = of_target, weight.dtype, weight.device
+        if form not in self._outside:
+            self._outside[form] = (keys[:, columns, None] == 0).to(weight)
+        given = part.flatten(1, 2) @ self._outside[form][:, : part.shape[3]]
+        rows = queries[:, record.first : record.first + weight.shape[2]]
+        self._lost.append(_Lost(site, given.view(weight.shape[:3]), rows))
+
+    def finish(self) -> None:
+        """Refuse weight of tokens on padding, however little.
+
+        Raises:
+            UnsupportedModelError: there is some.
+        """
+        of_rows: dict[Any, list[_Lost]] = {}
+        for each in self._lost:
+            rows = each.queries.data_ptr(), each.queries.shape, each.weight.device
+            of_rows.setdefault(rows, []).append(each)
+        for (*_, device), some in of_rows.items():
+            whole, real = torch.cat([each.weight for each in some], 1), some[0].queries.to(device)
+            if holds(~whole.where(real[:, None] != 0, 0).any()):
+                continue
+            for site, weight, queries in some:
+                _refuse_padding(self._name, site, weight.where(queries.to(device)[:, None] != 0, 0))
+
+
+@contextmanager
+def padding_watched(model: Any, batch: Batch) -> Iterator[None]:
+    """Within the block, one forward pass of the model on this batch gives padding no weight.
+
+    It is looked at where attention is captured.
+
+    Args:
+        model: a `CapturedModel`.
+        batch: what it reads.
+
+    Raises:
+        UnsupportedModelError: tokens attend to padding, or to other than tokens.
+    """
+    recorder = listener_of(model.transformer)
+    if not isinstance(recorder, Recorder) or batch.arguments is not None:
+        yield
+        return
+    watch = PaddingWatch(model.name, batch, model.kinds)
+    recorder.watch = watch.look
+    try:
+        yield
+    finally:
+        recorder.watch = None
+    watch.finish()
+
+
 def _check_padding(name: str, record: LayerRecord, queries: Tensor, keys: Tensor) -> None:
     """Refuse weight of tokens on padding, however little."""
     outside = queries[:, None, :, None].bool() & ~keys[:, None, None].bool()
-    lost = record.weight.where(outside, 0).sum(-1)
+    _refuse_padding(name, record.site, record.weight.where(outside, 0).sum(-1))
+
+
+def _refuse_padding(name: str, site: AttentionSite, lost: Tensor) -> None:
     if bool(lost.any()):
         raise UnsupportedModelError(
-            f"{name} attends to padding: in {_place(record.site)} a token gives up to "
+            f"{name} attends to padding: in {_place(site)} a token gives up to "
             f"{float(lost.max()):.0%} of its weight to it, so results would depend on the texts "
             "beside it; hand the attention mask on to its attention."
         )

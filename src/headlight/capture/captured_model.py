@@ -21,7 +21,12 @@ from headlight.capture.backward import (
     own_precision,
     require_finite,
 )
-from headlight.capture.batching_check import check_batching, check_predictions, trial_example
+from headlight.capture.batching_check import (
+    check_batching,
+    check_predictions,
+    padding_watched,
+    trial_example,
+)
 from headlight.capture.listener import Viewer
 from headlight.capture.model_inputs import LoadedModel
 from headlight.capture.objectives import Objective, Prepared, only_predicted
@@ -414,8 +419,9 @@ class CapturedModel(LoadedModel):
 
         Raises:
             CaptureError: attention is captured, and is not finite.
+            UnsupportedModelError: attention is captured, and padding gets weight.
         """
-        with torch.inference_mode(), self.running(batch.names):
+        with torch.inference_mode(), self.running(batch.names), padding_watched(self, batch):
             return self.transformer(**self.inputs(batch, side=side), **options)
 
     def run_backward(
@@ -440,6 +446,7 @@ class CapturedModel(LoadedModel):
             UsageError: no capture is open, or the objective does not fit the model.
             CaptureError: a number is not finite, or a loss does not depend on the weights of a
                 site.
+            UnsupportedModelError: padding gets weight.
         """
         recorder = recorder_of(self.transformer)
         check_differentiable(self.transformer, self.name)
@@ -449,6 +456,7 @@ class CapturedModel(LoadedModel):
             frozen(self.transformer),
             torch.inference_mode(mode=False),
             torch.enable_grad(),
+            padding_watched(self, batch),
             recorder.taped() as tape,
             only_predicted(self.transformer, objective, prepared),
         ):

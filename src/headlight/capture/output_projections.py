@@ -28,8 +28,9 @@ from transformers.pytorch_utils import Conv1D
 from headlight.capture.attention import unreplaced
 from headlight.capture.backward import require_finite, require_finite_attention
 from headlight.capture.own_code import find_own_code
-from headlight.capture.own_products import own_projections, routes
+from headlight.capture.own_products import own_projections, routes, rows_above_one
 from headlight.capture.record import (
+    TOLERANCE,
     AttentionSite,
     Gate,
     Projection,
@@ -39,7 +40,6 @@ from headlight.capture.record import (
 from headlight.capture.residual_stream import Registration, hooked
 from headlight.capture.session import home_of, interface_hook
 from headlight.capture.tracer import (
-    TOLERANCE,
     Call,
     Silenced,
     Tracer,
@@ -267,6 +267,14 @@ def _site(
             f"{name}: the sum of α f(x) misses the output of the attention by {error:.1e} of its "
             f"norm (allowed {allowed:.0e}), so its parts cannot be told apart exactly."
         )
+    if call.projected_twice:
+        raise UnsupportedModelError(
+            f"{name}: {projection.name} is given what it has put out once more, so f(x) of one "
+            "projection is not what this attention adds."
+        )
+    excess = rows_above_one(call.weight)
+    if excess is not None:
+        raise UnsupportedModelError(f"{name}: {excess}")
     return AttentionSite(
         module=call.module,
         name=name,

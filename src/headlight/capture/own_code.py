@@ -90,6 +90,20 @@ class Context:
         """
         return OwnAttention.of(self.product, self.steps, tensor, axes)
 
+    def followed(self, tensor: Tensor, axes: int) -> OwnAttention:
+        """Return the same where tracing has found no obstacle.
+
+        Raises:
+            UnsupportedModelError: there is one in this text.
+        """
+        try:
+            return self.projected(tensor, axes)
+        except NoLayoutError as problem:
+            raise UnsupportedModelError(
+                f"{type(self.module).__name__} attends to a text of this length otherwise than "
+                f"when it was traced: {problem}, so f(x) does not exist for it."
+            ) from problem
+
 
 class OwnCode(TorchFunctionMode):
     """Within the block, attention in code of a model's own passes the interface hook.
@@ -183,21 +197,15 @@ class OwnCode(TorchFunctionMode):
             self._multiplied(tag, step, result)
             return
         source = step.arguments[step.place]
-        if not isinstance(result, Tensor) or result.numel() != source.numel():
-            if any(isinstance(each, Tensor) for each in tree_leaves(result)):
+        if step.name == "__setitem__" and step.place == 0:
+            self._tag(source, _written(tag, step))
+        elif not isinstance(result, Tensor) or result.numel() != source.numel():
+            if result is None or any(isinstance(each, Tensor) for each in tree_leaves(result)):
                 self.lost(tag, step.name)
         elif isinstance(tag, Context):
-            self._tag(result, replace(tag, steps=(*tag.steps, step)))
+            self._tag(result, _written(tag, step))
         else:
-            hidden, before = tag.hidden, tag.before
-            if step.name in SHAPES:
-                hidden = None if hidden is None else step.again(hidden)
-                before = None if before is None else step.again(before)
-            elif hidden is not None and hidden.shape != result.shape:
-                hidden = None
-            if step.name.startswith("dropout") and result is not source:
-                before = source
-            self._tag(result, _Weights(hidden, tag.masked or step.name in MASKS, before))
+            self._tag(result, _moved(tag, step, source, result))
 
     def lost(self, tag: _Weights | Context, name: str) -> None:
         """A function has made something else of weights, or of a context."""
@@ -226,14 +234,14 @@ class OwnCode(TorchFunctionMode):
         tag = None if self.paused or not inputs else self.tag_of(inputs[0])
         if not isinstance(tag, Context) or module is not self._projection_of(tag):
             return None
-        return (self._attended(tag.projected(inputs[0], 1), tag.module), *inputs[1:])
+        return (self._attended(tag.followed(inputs[0], 1), tag.module), *inputs[1:])
 
     def multiply(self, tag: Context, use: Use) -> Tensor:
         """Multiply contexts by a matrix, by way of a module where that is W^O."""
         projection = self._projection_of(tag)
         if not isinstance(projection, OwnProjection) or not projection.uses(use.operand):
             return use.run(use.given)
-        own = tag.projected(use.given, use.axes)
+        own = tag.followed(use.given, use.axes)
         changed = self._attended(own, tag.module)
 
         def run(rows: Tensor) -> Tensor:
@@ -257,6 +265,7 @@ class OwnCode(TorchFunctionMode):
         """Return what is projected, of the attention that the interface hook computes."""
         self.paused = True
         try:
+            self._routes[module].verify(own, type(module).__name__)
             context, _ = attend(module, *own.arguments, **own.options)
         finally:
             self.paused = False
@@ -265,6 +274,26 @@ class OwnCode(TorchFunctionMode):
             return own.given
         rows = context.flatten(2).to(own.given.dtype)
         return own.layout.given(rows, own.given.shape)
+
+
+def _written(tag: _Weights | Context, step: Step) -> _Weights | Context:
+    """Return what is known of weights that were written into, or of a context after a step."""
+    if isinstance(tag, Context):
+        return replace(tag, steps=(*tag.steps, step))
+    return replace(tag, masked=True)
+
+
+def _moved(tag: _Weights, step: Step, source: Tensor, result: Tensor) -> _Weights:
+    """Return what is known of a tensor that was made of weights, with as many elements."""
+    hidden, before = tag.hidden, tag.before
+    if step.name in SHAPES:
+        hidden = None if hidden is None else step.again(hidden)
+        before = None if before is None else step.again(before)
+    elif hidden is not None and hidden.shape != result.shape:
+        hidden = None
+    if step.name.startswith("dropout") and result is not source:
+        before = source
+    return _Weights(hidden, tag.masked or step.name in MASKS, before)
 
 
 def _inside(func: Any) -> Callable[..., Any]:

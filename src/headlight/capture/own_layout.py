@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from headlight.errors import UnsupportedModelError
 from headlight.tensors import Value, Weight
 
 Context = Tensor
@@ -24,7 +25,7 @@ CASTS = {"to", "type", "type_as", "float", "half", "bfloat16", "double", "dropou
 """Functions that leave elements where they are, and cannot be given whole numbers."""
 
 
-class NoLayoutError(Exception):
+class NoLayoutError(UnsupportedModelError):
     """The axes cannot be told apart; the text is the end of a sentence."""
 
 

@@ -1,7 +1,7 @@
 """The product of weights and values in a model's own code, and its way to W^O."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from headlight.capture.own_layout import Context, Layout, Notation, Step, derive
+from headlight.capture.record import TOLERANCE
+from headlight.errors import UnsupportedModelError
 from headlight.tensors import Value, Weight
 
 Call = tuple[Tensor, Tensor, Tensor, Tensor | None]
@@ -42,6 +44,11 @@ class WeightProduct:
     hidden: Tensor | None
     masked: bool
     before: Tensor | None
+
+    @property
+    def dropped(self) -> bool:
+        """Whether some weights were dropped, as in training."""
+        return self.before is not None
 
     def call(self, layout: Layout) -> Call:
         """Return weights in the place of queries, with which this function has to be called."""
@@ -89,6 +96,7 @@ class FusedProduct:
     value: Tensor
     mask: Tensor | None
     scale: float
+    dropped: bool
 
     @classmethod
     def of(
@@ -104,8 +112,9 @@ class FusedProduct:
         if call_arguments.get("is_causal"):
             shape = (query.shape[-2], key.shape[-2])
             mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
-        notation = Notation.of_matmul(query, value)
-        return cls(notation, result, query, key, value, mask, scale or query.shape[-1] ** -0.5)
+        notation, dropped = Notation.of_matmul(query, value), bool(call_arguments.get("dropout_p"))
+        scale = scale or query.shape[-1] ** -0.5
+        return cls(notation, result, query, key, value, mask, scale, dropped)
 
     def call(self, layout: Layout) -> Call:
         """Return queries, keys and values."""
@@ -192,6 +201,38 @@ class OwnAttention:
     def context_of(self, weight: Weight) -> Context:
         """Return the contexts of other weights, as the model would make them."""
         return self.product.context_of(self, weight)
+
+    def misses(self) -> str | None:
+        """Return how what is projected differs from weights times values, as a sentence's end."""
+        if self.product.dropped:
+            return None
+        query, key, value, mask = self.arguments
+        if isinstance(self.product, FusedProduct):
+            context, weight = self.product.attend(self, query, value, key, mask)
+        else:  # weights stand in the place of queries
+            context, weight = context_of(query, value), query
+        wanted, allowed = self.context.nan_to_num(0.0), TOLERANCE.get(context.dtype, 1e-1)
+        # Of padding that sees nothing anything may come.
+        off = torch.linalg.vector_norm((context - self.context).nan_to_num(0.0))
+        error = float(off / torch.linalg.vector_norm(wanted).clamp_min(1e-30))
+        if not error <= allowed:
+            return (
+                f"weights times values miss what is projected by {error:.1e} of its norm (allowed "
+                f"{allowed:.0e}), so it is changed before, and f(x) does not exist for it."
+            )
+        return rows_above_one(weight)
+
+
+def rows_above_one(weight: Weight) -> str | None:
+    """Return what is wrong with weights of which a query has more than 1, as a sentence's end."""
+    largest = float(weight.sum(-1).nan_to_num(0.0).max())
+    # Of weights in float64 too many models take the softmax in float32.
+    if largest <= 1 + max(TOLERANCE.get(weight.dtype, 1e-1), TOLERANCE[torch.float32]):
+        return None
+    return (
+        f"the weights of a query add up to {largest:.2f}, so they are no distribution over keys; "
+        "take the softmax over keys (the last axis of the scores)."
+    )
 
 
 def attend_eagerly(
@@ -292,6 +333,26 @@ class Route:
 
     projection: nn.Module
     sequence_first: bool
+    _verified: set[Any] = field(default_factory=set)
+
+    def verify(self, own: OwnAttention, name: str) -> None:
+        """Check that weights times values are what is projected, once for texts of each length.
+
+        Args:
+            own: what the module has computed.
+            name: of its class.
+
+        Raises:
+            UnsupportedModelError: they are not, or the weights of a query are more than 1.
+        """
+        lengths = own.context.shape[1], own.arguments[2].shape[2]
+        if lengths in self._verified:
+            return
+        with torch.no_grad():
+            problem = own.misses()
+        if problem is not None:
+            raise UnsupportedModelError(f"{name}: in texts of {lengths[1]} tokens {problem}")
+        self._verified.add(lengths)
 
 
 routes: WeakKeyDictionary[nn.Module, Route] = WeakKeyDictionary()

@@ -24,6 +24,9 @@ from headlight.vocabulary import Kind
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""Allowed relative error of Eq. 3, by the precision of the model."""
+
 _HEADS = {"num_attention_heads": "heads", "num_key_value_heads": "key-value heads"}
 
 

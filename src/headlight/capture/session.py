@@ -114,6 +114,8 @@ class Recorder:
         """Queries of a record: this many, 0 for all, None as many as memory is meant for."""
         self.stream: StreamKeeper | None = None
         """Knows what enters blocks, where records should say it."""
+        self.watch: Callable[[LayerRecord], object] | None = None
+        """Is given every record before anything is made of it."""
         self._sites = sites
         self._wanted = wanted
         self._own = own
@@ -214,6 +216,7 @@ class Recorder:
         place = (record.site.kind, record.site.layer)
         per_head = record.site.all_heads(context, axis=2)
         require_finite_attention(place, per_head, record.weight, record.value, record.visible)
+        self._watch(record)
         if site.gate is None:
             self._pass_on(index, record)
             return context, weight
@@ -321,6 +324,7 @@ class Recorder:
                 written = _projected(site, all_contexts, of_block)
                 residual = self._residual(site, written, len(value), rows)
                 record = replace(record, residual=residual)
+            self._watch(record)
             self._visit(record)
             if whole_context is None:
                 whole_context = context.new_empty(len(value), query.shape[2], *context.shape[2:])
@@ -335,6 +339,10 @@ class Recorder:
             return None
         # Some models keep an axis for their single latent head.
         return inputs.reshape(batch, keys, -1)
+
+    def _watch(self, record: LayerRecord) -> None:
+        if self.watch is not None:
+            self.watch(record)
 
     def _visit(self, record: LayerRecord) -> None:
         if self.visit is not None:

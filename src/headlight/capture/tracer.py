@@ -12,7 +12,7 @@ from transformers.pytorch_utils import Conv1D
 from headlight.capture.attention import eager_function
 from headlight.capture.own_products import context_with, own_projections, routes
 from headlight.capture.query_blocks import can_be_blocked, visible_keys
-from headlight.capture.record import AttentionSite, agreed, gathered, sharing_heads
+from headlight.capture.record import TOLERANCE, AttentionSite, agreed, gathered, sharing_heads
 from headlight.capture.residual_stream import hooked
 from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 Linear = nn.Linear | Conv1D
-
-
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
-"""Allowed relative error of Eq. 3, by the precision of the model."""
 
 
 @dataclass(eq=False)
@@ -48,6 +44,7 @@ class Call:
     sequence_first: bool = False
     gate: Tensor | None = None
     """Factor of the context before it is projected; of the heads of this process."""
+    projected_twice: bool = False
     after: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list)
     """The linear maps that ran next, with input and output, while none was the projection."""
 
@@ -92,6 +89,10 @@ class Tracer:
     def linear(self, module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
         """A forward hook of every linear map."""
         self._outputs.append((module, output))
+        if self.calls and module is self.calls[-1].projection:
+            projected = self.calls[-1].projected
+            again = projected is not None and inputs and _same_numbers(inputs[0], projected)
+            self.calls[-1].projected_twice |= bool(again)
         if self.calls and self.calls[-1].projected is None and inputs:
             call = self.calls[-1]
             if call.projection is not None:

@@ -16,6 +16,7 @@ NO_CATEGORY = -1
 NO_WORD, PADDED_WORD = -1, -2
 """In the place of the number of a word, for special tokens and for padding."""
 SIDES = ("right", "left")
+Columns = tuple[int, int | None]
 
 B = TypeVar("B", bound="Batch")
 Tree = TypeVar("Tree")
@@ -62,6 +63,8 @@ class Batch:
         heard: Of sound the positions that it fills; the silence after them is attended to, and as
             attending positions it is left out.
         arguments: Of a prompt beside a picture all that the language model is given; else None.
+        padded: From which column to before which some example has padding; by default of all.
+        target_padded: The same of the target.
     """
 
     input_ids: Int64[Tensor, "batch token"]
@@ -79,6 +82,8 @@ class Batch:
     features: Float[Tensor, "batch *feature"] | None = None
     heard: Int64[Tensor, " batch"] | None = None
     arguments: Mapping[str, Any] | None = None
+    padded: Columns = (0, None)
+    target_padded: Columns = (0, None)
 
     def repeated(self: B, number: int) -> B:
         """This many copies of the batch, one after the other."""
@@ -105,6 +110,7 @@ class Batch:
             target_category=None,
             target_word=None,
             target_lengths=None,
+            target_padded=(0, None),
         )
 
     def target_alone(self) -> "Batch":
@@ -123,6 +129,7 @@ class Batch:
             word=self.target_word,  # type: ignore[arg-type]
             lengths=self.target_lengths,  # type: ignore[arg-type]
             names=self.names,
+            padded=self.target_padded,
         )
 
 
@@ -167,6 +174,7 @@ def collate(
         word=pad([example.words for example in examples], PADDED_WORD),
         lengths=count(ids),
         names=tuple(example.name for example in examples),
+        padded=_padded(ids, side),
     )
     if not with_target:
         return batch
@@ -178,7 +186,15 @@ def collate(
         target_category=pad([e.target_categories for e in examples], NO_CATEGORY, "right"),
         target_word=pad([e.target_words for e in examples], PADDED_WORD, "right"),
         target_lengths=count(targets),
+        target_padded=_padded(targets, "right"),
     )
+
+
+def _padded(rows: Sequence[Sequence[int]], side: str) -> Columns:
+    """Return the columns in which some row is filled up."""
+    lengths = [len(row) for row in rows]
+    shortest, width = min(lengths), max(lengths)
+    return (0, width - shortest) if side == "left" else (shortest, width)
 
 
 def _pad(rows: Sequence[Sequence[int]], fill: int, side: str) -> list[list[int]]:
