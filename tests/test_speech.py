@@ -76,6 +76,21 @@ def test_what_cannot_be_heard_is_refused(
         model.read(text, audio=tmp_path / name)
 
 
+def test_what_the_model_hears_is_read_as_the_tokens_that_it_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their text would be cut into others."""
+    hearing = headlight.load(tiny_whisper(tmp_path / "model"), head="language_model")
+    tokenizer: Any = hearing.tokenizer
+    names = ["the", "##ctions", "ho", "##me", "in"]
+    ids = torch.tensor([tokenizer.convert_tokens_to_ids([*names, "[SEP]"])])
+    monkeypatch.setattr(type(hearing.transformer), "generate", lambda *_: ids)
+    reading = hearing.read(audio=wav(tmp_path / "a.wav"), kind="decoder").dataset
+    assert reading["query_token"].values.tolist()[-len(names) :] == names
+    assert tokenizer.tokenize(reading.attrs["text"]) != names
+    assert reading["query_word"].values.tolist()[-len(names) :] == [0, 0, 1, 1, 2]
+
+
 @pytest.mark.parametrize("sound", [np.zeros(1600), torch.zeros(1600), {"array": [0.0]}])
 def test_samples_are_no_recording(model: Model, sound: Any) -> None:
     with pytest.raises(UsageError, match=f"no {type(sound).__name__}; write its samples into one"):

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -166,7 +166,10 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
     return whole, str(tokenizer.decode(generated, skip_special_tokens=True))  # type: ignore[union-attr]
 
 
-def _longer(example: Encoded, number: int, tokenizer: Any, categories: Categories) -> Encoded:
+Longer = TypeVar("Longer", bound=Encoded)
+
+
+def _longer(example: Longer, number: int, tokenizer: Any, categories: Categories) -> Longer:
     """Return an example with one more token, which begins a word where a blank is before it."""
     side = "target" if example.target else "text"
     ids = example.target if example.target else example.ids
@@ -253,27 +256,8 @@ def read_speech(
     chosen: Any = kind or "cross"
     if chosen == ALL:
         raise UsageError("speech is read with one kind of attention at a time; choose one.")
-    listener, tokenizer = model.listener, model.require_tokenizer("a transcript is read")
-
-    def heard_as(words: str) -> EncodedSpeech:
-        recording = Recording(str(audio), _file_of(audio), words)
-        (example,) = recordings(
-            [recording],
-            tokenizer,
-            listener.hearing,
-            decoder_start=int(model.decoder_start or 0),
-            max_length=model.longest,
-            overflow="error",
-        )
-        return example
-
-    try:
-        if text is not None:
-            require_text(text, "text")
-        transcript = _transcript(model, heard_as(".")) if text is None else text
-        example = heard_as(transcript)
-    except CorpusError as problem:
-        raise UsageError(problem.marked()) from problem
+    listener, _ = model.listener, model.require_tokenizer("a transcript is read")
+    transcript, example = _heard(model, audio, text)
     if chosen == "encoder":
         queries = range(example.heard) if queries is None else queries
     dataset = read_example(
@@ -294,18 +278,44 @@ def read_speech(
     return Reading(dataset)
 
 
-def _file_of(audio: object) -> Path:
-    """Return the file of a recording; refuse what is none."""
-    if isinstance(audio, str | Path):
-        return Path(audio)
-    raise UsageError(
-        f"sound is a WAV file, and no {type(audio).__name__}; write its samples into one, as "
-        "numbers of 16 bits (scipy.io.wavfile.write)."
-    )
+def _heard(model: CapturedModel, audio: object, text: str | None) -> tuple[str, EncodedSpeech]:
+    """Return the transcript, that of the model where none is given, and the recording with it.
+
+    Raises:
+        UsageError: see `read_speech`.
+    """
+    if not isinstance(audio, str | Path):
+        raise UsageError(
+            f"sound is a WAV file, and no {type(audio).__name__}; write its samples into one, as "
+            "numbers of 16 bits (scipy.io.wavfile.write)."
+        )
+    if text is not None:
+        require_text(text, "text")
+    recording = Recording(str(audio), Path(audio), "." if text is None else text)
+    try:
+        (example,) = recordings(
+            [recording],
+            model.tokenizer,  # type: ignore[arg-type]
+            model.listener.hearing,
+            decoder_start=int(model.decoder_start or 0),
+            max_length=model.longest,
+            overflow="error",
+        )
+    except CorpusError as problem:
+        raise UsageError(problem.marked()) from problem
+    return _transcribed(model, example) if text is None else (text, example)
 
 
-def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
-    """Return the transcript of the model; refuse one without its head, or that hears nothing."""
+def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, EncodedSpeech]:
+    """Return the transcript of the model, and the recording with the very tokens that it wrote.
+
+    Args:
+        model: of speech.
+        example: the recording with another transcript.
+
+    Raises:
+        UsageError: the model lacks its head, or hears nothing.
+    """
     network: Any = model.transformer
     if not hasattr(network, "generate"):
         raise UsageError(
@@ -319,4 +329,17 @@ def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
     transcript = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     if not transcript:
         raise UsageError("the model recognizes no words in the recording; give the text.")
-    return transcript
+    begun = next(at for at, word in enumerate(example.target_words) if word >= 0)
+    example = replace(
+        example,
+        target=example.target[:begun],
+        target_categories=example.target_categories[:begun],
+        target_words=example.target_words[:begun],
+        target_text=tuple(transcript.split()),
+    )
+    categories = Categories.of(tokenizer)
+    # Neither special ones nor times, and as many as the model takes behind what begins them.
+    spoken = [each for each in ids.tolist() if tokenizer.decode([each], skip_special_tokens=True)]
+    for number in spoken[: model.longest and model.longest - begun]:
+        example = _longer(example, number, tokenizer, categories)
+    return transcript, example

@@ -347,7 +347,7 @@ def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, s
     if "answer" in reading.attrs:
         raise UsageError(
             "this text was generated, and its answer is no part of the prompt that would be read; "
-            "read the prompt and the answer as one text."
+            "read the prompt and the answer as one text, whose tokens may be others."
         )
     if "image" in reading.attrs:
         raise UsageError(
