@@ -220,6 +220,9 @@ def test_units_without_a_language_are_left_out_and_counted(tmp_path):
     with pytest.raises(CorpusError, match="the first unit has 1 languages"):
         read(written(path, first))
     assert read(written(path, first), columns=("en", "de")) == TMX_PAIRS
+    twice = '<tuv xml:lang="en"><seg>Another.</seg></tuv></tu>'
+    corpus = open_parallel(written(path, TMX.replace("</tu>", twice, 1)))
+    assert (read(path), len(list(corpus)), corpus.counts.repeated) == (TMX_PAIRS, 2, 1)
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,8 @@ def _heard(
 
 
 _FULL_SCALE = 1 << 15
+_OF_STREAMS = 0x7FFF0000
+"""Bytes from which on a header says nothing, because its writer could not know the length."""
 HIGHEST_RATE = 1_000_000
 """Samples in a second that a file may have; recorders take 384,000 at most."""
 
@@ -243,12 +245,18 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
     try:
         with open_file(audio, error=CorpusError) as raw, wave.open(raw) as file:
             native, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
+            announced = file.getnframes() * width * channels
             samples = file.readframes(file.getnframes())
     except Exception as problem:  # wave's own, those of the system, and of drivers of stores
         raise _no_sound(audio, problem, wanted) from problem
     if width != np.dtype(np.int16).itemsize:
         raise CorpusError(f"{name} has samples of {8 * width} bits; {wanted}.")
-    whole = samples[: len(samples) // (width * channels) * width * channels]  # of a file cut short
+    if len(samples) < announced < _OF_STREAMS:
+        raise CorpusError(
+            f"{name} is cut short: it has {len(samples):,} of the {announced:,} bytes of sound "
+            "that it announces; copy it again."
+        )
+    whole = samples[: len(samples) // (width * channels) * width * channels]  # of a stream
     sound = np.frombuffer(whole, "<i2").reshape(-1, channels).mean(1) / _FULL_SCALE
     if not len(sound):
         raise CorpusError(f"{name} holds no sound; leave it out.")
