@@ -843,6 +843,24 @@ def test_a_file_of_one_sentence_a_line(headlight, tmp_path, bert):
     assert "Each line" not in said
 
 
+def test_what_is_joined_or_left_out_is_said(headlight, tmp_path, bert):
+    """A few texts, one a line, would be one text: that is said where one looks, and how not."""
+    few, rows = tmp_path / "few.txt", tmp_path / "rows.jsonl"
+    few.write_text("the sea is full.\nthe mill is old.\n")
+    rows.write_text('{"text": "the sea"}\n{"text": null}\n{"text": "a mill\\n\\nthe sea"}\n')
+    survey = ("--model", bert, "--measures", "weight")
+    said = " ".join(headlight("survey", few, *survey, "--out", tmp_path / "a")[1].split())
+    assert "The document is of several lines (2 in all), which were joined by blanks; " in said
+    assert "--format lines reads each line as a text, --format raw a file with its line" in said
+    for options in ((), ("--resume",)):
+        out = ("--out", tmp_path / "b", *options)
+        said = " ".join(headlight("survey", rows, *survey, *out)[1].split())
+        assert "1 document is of several paragraphs, which were joined by blanks." in said
+        assert "1 document is blank, and left out." in said
+    assert "joined" not in headlight("survey", few, *survey, "--format", "raw")[1]
+    assert "joined" not in headlight("survey", few, *survey, "--pairs")[1]
+
+
 def test_a_table_of_one_line_has_a_header_alone(headlight, tmp_path):
     (tmp_path / "hello.txt").write_text("Hello there.\n")
     said = headlight.refused("survey", tmp_path / "hello.txt", "--format", "csv")

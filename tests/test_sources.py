@@ -13,6 +13,7 @@ import torch
 import headlight
 from encode.small_tokenizers import chat_tokenizer, decoder
 from headlight.capture.decomposition import decompose
+from headlight.cli.read import _passage as passage_of
 from headlight.corpora import Chat
 from headlight.encode.chats import Prompt
 from headlight.errors import MissingHeadError, UsageError
@@ -368,6 +369,28 @@ def test_mistakes_are_refused(model: Model, arguments: dict[str, Any], sentence:
     with pytest.raises(UsageError, match=sentence) as refusal:
         model.sources(whole.pop("question"), whole.pop("context"), **whole)
     assert len(str(refusal.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.pdf", b"%PDF-1.7", "is a PDF; save it as plain text"),
+        ("a.txt", "the sea".encode("utf-16"), "is not UTF-8"),
+        ("b.txt", "the sea".encode("utf-16-be"), "is in UTF-16, not UTF-8"),
+        ("a.html", b"<p>the sea</p>", "is a web page, which is read with its tags"),
+        ("missing.txt", None, "there is no file .*missing.txt"),
+    ],
+)
+def test_files_that_are_no_passage(
+    tmp_path: Path, name: str, content: bytes | None, sentence: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match=sentence):
+        passage_of(str(tmp_path / name))
+    (tmp_path / "good.txt").write_bytes(b"\xef\xbb\xbfthe sea\n")
+    assert passage_of(str(tmp_path / "good.txt")) == "the sea"
+    assert passage_of("the sea.txt is old") == "the sea.txt is old"
 
 
 def test_encoders_are_refused() -> None:

@@ -224,11 +224,15 @@ def _check_regular(path: Path, status: os.stat_result, error: type[HeadlightErro
 
 
 def _unreadable(path: Location, problem: Exception, error: type[HeadlightError]) -> HeadlightError:
+    return error(f"{storable(path)} cannot be read: {why_unread(problem)}.")
+
+
+def why_unread(problem: Exception) -> str:
+    """Return in plain words why something cannot be read."""
     number = problem.errno if isinstance(problem, OSError) else None
     if isinstance(problem, FileNotFoundError):  # of a store, which gives no number
         number = errno.ENOENT
-    why = _UNREADABLE.get(number or 0) or reason(problem)
-    return error(f"{storable(path)} cannot be read: {why}.")
+    return _UNREADABLE.get(number or 0) or reason(problem)
 
 
 def standard_input() -> io.BufferedIOBase:
@@ -403,8 +407,12 @@ def reason(problem: Exception) -> str:
         plain = _PLAIN.get(problem.errno or 0) or problem.strerror
         if plain:
             return plain
-    lines = str(problem).splitlines() or [type(problem).__name__]
-    return lines[0].rstrip(".")
+    if isinstance(problem, KeyError):
+        return f"it lacks {problem}"
+    said = next(filter(None, map(str.strip, str(problem).splitlines())), "").rstrip(".")
+    if not said and isinstance(problem, EOFError):
+        return "it ends too early"
+    return said or f"there was a {type(problem).__name__} without a reason"
 
 
 def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:

@@ -11,7 +11,7 @@ import textwrap
 import pytest
 import zstandard
 
-from headlight.corpora import FORMATS, Document, holds_a_text_a_line, open_corpus
+from headlight.corpora import FORMATS, CorpusCounts, Document, holds_a_text_a_line, open_corpus
 from headlight.errors import CorpusError, HeadlightError
 
 DOCUMENTS = [
@@ -44,6 +44,7 @@ def quoted(text):
 WRITERS = {
     "paragraphs": lambda documents: "\n\n".join("\n".join(d) for d in documents) + "\n",
     "lines": lambda documents: "\n".join(" ".join(d) for d in documents) + "\n",
+    "raw": lambda documents: "\n\n".join("\n\t".join(d) for d in documents) + "\n",
     "wikipedia": wikipedia,
     "jsonl": lambda documents: "".join(json.dumps({"text": d, "id": 1}) + "\n" for d in documents),
     "csv": lambda documents: (
@@ -55,6 +56,8 @@ ONE_PARAGRAPH = {"lines", "tsv"}
 
 
 def expected(format):
+    if format == "raw":
+        return [(WRITERS["raw"](DOCUMENTS),)]
     return [(" ".join(d),) if format in ONE_PARAGRAPH else d for d in DOCUMENTS]
 
 
@@ -144,6 +147,41 @@ def test_jsonl_strings_and_lists(tmp_path):
     assert paragraphs(open_corpus(path, column="b")) == [("x", "y\nz"), ("p", "q")]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "texts", "counts"),
+    [
+        ("a.jsonl", '{"text": "a"}\n\n{"text": null}\n{"text": " "}\n', 1, {"blank": 2}),
+        ("a.csv", 'text,id\na,1\n"",2\n\n', 1, {"blank": 1}),
+        ("a.tsv", "text\tid\na\t1\n\t2\n \t \n", 1, {"blank": 2}),
+        ("wiki", "<doc id='1'>\nT\n</doc>\n<doc id='2'>\nT\n\nx\n</doc>\n", 1, {"blank": 1}),
+        ("a.txt", "a\nb\n\nc\n\nd\ne\nf\n", 3, {"joined_lines": 5}),
+        ("a.py", "def f():\n    return 1\n", 1, {"joined_lines": 2}),
+    ],
+)
+def test_what_is_left_out_or_joined_is_counted(tmp_path, name, content, texts, counts):
+    (tmp_path / name).write_text(content)
+    corpus = open_corpus(tmp_path / name)
+    assert (len(list(corpus)), corpus.counts) == (texts, CorpusCounts(**counts))
+    strings = open_corpus(["a", "", "b"])
+    assert (len(list(strings)), strings.counts.blank) == (2, 1)
+
+
+def test_a_raw_file_is_one_text_as_it_is(tmp_path):
+    code = "\ndef f(x):\r\n\tif x:\n\t\treturn x\n\n\telse:\n\t\treturn 0\n\n"
+    path = tmp_path / "code.py"
+    path.write_bytes(code.encode())
+    (tmp_path / "empty.py").write_text(" \n")
+    corpus = open_corpus(f"{tmp_path}/*.py", format="raw")
+    assert list(corpus) == [Document(f"{path}:1", (code,))]
+    assert corpus.counts == CorpusCounts(blank=1)
+
+
+def test_raw_files_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("headlight.corpora.text_corpus.DOCUMENT_LIMIT", 10)
+    (tmp_path / "a.py").write_text("x = 1\n" * 2)
+    assert "a.py: the file is longer than 10" in complaint(tmp_path / "a.py", format="raw")
+
+
 def test_tabs_separate_and_quotation_marks_do_not_quote(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text('id\ttext\n1\t"unbalanced\n2\tplain\n')
@@ -218,7 +256,9 @@ def complaint(source, **options):
     ("name", "content", "message"),
     [
         ("a.txt", "Caf\xe9\n".encode("latin-1"), r"a\.txt:1: byte 4 of the line is not UTF-8"),
-        ("a.txt", "text".encode("utf-16"), r"a\.txt:1: .* UTF-16.*iconv"),
+        ("a.txt", "text".encode("utf-16"), r"a\.txt:1: .* UTF-16, not UTF-8.*iconv -f UTF-16"),
+        ("a.txt", "text\n".encode("utf-16-be"), r"a\.txt:1: .* UTF-16, not UTF-8"),
+        ("a.txt", "text".encode("utf-32"), r"a\.txt:1: .*iconv -f UTF-32"),
         ("a.txt", b"ab\n\0\1\2\n", r"a\.txt:2: the file holds binary data"),
         ("a.txt", b"", "holds no text"),
         ("a.txt", b" \n\n\t\n", "holds no text"),
@@ -233,7 +273,18 @@ def complaint(source, **options):
         ("a.csv", b'text\na\n"open\nb\n"c",d\n', r"a\.csv:3: .* at line 5"),
         ("a.csv", b'text,b\n"a\nb","c\nd"e\n', r"a\.csv:3: .* at line 4"),
         ("a.csv", b'text,b\n5" a,"c"d\n', r"a\.csv:2: the table is malformed \(',' expected"),
-        ("a.csv", b"id,text\n1\n", r"a\.csv:2: the row has 1 fields.*field 2"),
+        ("a.csv", b"id,text\n1\n", r"a\.csv:2: the row has 1 fields, and should have 2; complete"),
+        ("a.csv", b"text,id\nOne.\n", r"a\.csv:2: the row has 1 fields, and should have 2"),
+        ("a.csv", b"text,id\nThe dog, it ran.,a\n", r"a\.csv:2: the row has 3 .*quotation marks"),
+        ("a.csv", b"text\nA.\nThe dog, it ran.\n", r"a\.csv:3: the row has 2 .* should have 1"),
+        ("a.tsv", b"text\nThe dog\tit ran.\n", r"a\.tsv:2: the row has 2 .*take tabs out"),
+        ("a.csv", b"text;label\nDer Hund, er lief.;a\n", r"a\.csv:1: .* semicolons and no commas"),
+        ("a.csv", b"sep=;\ntext;label\nx;y\n", r"a\.csv:1: the header has semicolons"),
+        ("a.csv", b"text\tid\nThe dog, it ran.\t1\n", r"a\.csv:1: .* tabs and no commas"),
+        ("a.tsv", b"text,id\nx,1\n", r"a\.tsv:1: the header has commas and no tabs"),
+        ("a.csv", b"text,text\nx,y\n", r"a\.csv:1: the header has 'text' twice"),
+        ("a.jsonl", b'{"text": "a", "text": "b"}\n', r"a\.jsonl:1: .*key 'text' is there twice"),
+        ("a.json", b'[\n {"text": "a"}\n]\n', r"a\.json:1: the line is not JSON .*jq -c"),
         ("a.csv", b"text\n", "holds no text"),
         ("a.jsonl", b'{"text": "x"}\n{"text": \n', r"a\.jsonl:2: the line is not JSON"),
         ("a.jsonl", b"[1]\n", r"a\.jsonl:1: .* must be a JSON object .* not list"),

@@ -1,6 +1,7 @@
 """Files and folders that would keep a reader busy for ever, or are no text at all."""
 
 import bz2
+import gzip
 import os
 import threading
 import zipfile
@@ -9,7 +10,7 @@ import pytest
 
 from headlight.corpora import open_corpus, open_treebank, read_word_vectors
 from headlight.corpora.files import BLANK_LIMIT
-from headlight.errors import CorpusError, HeadlightError
+from headlight.errors import CorpusError, HeadlightError, UsageError
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 
@@ -118,8 +119,20 @@ def test_documents_of_other_programs(tmp_path, name, start, part, read):
         (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "is a picture"),
         (b"RIFF\x24\x00\x00\x00WAVEfmt ", "is sound, .*model of speech"),
         (b"OggS\x00\x02", "is sound"),
-        (b"PAR1\x15\x04", "is a Parquet table; save it as JSON lines"),
-        (b"SQLite format 3\0", "is an SQLite database"),
+        (b"PAR1\x15\x04", "is a Parquet table; write hf:parquet: before its path"),
+        (b"ARROW1\0\0", "is an Arrow table; write hf:arrow: before its path"),
+        (b"\xff\xff\xff\xff\xb0\0\0\0\x10\0\0\0", "is an Arrow table"),
+        (b"SQLite format 3\0", "is an SQLite database; save it as JSON lines"),
+        (b"\x93NUMPY\1\0v\0", "is an array of NumPy"),
+        (b"\x40\1\0\0\0\0\0\0{" + b'"a":', "is weights of a model"),
+        (b"\x80\4\x95", "is a pickle of Python"),
+        (b"\x89HDF\r\n\x1a\n", "is a file of NetCDF or HDF5"),
+        (b"ID3\4\0\0", "is sound, .*convert it to WAV"),
+        (b"\xff\xfb\x90d", "is sound, .*convert it to WAV"),
+        (b"\0\0\0\x20ftypisom", "is a film"),
+        (gzip.compress(b"text"), "is packed by gzip; give it a name that ends in .gz"),
+        (bz2.compress(b"text"), "is packed by bzip2"),
+        (b"\0" * 4, "holds binary data, and no text; leave it out"),
     ],
 )
 @pytest.mark.parametrize("name", ["a.bin", "a.csv", "a.jsonl"])
@@ -127,6 +140,50 @@ def test_pictures_sound_and_databases_are_named(tmp_path, name, start, part):
     (tmp_path / name).write_bytes(start)
     with pytest.raises(CorpusError, match=part):
         list(open_corpus(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("a.docx", "an office document"), ("a.zip.bak", "a zip archive of another name"),
+        ("a.xlsx", "a spreadsheet; save it as JSON lines or CSV"), ("a.epub", "an e-book"),
+        ("A.PT", "a file of PyTorch, and holds no text"), ("a.npz", "arrays of NumPy"),
+    ],
+)  # fmt: skip
+def test_what_a_zip_archive_is_says_its_suffix(tmp_path, name, part):
+    (tmp_path / name).write_bytes(b"PK\x03\x04\x14\0")
+    with pytest.raises(CorpusError, match=part):
+        list(open_corpus(tmp_path / name))
+
+
+MARKUP = {
+    "a.html": "<p>Text.</p>",
+    "a.txt": "<!DOCTYPE html>\n<html>",
+    "page": " <HTML lang='en'>",
+    "a.xml": "<text>Text.</text>",
+    "feed": '<?xml version="1.0"?>\n',
+    "a.ipynb": '{"cells": []}',
+    "a.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nText.",
+    "A.SRT": "1\n00:00:01,000 --> 00:00:02,000\nText.",
+    "a.eml": "From: a@b.c\n\nText.",
+    "a.tex": "\\section{Text}",
+    "a.md": "---\ntitle: T\n---\nText.",
+}
+
+
+@pytest.mark.parametrize("name", MARKUP)
+def test_text_of_other_programs_is_read_as_it_is_where_that_is_said(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(MARKUP[name])
+    with pytest.raises(UsageError, match=r"give its text alone, or .* with format='raw'"):
+        list(open_corpus(path))
+    assert [each.paragraphs for each in open_corpus(path, format="raw")] == [(MARKUP[name],)]
+    assert list(open_corpus(path, format="lines"))
+
+
+def test_prose_of_markdown_is_text(tmp_path):
+    (tmp_path / "a.md").write_text("# A title\n\n--- and prose\n")
+    assert len(list(open_corpus(tmp_path / "a.md"))) == 2
 
 
 def test_words_that_begin_like_sound_are_text(tmp_path):

@@ -1,11 +1,12 @@
 """Data sets through the ``datasets`` library, from local files only."""
 
+import glob
 import json
 import sys
 
 import pytest
 
-from headlight.corpora import open_corpus
+from headlight.corpora import open_corpus, open_sentence_pairs
 from headlight.corpora.hub import HubSource
 from headlight.errors import CorpusError, UsageError
 
@@ -72,6 +73,25 @@ def test_saved_data_sets():
     assert [paragraphs for _, paragraphs in read("hf:./several")] == [("a",), ("b",)]
     with pytest.raises(CorpusError, match="one split without a name"):
         read("hf:./single::train")
+
+
+def test_a_saved_data_set_is_named_as_one():
+    saved = datasets.Dataset.from_dict({"text": ["a"]})
+    saved.save_to_disk("single")
+    datasets.DatasetDict(validation=saved).save_to_disk("several")
+    for name in ("single", "several"):
+        for reader in (open_corpus, open_sentence_pairs):
+            with pytest.raises(CorpusError, match=rf"save_to_disk .* write hf:\./{name},"):
+                list(reader(name))
+    with pytest.raises(CorpusError, match=r"\.arrow is an Arrow table; write hf:arrow: before"):
+        list(open_corpus("single/*.arrow"))
+    arrow = next(iter(glob.glob("single/*.arrow")))  # noqa: PTH207
+    assert [paragraphs for _, paragraphs in read(f"hf:arrow:{arrow}")] == [("a",)]
+
+
+def test_rows_of_null_are_counted():
+    corpus = open_corpus("hf:./reviews")
+    assert (len(list(corpus)), corpus.counts.blank) == (2, 1)
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,23 @@ def test_only_our_own_errors_escape(
 CHUNKS = "-DOCSTART- -X- O\n\nHe PRP B-NP\nruns VBZ B-VP\n\nIt\tPRP\tB-NP\n"
 
 
+def test_a_sentence_right_behind_the_beginning_of_a_document_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text("-DOCSTART- O\nHe B-NP\nruns B-VP\n\n-DOCSTART- O\n")
+    assert list(open_tagged(path)) == [
+        TaggedSentence(f"{path}:2", ("He", "runs"), tags=("B-NP", "B-VP"), document=f"{path}:1")
+    ]
+
+
+def test_messages_without_words_of_their_own_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "sci.space"
+    folder.mkdir()
+    (folder / "1").write_text("From: a\n\nA text of words.\n")
+    (folder / "2").write_text("From: a\n\n> a quotation\n")
+    corpus = open_sentence_pairs(tmp_path, format="newsgroups")
+    assert (len(list(corpus)), corpus.counts.blank) == (1, 1)
+
+
 def test_words_and_tags_are_columns(tmp_path: Path) -> None:
     path = tmp_path / "train.txt"
     path.write_text(CHUNKS)

@@ -174,7 +174,10 @@ def test_a_data_set(tmp_path):
         ("a.txt", "a ||| b\nc d\n", {}, r"a\.txt:2: '\|\|\|' .* is not there"),
         ("a.txt", "a|||b\n", {}, r"a\.txt:1: .* not there"),
         ("a.txt", "a ||| b ||| c\n", {}, r"a\.txt:1: .* is 2 times"),
-        ("a.tsv", "a\tb\nc\n", {}, r"a\.tsv:2: source and target are in columns 1 and 2, and "),
+        ("a.tsv", "a\tb\nc\n", {}, r"a\.tsv:2: the row has 1 fields, and should have 2; complete"),
+        ("a.csv", "a,b\nc, d,e\n", {}, r"a\.csv:2: the row has 3 .*quotation marks"),
+        ("a.csv", "a;b\nc;d\n", {}, r"a\.csv:1: the header has semicolons and no commas"),
+        ("a.tsv", "a\n", {}, r"a\.tsv:1: source and target are in columns 1 and 2, and "),
         ("a.tsv", "a\tb\n", {"columns": ("de", "en")}, r"no column 'de'; name two of those "),
         ("a.csv", 'a,"b\n', {}, r"a\.csv:1: the table is malformed"),
         ("a.jsonl", '{"a": "b"}\n', {}, r"a\.jsonl:1: it is not known which keys"),
@@ -217,6 +220,9 @@ def test_units_without_a_language_are_left_out_and_counted(tmp_path):
     with pytest.raises(CorpusError, match="the first unit has 1 languages"):
         read(written(path, first))
     assert read(written(path, first), columns=("en", "de")) == TMX_PAIRS
+    twice = '<tuv xml:lang="en"><seg>Another.</seg></tuv></tu>'
+    corpus = open_parallel(written(path, TMX.replace("</tu>", twice, 1)))
+    assert (read(path), len(list(corpus)), corpus.counts.repeated) == (TMX_PAIRS, 2, 1)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,10 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     assert [each.audio.name for each in found] == ["a.wav", "b.wav", "c.wav"]
     assert [each.text for each in found] == [text for _, text, _ in SAID.values()]
     assert [each.times for each in found] == [times for *_, times in SAID.values()]
+    (folder / "d.mp3").write_bytes(b"ID3")
+    (folder / "d.txt").write_text("words without a sound that is read", encoding="utf-8")
+    corpus = open_recordings(folder)
+    assert (len(list(corpus)), corpus.counts.other_files) == (3, 2)
     sounds = (folder, str(folder / "*.wav"), open_recordings(folder))
     assert [*map(medium_of, sounds)] == ["speech"] * 3
     assert [*map(medium_of, (folder / "a.txt", None, "-", ["a.wav"]))] == [None] * 4

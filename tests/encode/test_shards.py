@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
+from headlight.corpora import open_corpus
 from headlight.encode import Counts, Encoded, Examples, examples
 from headlight.encode.examples import ExampleShards, Marks, Recipe, _number_of
+from headlight.errors import CorpusError
 
 SIZE = 3
 
@@ -42,7 +46,8 @@ def read(shards: ExampleShards) -> list[tuple]:
     """What is left, shard by shard, with the digest of what was read behind each."""
     found = []
     while not shards.at_end:
-        found.append((*map(list, shards.take()), shards.digest))
+        made, counts = shards.take()
+        found.append((list(made), dict(counts), shards.digest))
     return found
 
 
@@ -62,6 +67,44 @@ def test_behind_what_is_passed_over_everything_is_as_it_was(
         shards.skip()
     assert read(shards) == whole[passed:]
     assert other.encoded == found[passed * size :]
+
+
+@given(st.lists(st.sampled_from(["one two", "three", "", " "]), max_size=12), st.integers(1, 5))
+def test_what_a_corpus_leaves_out_is_counted_in_the_shard_around_it(
+    strings: list[str], size: int
+) -> None:
+    """However many shards there are, and wherever one is taken up, all blank strings are."""
+    corpus = open_corpus(strings)
+    if not any(map(str.strip, strings)):
+        with pytest.raises(CorpusError):
+            texts_of(corpus).shards(size)
+        return
+    whole = read(texts_of(corpus).shards(size))
+    assert sum(counts.get("blank", 0) for _, counts, _ in whole) == sum(
+        not each.strip() for each in strings
+    )
+    for passed in range(len(whole)):
+        shards = texts_of(corpus).shards(size)
+        for _ in range(passed):
+            shards.skip()
+        assert read(shards) == whole[passed:]
+
+
+def test_of_a_shard_that_is_read_in_part_only_what_lies_before_is_counted() -> None:
+    shards = texts_of(open_corpus(["", "one", "", "two", "", "three", ""])).shards(3)
+    _, counts = shards.take(2)
+    assert counts["blank"] == 2
+
+
+def texts_of(corpus: Any) -> Examples:
+    """A token for each text."""
+
+    def encode(documents: list[Any], counts: Counts) -> Iterator[Encoded]:
+        for document in documents:
+            counts.documents += 1
+            yield Encoded(document.name, (len(document.paragraphs[0]),), (0,), (3,), (0,))
+
+    return Examples(Recipe(corpus, attrgetter("paragraphs"), encode))
 
 
 @given(words, st.integers(1, 5))

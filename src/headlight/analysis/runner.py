@@ -18,7 +18,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.backward import one_thread, own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
-from headlight.encode.examples import TEXT_SUM
+from headlight.encode.examples import LOST, TEXT_SUM
 from headlight.encode.pictures import PATCH_NAMES
 from headlight.errors import CorpusError, RunError, setting
 from headlight.files import Location
@@ -35,7 +35,7 @@ E = TypeVar("E", bound=Encoded)
 
 NOT_COUNTED = ("documents", "examples", TEXT_SUM)
 """Counts of an iteration that say nothing about what was left out."""
-SELDOM = ("special", "doubled", "one_word")
+SELDOM = ("special", "doubled", "one_word", "joined", *LOST)
 """Counts that a result has where they are not 0."""
 
 
@@ -246,7 +246,9 @@ class _Watched(Iterable[E]):
 
 def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
     """Return the attributes of what was read, and of what was left out."""
-    counts = state.counts or asdict(plan.examples.counts)
+    counts = state.counts or asdict(plan.examples.counts) | _lost_of(plan)
+    if not counts.get("joined"):  # of pairs lines are units
+        counts = {name: each for name, each in counts.items() if name != "joined_lines"}
     ended = plan.max_examples is not None and state.examples == plan.max_examples
     return {
         **share_read(plan.corpus, int(counts.get("documents", 0)) if ended else None),
@@ -263,6 +265,14 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
             if name not in NOT_COUNTED and (value or name not in SELDOM)
         },
     }
+
+
+def _lost_of(plan: StudyPlan[Any]) -> dict[str, int]:
+    """Return what the corpus of a plan has left out, where it was read no further than needed."""
+    corpus = plan.corpus
+    if corpus is None or (plan.max_examples is not None and corpus.limit is None):
+        return {}
+    return asdict(corpus.counts)
 
 
 def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:

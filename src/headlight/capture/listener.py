@@ -25,6 +25,7 @@ from headlight.encode.pictures import (
 )
 from headlight.encode.speech import EncodedSpeech, Hearing, read_sound
 from headlight.errors import UnsupportedModelError, UsageError
+from headlight.files import reason
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -382,8 +383,8 @@ class PromptViewer:
             inputs = self.processor(text=[prompt], images=[picture], return_tensors="pt")
         except (ValueError, TypeError) as problem:
             raise UsageError(
-                f"the processor of {self.name} does not write this prompt and picture ({problem}); "
-                "change them."
+                f"the processor of {self.name} does not write this prompt and picture "
+                f"({reason(problem)}); change them."
             ) from problem
         inputs = inputs.to(self.network.device, self.network.dtype)
         ids = inputs["input_ids"][0].tolist()

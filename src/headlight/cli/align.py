@@ -167,6 +167,17 @@ def align(
             _write(job, output)
         elif html is None:
             say_lines(_texts(job.alignments(), writer))
+    for note in _left_out(pairs):
+        complain(f"note: {note}.")
+
+
+def _left_out(pairs: "Corpus[TranslationPair]") -> Iterator[str]:
+    """Yield how many units and texts of a translation memory are in no pair."""
+    counts = pairs.counts
+    if number := counts.one_sided:
+        yield f"{number:,} unit{'s' * (number > 1)} without one of the languages left out"
+    if number := counts.repeated:
+        yield f"{number:,} text{'s' * (number > 1)} beside another of the same language left out"
 
 
 def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel":

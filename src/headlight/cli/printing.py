@@ -226,7 +226,7 @@ def text_argument(argument: str, command: str, name: str = "text") -> str:
     text = argument
     if argument == STANDARD_INPUT:
         try:
-            text = standard_input().read().decode().strip("\r\n")
+            text = standard_input().read().decode("utf-8-sig").strip("\r\n")
         except UnicodeDecodeError as problem:
             raise UsageError("standard input is not UTF-8; convert it first.") from problem
     else:
@@ -267,8 +267,8 @@ def chat_argument(path: Path, *, system: str | None, template: bool) -> "Chat":
 
 def _refuse_file(text: str, command: str) -> None:
     """Refuse the name of a file or folder that is here, where a text is read."""
+    from headlight.corpora.file_kinds import SOUND
     from headlight.corpora.pictures import is_picture
-    from headlight.corpora.speech import SOUND
 
     path, quoted = Path(text), shlex.quote(text)
     if not any(map(str.isalnum, text)) or not os.path.exists(text):  # noqa: PTH110 - any string
@@ -298,11 +298,11 @@ def _refuse_file(text: str, command: str) -> None:
 
 def _kind_without_text(path: Path) -> str:
     """Return what a file without text is; nothing of any other, or one that cannot be read."""
-    from headlight.corpora.files import kind_without_text
+    from headlight.corpora.file_kinds import LONGEST_START, kind_without_text
     from headlight.files import open_file
 
     with suppress(OSError, ResultError):
         if path.is_file():
             with open_file(path) as file:
-                return kind_without_text(file.read(16))
+                return kind_without_text(file.read(LONGEST_START), path.suffix)
     return ""

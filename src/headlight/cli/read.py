@@ -1,6 +1,7 @@
 """The commands `read` and `sources`."""
 
 import os
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -425,17 +426,33 @@ def sources(
     _tell(*written)
 
 
+FILE_NAME = re.compile(r"\S+\.(txt|text|md|csv|tsv|jsonl?|pdf|docx?|html?)", re.IGNORECASE)
+"""Names of files that nobody means as a passage."""
+
+
 def _passage(value: str) -> str:
     """Return a passage: the text of a file of that name, or the value itself."""
-    from headlight.corpora.files import kind_without_text
+    from headlight.corpora.file_kinds import (
+        LONGEST_START,
+        kind_without_text,
+        markup_of,
+        why_no_text,
+    )
     from headlight.files import read as content_of
 
     if not os.path.exists(value):  # noqa: PTH110 - any string
+        if FILE_NAME.fullmatch(value):
+            raise UsageError(f"there is no file {value}; correct its path, or write the passage.")
         return value
-    content = content_of(Path(value), error=UsageError)
+    content, suffix = content_of(Path(value), error=UsageError), Path(value).suffix.lower()
+    if kind := kind_without_text(content[:LONGEST_START], suffix):
+        raise UsageError(f"{value} is {kind}.")
     try:
-        if kind := kind_without_text(content[:16]):
-            raise UsageError(f"{value} is {kind}, and no passage; name a file of text.")
-        return content.decode().strip()
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise UsageError(f"{value} is not UTF-8; convert it first.") from problem
+    if "\0" in text:
+        raise UsageError(f"{value}: {why_no_text(content, suffix)}.")
+    if markup := markup_of(text, suffix):
+        raise UsageError(f"{value} is {markup}; give its text alone.")
+    return text.strip()

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from headlight.corpora.compression import NAMES
 from headlight.corpora.files import READ_AHEAD, Lines, files, is_packed, text_files
+from headlight.corpora.hub import data_set_name, saved_data_set
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, storable
 from headlight.settings import Range, require_range
@@ -46,17 +47,27 @@ Parsed = TypeVar("Parsed")
 
 @dataclass(slots=True)
 class CorpusCounts:
-    """Counts of elements that an iteration could not keep so far.
+    """Counts of what an iteration could not keep so far; results have them by these names.
 
     Attributes:
-        skipped: Invalid elements, which were left out.
+        invalid: Invalid elements, which were left out.
+        blank: Rows, articles, messages or strings without a text, which were left out.
+        one_sided: Units of a translation memory that lack one of the languages.
+        repeated: Texts of a translation memory beside another of their language in one unit.
         discontinuous: Mentions of several parts, of which the part with the head word was kept.
-        empty: Mentions of empty nodes alone, which were left out.
+        without_words: Mentions of empty nodes alone, which were left out.
+        other_files: Files of the source that are of no kind that is read here.
+        joined_lines: Lines of plain text that stand with others in a document.
     """
 
-    skipped: int = 0
+    invalid: int = 0
+    blank: int = 0
+    one_sided: int = 0
+    repeated: int = 0
     discontinuous: int = 0
-    empty: int = 0
+    without_words: int = 0
+    other_files: int = 0
+    joined_lines: int = 0
 
 
 Format = Callable[[Lines, CorpusCounts], Iterator[Element]]
@@ -76,8 +87,17 @@ def unless_invalid(
     except CorpusError:
         if invalid == "refuse":
             raise
-        counts.skipped += 1
+        counts.invalid += 1
         return None
+
+
+def with_text(elements: Iterable[Element | None], counts: CorpusCounts) -> Iterator[Element]:
+    """The elements that hold something; the others, None, are counted."""
+    for element in elements:
+        if element is None:
+            counts.blank += 1
+        else:
+            yield element
 
 
 @dataclass(eq=False)
@@ -115,8 +135,8 @@ class Corpus(Generic[Element]):
 
     @property
     def skipped(self) -> int:
-        """Return the number of invalid elements that the latest iteration has left out so far."""
-        return self.counts.skipped
+        """Return the number of elements that the latest iteration has left out so far."""
+        return self.counts.invalid + self.counts.one_sided
 
     def take(self, number: int | None) -> "Corpus[Element]":
         """A corpus of the first elements, or of all: no more is read than they need.
@@ -136,8 +156,8 @@ class Corpus(Generic[Element]):
             yield element
         if empty:
             one, several = ELEMENTS[self.kind]
-            if counts.skipped:
-                raise CorpusError(f"all {counts.skipped} {several} of {self.source} are invalid.")
+            if counts.invalid:
+                raise CorpusError(f"all {counts.invalid} {several} of {self.source} are invalid.")
             raise CorpusError(f"{self.source} holds no {one}; nothing can be said about it.")
 
 
@@ -153,8 +173,15 @@ def corpus_of_files(
         part: What the names of the files must hold, if not all are meant.
 
     Raises:
-        CorpusError: There is no such file, nothing matches, or a folder holds no files.
+        CorpusError: There is no such file, nothing matches, a folder holds no files, or those of a
+            data set of another library.
     """
+    if marker := saved_data_set(source):
+        raise CorpusError(
+            f"{storable(source)} was written by save_to_disk of the library datasets, as its "
+            f"{marker.name} says; write {data_set_name(marker.parent)}, which texts and pairs are "
+            "read from."
+        )
     paths = [path for path in files(source) if part is None or part in path.name]
     if not paths:
         raise CorpusError(f"no file of {storable(source)} has {part!r} in its name.")
@@ -201,7 +228,7 @@ def corpus_in_memory(
     *,
     element: type = object,
     format: str | None = None,
-    read: Callable[[Iterable[Any]], Iterator[Element]] = iter,
+    read: Callable[[Iterable[Any]], Iterator[Element | None]] = iter,
 ) -> Corpus[Element]:
     """A corpus of what is there already; a corpus stays as it is.
 
@@ -211,7 +238,7 @@ def corpus_in_memory(
         source: What reports call them.
         element: The class that each of them has.
         format: The format asked for, which must be None.
-        read: What makes elements of them.
+        read: What makes elements of them, or None of what holds nothing.
 
     Raises:
         UsageError: A format is given, or it is a corpus of something else, or no corpus at all.
@@ -223,7 +250,11 @@ def corpus_in_memory(
         raise UsageError(f"only files have a format; leave out the format {format!r}.")
     if not isinstance(elements, Corpus):
         corpus_class = corpus_read_once if isinstance(elements, Iterator) else Corpus
-        corpus = corpus_class(source, lambda _: read(_checked(elements, element, wanted)), kind)
+        corpus = corpus_class(
+            source,
+            lambda counts: with_text(read(_checked(elements, element, wanted)), counts),
+            kind,
+        )
         if isinstance(elements, Sized):
             number = len(elements)
             corpus.share_of = lambda first: first / max(number, first)

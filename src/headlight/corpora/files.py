@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from headlight.corpora.compression import DECOMPRESSORS, decompress, open_bytes, open_file, suffixes
+from headlight.corpora.file_kinds import kind_without_text, why_no_text
 from headlight.errors import CorpusError
-from headlight.files import Location, location, storable
+from headlight.files import Location, location, storable, why_unread
 
 LINE_LIMIT = 64 * 2**20
 """Bytes in one line.  More is no text, or a file without line breaks."""
@@ -26,38 +27,7 @@ as many, each of which takes its time."""
 READ_AHEAD = 2**17
 """Bytes of a packed file that are read before any of them is needed (gzip; others read fewer)."""
 
-_PICTURE = "a picture, and holds no text; leave it out, or name an encoder of pictures"
-_SOUND = "sound, and holds no text"
-_SAVE = "save it as plain text in UTF-8 and give that"
-_TABLE = "save it as JSON lines or CSV and give that"
-NO_TEXT = {
-    b"%PDF-": f"a PDF; {_SAVE}",
-    b"PK\x03\x04": f"an office document such as .docx, or a zip archive of another name; {_SAVE}",
-    b"\xd0\xcf\x11\xe0": f"an office document such as .doc; {_SAVE}",
-    b"{\\rtf": f"an RTF document; {_SAVE}",
-    b"\x89PNG": _PICTURE,
-    b"\xff\xd8\xff": _PICTURE,
-    b"GIF8": _PICTURE,
-    b"II*\0": _PICTURE,
-    b"MM\0*": _PICTURE,
-    b"RIFFWEBP": _PICTURE,
-    b"RIFFWAVE": f"{_SOUND}; name a model of speech, such as openai/whisper-tiny.en",
-    b"OggS": f"{_SOUND}; leave it out",
-    b"fLaC": f"{_SOUND}; leave it out",
-    b"PAR1": f"a Parquet table; {_TABLE}",
-    b"SQLite format 3\0": f"an SQLite database; {_TABLE}",
-}
-"""Descriptions of files that hold no text, or none in a form read here, by their first bytes."""
-
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-def kind_without_text(start: bytes) -> str:
-    """Return what a file is that begins so, and what to do; nothing where it may be text."""
-    of_riff = start[:4] + start[8:12]  # the size of the file stands between
-    kinds = (kind for magic, kind in NO_TEXT.items()
-             if start.startswith(magic) or of_riff == magic)  # fmt: skip
-    return next(kinds, "")
 
 
 class Lines:
@@ -133,12 +103,12 @@ class Lines:
             raw = self._stream.readline(LINE_LIMIT + 1)
         except Exception as error:  # the drivers of remote files raise what their libraries raise
             raise CorpusError(
-                f"{self.name} cannot be read beyond line {self.number}: {error}; "
+                f"{self.name} cannot be read beyond line {self.number}: {why_unread(error)}; "
                 "the file is damaged, cut short, or not what its suffix says."
             ) from error
         if self.number == 0:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
-            if kind := kind_without_text(raw):
+            if kind := kind_without_text(raw, self.suffix):
                 raise CorpusError(f"{self.name} is {kind}.")
         self._count_blank(raw)
         return self._decode(raw, f"{self.name}:{self.number + 1}")
@@ -158,17 +128,12 @@ class Lines:
                 "break the text into lines or use another format."
             )
         if b"\0" in raw:
-            raise CorpusError(
-                f"{place}: the file holds binary data or UTF-16, not UTF-8 text; "
-                "leave it out, or convert it first with 'iconv -f UTF-16 -t UTF-8'."
-            )
+            raise CorpusError(f"{place}: {why_no_text(raw, self.suffix)}.")
         try:
             return raw.decode(self.encoding)
         except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{place}: byte {error.start + 1} of the line is not UTF-8; "
-                "convert the file first, for example with 'iconv -f LATIN1 -t UTF-8'."
-            ) from error
+            why = why_no_text(raw, self.suffix, error)
+            raise CorpusError(f"{place}: {why}.") from error
 
 
 COMPANIONS = {"readme", "license", "licence", "notice", "copying", "citation", "manifest"}
@@ -208,7 +173,7 @@ def files(source: str | Location) -> list[Location]:
     except CorpusError:
         raise
     except Exception as error:  # too long, forbidden, a NUL, or whatever a driver raises
-        raise CorpusError(f"{storable(source)} cannot be read: {error}.") from error
+        raise CorpusError(f"{storable(source)} cannot be read: {why_unread(error)}.") from error
     if not paths:
         raise CorpusError(f"{complaint}; check the path.")
     return paths
@@ -349,7 +314,7 @@ def _refusals(path: Location) -> Iterator[None]:
         raise
     except Exception as error:  # encrypted, an unknown method, nonsense in the directory, ...
         raise CorpusError(
-            f"the archive {storable(path)} cannot be read: {error}; "
+            f"the archive {storable(path)} cannot be read: {why_unread(error)}; "
             "it is damaged, cut short, encrypted, or not what its suffix says."
         ) from error
 

@@ -10,13 +10,34 @@ from typing import Any
 from headlight.corpora.compression import open_file
 from headlight.corpora.files import files
 from headlight.errors import CorpusError, UsageError
-from headlight.files import Location, storable
+from headlight.files import Location, location, storable, why_unread
 
 PREFIX = "hf:"
 FILE_READERS = ("arrow", "csv", "json", "parquet", "text")
 """Names that are no data set but a way of reading files; CONFIG then says which files."""
 
 SAVED = ("state.json", "dataset_dict.json")  # what `save_to_disk` leaves in a folder
+
+
+def saved_data_set(source: str | Location) -> Path | None:
+    """Return the file by which a folder is one of `save_to_disk`; None of all else."""
+    place = location(source, error=CorpusError)
+    if not isinstance(place, Path):
+        return None
+    markers = (place.expanduser() / name for name in SAVED)
+    return next((marker for marker in markers if _exists(marker)), None)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long, forbidden, or a NUL
+        return False
+
+
+def data_set_name(folder: Path) -> str:
+    """Return the source that stands for the folder of a data set."""
+    return f"{PREFIX}{folder if folder.is_absolute() else f'./{folder}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +236,7 @@ def source_digest(source: str) -> str:
                 while block := content.read(_READ_AT_ONCE):
                     chain.update(block)
         except Exception as error:  # every driver raises errors of its own
-            raise CorpusError(f"{storable(file)} cannot be read: {error}.") from error
+            raise CorpusError(f"{storable(file)} cannot be read: {why_unread(error)}.") from error
     return chain.hexdigest()
 
 
@@ -224,7 +245,8 @@ def _states(source: str) -> Iterator[list[Any]]:
         try:
             yield [storable(file), *_state(file)]
         except Exception as error:  # every driver raises errors of its own
-            raise CorpusError(f"{storable(file)} cannot be inspected: {error}.") from error
+            why = why_unread(error)
+            raise CorpusError(f"{storable(file)} cannot be inspected: {why}.") from error
 
 
 def _state(file: Location) -> list[Any]:

@@ -4,7 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory, corpus_of_files
+from headlight.corpora.corpus import (
+    Corpus,
+    CorpusCounts,
+    corpus_in_memory,
+    corpus_of_files,
+    with_text,
+)
 from headlight.corpora.files import Lines, files, text_files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.pairs import PAIR_FORMATS, PairColumns, Row, SentencePair, guess
@@ -84,9 +90,9 @@ def open_sentence_pairs(
     if text.startswith(PREFIX):
         return _of_hub(text, format, split, wanted, label)
 
-    def read(lines: Lines, _: CorpusCounts) -> Iterator[SentencePair]:
+    def read(lines: Lines, counts: CorpusCounts) -> Iterator[SentencePair]:
         chosen = format or guess(lines.suffix, lines, wanted)
-        return _pairs(PAIR_FORMATS[chosen](lines), wanted, label)
+        return _pairs(with_text(PAIR_FORMATS[chosen](lines), counts), wanted, label)
 
     return corpus_of_files(text, "pairs", read, split)
 

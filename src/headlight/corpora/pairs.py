@@ -1,5 +1,6 @@
 """Rows of labelled texts and of pairs, by their columns."""
 
+import csv
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,15 @@ from itertools import chain
 from pathlib import PurePath
 
 from headlight.corpora.files import DOCUMENT_LIMIT, Lines
-from headlight.corpora.text import CommaSeparated, demand_characters, json_object, table_rows
+from headlight.corpora.text import (
+    CommaSeparated,
+    TabSeparated,
+    check_header,
+    check_width,
+    demand_characters,
+    json_object,
+    table_rows,
+)
 from headlight.errors import CorpusError
 
 
@@ -187,11 +196,11 @@ def reviews(lines: Lines) -> Iterator[LabelledRow]:
             yield lines.place, row | {"text": cleaned}
 
 
-def messages(lines: Lines) -> Iterator[LabelledRow]:
+def messages(lines: Lines) -> Iterator[LabelledRow | None]:
     """One message of a newsgroup, whose folder says the group; only what its author wrote.
 
     Without the header, quotations and signature, as Jain and Wallace (2019) read them.  In some
-    copies tabs stand for the line breaks.  A message of which nothing is left is passed over.
+    copies tabs stand for the line breaks.  A message of which nothing is left is None.
 
     Raises:
         CorpusError: The file is longer than `DOCUMENT_LIMIT`.
@@ -211,8 +220,8 @@ def messages(lines: Lines) -> Iterator[LabelledRow]:
         gathered if len(gathered) > 1 else list(chain(*(line.split("\t") for line in gathered)))
     )
     text = own_words([line.rstrip("\r\n") for line in broken])
-    if text:
-        yield f"{lines.name}:1", {"text": text, "label": PurePath(lines.name).parent.name}
+    label = PurePath(lines.name).parent.name
+    yield (f"{lines.name}:1", {"text": text, "label": label}) if text else None
 
 
 def own_words(lines: list[str]) -> str:
@@ -263,6 +272,7 @@ def tab_rows(lines: Lines) -> Iterator[Row]:
         CorpusError: A row has more or fewer fields than the header.
     """
     header = _fields(next(lines, ""))
+    check_header(header, lines.place, TabSeparated)
     for line in lines:
         if line.strip():
             yield lines.place, _name_fields(header, _fields(line), lines.place)
@@ -298,10 +308,11 @@ def comma_rows(lines: Lines) -> Iterator[Row]:
         CorpusError: The table is malformed, or a row has more or fewer fields than the header.
     """
     rows = table_rows(lines, CommaSeparated)
-    _, header = next(rows, ("", []))
+    place, header = next(rows, ("", []))
+    check_header(header, place, CommaSeparated)
     for place, row in rows:
         if row:
-            yield place, _name_fields(header, row, place)
+            yield place, _name_fields(header, row, place, CommaSeparated)
 
 
 def json_rows(lines: Lines) -> Iterator[Row]:
@@ -315,7 +326,7 @@ def json_rows(lines: Lines) -> Iterator[Row]:
             yield lines.place, json_object(line, lines.place)
 
 
-PAIR_FORMATS: dict[str, Callable[[Lines], Iterator[Row]]] = {
+PAIR_FORMATS: dict[str, Callable[[Lines], Iterator[Row | None]]] = {
     "mrpc": tab_rows,
     "cola": acceptability_rows,
     "mnli": lambda lines: (json_rows if lines.first().startswith("{") else tab_rows)(lines),
@@ -365,11 +376,10 @@ def _fields(line: str) -> list[str]:
 
 
 def _name_fields(
-    header: "tuple[str, ...] | list[str]", fields: list[str], place: str
+    header: Sequence[str],
+    fields: Sequence[str],
+    place: str,
+    dialect: type[csv.Dialect] = TabSeparated,
 ) -> dict[str, str]:
-    if len(fields) != len(header):
-        raise CorpusError(
-            f"{place}: the row has {len(fields)} fields, and should have {len(header)}; correct "
-            "the line, or leave it out."
-        )
+    check_width(fields, len(header), place, dialect)
     return dict(zip(header, fields, strict=True))

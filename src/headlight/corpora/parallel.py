@@ -103,7 +103,7 @@ def memory_pairs(
     Raises:
         CorpusError: The file is not well-formed, declares entities, or has no such languages.
     """
-    reader = _Reader(lines)
+    reader = _Reader(lines, counts)
     languages_seen: dict[str, None] = {}
     pairs = 0
     for place, texts in reader.units():
@@ -111,7 +111,7 @@ def memory_pairs(
         languages = languages or _two_languages(list(texts), reader.source, place)
         source, target = (_language(texts, str(language)) for language in languages)
         if source is None or target is None:
-            counts.skipped += 1
+            counts.one_sided += 1
             continue
         pairs += 1
         yield TranslationPair.of(place, texts[source], texts[target])
@@ -158,8 +158,9 @@ class _Reader:
     lines of them could stand for gigabytes.
     """
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, counts: CorpusCounts) -> None:
         self.source: str | None = None
+        self._counts = counts
         self._lines = lines
         self._ready: list[tuple[str, dict[str, str]]] = []
         self._place = ""
@@ -240,6 +241,7 @@ class _Reader:
                 f"{self._lines.place}: a text must be in <tuv> with a language, in <tu>; correct "
                 "the file."
             )
+        self._counts.repeated += self._language in self._unit
         self._unit.setdefault(self._language, text)
 
     def _characters(self, text: str) -> None:

@@ -25,7 +25,14 @@ from headlight.corpora.parallel import (
     memory_pairs,
     two_columns,
 )
-from headlight.corpora.text import CommaSeparated, TabSeparated, json_object, table_rows
+from headlight.corpora.text import (
+    CommaSeparated,
+    TabSeparated,
+    check_header,
+    check_width,
+    json_object,
+    table_rows,
+)
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, standard_input, storable
 from headlight.settings import require_choice
@@ -134,17 +141,22 @@ def table_pairs(
     has names that are known; else source and target are the first two columns.
 
     Raises:
-        CorpusError: There is no such column, a row is too short, or the table is malformed.
+        CorpusError: There is no such column, a row has other fields than the first, or the table is
+            malformed.
     """
     rows = table_rows(lines, dialect)
     place, first = next(rows, ("", None))
     if first is None:
         return
+    if len(first) == 1:
+        check_header(first, place, dialect)
     names = columns or known_columns(first) or (1, 2)
     source, target = (_number(name, first, place) for name in names)
     if all(isinstance(name, int) for name in names):
         yield _of_row(place, first, source, target)
     for place, row in rows:
+        if any(field.strip() for field in row):
+            check_width(row, len(first), place, dialect)
         yield _of_row(place, row, source, target)
 
 

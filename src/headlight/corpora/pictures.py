@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
 from headlight.corpora.files import files
 from headlight.errors import CorpusError
-from headlight.files import Location, location, open_file, storable
+from headlight.files import Location, location, open_file, storable, why_unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,14 +56,16 @@ def open_pictures(source: "str | Location | Iterable[Picture]") -> Corpus[Pictur
     """
     if not isinstance(source, str | Location):
         return corpus_in_memory(source, "pictures", "pictures", element=Picture)
-    paths = [file for file in files(source) if is_picture(file)]
+    all_files = files(source)
+    paths = [file for file in all_files if is_picture(file)]
     if not paths:
         raise CorpusError(
             f"{storable(source)} holds no pictures; give a folder of files such as "
             f"{', '.join(SUFFIXES[:3])}."
         )
 
-    def read(_: CorpusCounts) -> Iterator[Picture]:
+    def read(counts: CorpusCounts) -> Iterator[Picture]:
+        counts.other_files = len(all_files) - len(paths)
         for path in paths:
             yield Picture(storable(path), path)
 
@@ -109,7 +111,9 @@ def decode_picture(image: "Location | str | bytes | Image") -> "Image":
     except UnidentifiedImageError as problem:
         raise CorpusError(f"{name} is no picture that is read here; {cure}.") from problem
     except Exception as problem:  # each decoder fails in its own way on damaged files
-        raise CorpusError(f"{name} cannot be read as a picture ({problem}); {cure}.") from problem
+        raise CorpusError(
+            f"{name} cannot be read as a picture ({why_unread(problem)}); {cure}."
+        ) from problem
 
 
 def _content_of(image: Location | str | bytes) -> Any:

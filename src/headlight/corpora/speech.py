@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
+from headlight.corpora.file_kinds import SOUND
 from headlight.corpora.files import Lines, files, text_files
 from headlight.corpora.pairs import comma_rows, json_rows, tab_rows
 from headlight.corpora.pictures import is_picture
@@ -78,7 +79,6 @@ def _seconds(value: object) -> float:
     return seconds if isfinite(seconds) else -1.0
 
 
-SOUND = ".wav"
 TRANSCRIPT, TIMES = ".txt", ".times"
 """Suffixes of what lies beside a sound: its words, and when each is said."""
 
@@ -127,7 +127,11 @@ def open_recordings(
             "text."
         )
 
-    def read(_: CorpusCounts) -> Iterator[Recording]:
+    beside = (*sounds, *(sound.with_suffix(end) for sound in sounds for end in (TRANSCRIPT, TIMES)))
+    others = set(paths).difference(beside if sounds else tables)
+
+    def read(counts: CorpusCounts) -> Iterator[Recording]:
+        counts.other_files = len(others)
         if sounds:
             yield from map(_beside, sounds)
         else:

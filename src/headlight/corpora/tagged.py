@@ -68,11 +68,12 @@ def open_tagged(
         document = ""
         for block in blocks(lines):
             rows = [_word_and_tag(block, at, word, tag) for at in range(len(block.lines))]
-            if rows[0][0] == DOCUMENT_START:
+            start = int(rows[0][0] == DOCUMENT_START)
+            if start:  # a sentence may follow without a blank line between
                 document = block.place(0)
-                continue
-            words, tags = zip(*rows, strict=True)
-            yield TaggedSentence(block.place(0), words, tags=tags, document=document)
+            if rows[start:]:
+                words, tags = zip(*rows[start:], strict=True)
+                yield TaggedSentence(block.place(start), words, tags=tags, document=document)
 
     return corpus_of_files(source, "tagged", read)
 

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from headlight.chats import Chat, holds_chat, is_chat
 from headlight.corpora.files import DOCUMENT_LIMIT, LINE_LIMIT, Lines
@@ -20,8 +21,8 @@ class Document:
     Attributes:
         name: Where it begins, for messages: ``"a.txt:12"`` (file and line) or ``"hf:imdb[3]"``.
         paragraphs: Its units in order, each stripped and not empty.  What a unit is depends on the
-            format: a paragraph of an encyclopedia, one line of plain text, or the whole text; of a
-            chat, the chat as JSON.
+            format: a paragraph of an encyclopedia, one line of plain text, or the whole text, in
+            the format ``raw`` with all blanks around it; of a chat, the chat as JSON.
         chat: The messages that it is, if it is a chat.
     """
 
@@ -205,11 +206,11 @@ def text_column(column: str | None, available: Sequence[str], place: str) -> str
     return wanted
 
 
-def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
+def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document | None]:
     """One document per line; the key `column` holds its text, a list of its paragraphs, or a chat.
 
-    Without a name, that is ``text``, or ``messages``, or the only one there is.  Blank lines,
-    and objects whose text is empty or ``null``, are left out.
+    Without a name, that is ``text``, or ``messages``, or the only one there is.  Blank lines
+    are passed over; objects whose text is empty or ``null`` are None.
 
     Raises:
         CorpusError: A line is not a JSON object, or lacks the key.
@@ -220,9 +221,7 @@ def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
         row = json_object(line, lines.place)
         of_chat = column is None and DEFAULT not in row and MESSAGES in row
         name = MESSAGES if of_chat else text_column(column, list(row), lines.place)
-        document = document_of_value(lines.place, row[name], name)
-        if document:
-            yield document
+        yield document_of_value(lines.place, row[name], name)
 
 
 def json_object(line: str, place: str) -> dict[str, object]:
@@ -232,17 +231,27 @@ def json_object(line: str, place: str) -> dict[str, object]:
         CorpusError: It is none.
     """
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=_with_each_key_once)
     except (ValueError, RecursionError) as error:
-        raise CorpusError(
-            f"{place}: the line is not JSON ({error}); every line must be one whole object."
-        ) from error
+        cure = "every line must be one whole object"
+        if line.strip() in ("{", "[", "[{"):
+            cure = f"{cure}, as 'jq -c' writes it ('jq -c .[]' of a list)"
+        raise CorpusError(f"{place}: the line is not JSON ({error}); {cure}.") from error
     if not isinstance(row, dict):
         refuse_chat(row, place)
         raise CorpusError(
             f'{place}: the line must be a JSON object such as {{"text": ...}}, '
             f"not {type(row).__name__}."
         )
+    return row
+
+
+def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; by itself the library would keep the last of equal keys."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise ValueError(f"the key {twice!r} is there twice")
     return row
 
 
@@ -258,33 +267,75 @@ class TabSeparated(csv.excel_tab):
     quoting = csv.QUOTE_NONE
 
 
-def read_csv(lines: Lines, column: str | None) -> Iterator[Document]:
+def read_csv(lines: Lines, column: str | None) -> Iterator[Document | None]:
     """One document per row of a comma-separated table; fields may be quoted and span lines."""
     return _rows(lines, column, CommaSeparated)
 
 
-def read_tsv(lines: Lines, column: str | None) -> Iterator[Document]:
+def read_tsv(lines: Lines, column: str | None) -> Iterator[Document | None]:
     """One document per line of a tab-separated table, without quoting."""
     return _rows(lines, column, TabSeparated)
 
 
-def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Iterator[Document]:
-    """One document per row; rows whose text is empty are left out."""
+def _rows(
+    lines: Lines, column: str | None, dialect: type[csv.Dialect]
+) -> Iterator[Document | None]:
+    """One document per row; None for rows whose text is empty."""
     rows = table_rows(lines, dialect)
-    _, header = next(rows, ("", None))
+    place, header = next(rows, ("", None))
     if header is None:
         return
+    check_header(header, place, dialect)
     name = text_column(column, header, lines.place)
     index = header.index(name)
     for place, row in rows:
-        if row and len(row) <= index:
-            raise CorpusError(
-                f"{place}: the row has {len(row)} fields, but the text is in field {index + 1}; "
-                "complete the row."
-            )
-        document = document_of_value(place, row[index], name) if row else None
-        if document:
-            yield document
+        if any(field.strip() for field in row):
+            check_width(row, len(header), place, dialect)
+            yield document_of_value(place, row[index], name)
+        elif row:
+            yield None
+
+
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+"""What tables separate columns by, and the name of several."""
+
+
+def check_header(header: Sequence[str], place: str, dialect: type[csv.Dialect]) -> None:
+    """Refuse the header of a table whose columns are not told apart.
+
+    Raises:
+        CorpusError: Columns are separated by something else, or two have one name.
+    """
+    own = SEPARATORS[dialect.delimiter]
+    other = next((sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]), None)
+    if other:
+        raise CorpusError(
+            f"{place}: the header has {SEPARATORS[other]} and no {own}, which separate columns "
+            f"here; save the table with {own}, or, if it is plain text, name its format."
+        )
+    twice = next((name for name in header if name.strip() and header.count(name) > 1), None)
+    if twice is not None:
+        raise CorpusError(
+            f"{place}: the header has {twice!r} twice; give each column a name of its own."
+        )
+
+
+def check_width(fields: Sequence[str], width: int, place: str, dialect: type[csv.Dialect]) -> None:
+    """Refuse a row of a table with more fields than the header, or fewer.
+
+    Raises:
+        CorpusError: It is one.
+    """
+    if len(fields) == width:
+        return
+    cure = "complete it"
+    if len(fields) > width:
+        marks = "put texts with commas into quotation marks"
+        cure = marks if dialect.delimiter == "," else "take tabs out of texts"
+    raise CorpusError(
+        f"{place}: the row has {len(fields)} fields, and should have {width}; {cure}, or leave it "
+        "out."
+    )
 
 
 def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, list[str]]]:

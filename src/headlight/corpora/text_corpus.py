@@ -13,8 +13,10 @@ from headlight.corpora.corpus import (
     corpus_in_memory,
     corpus_of_files,
     corpus_read_once,
+    with_text,
 )
-from headlight.corpora.files import Lines, files, text_files
+from headlight.corpora.file_kinds import markup_of
+from headlight.corpora.files import DOCUMENT_LIMIT, Lines, files, text_files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.text import (
     Document,
@@ -25,12 +27,15 @@ from headlight.corpora.text import (
     read_tsv,
     text_column,
 )
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, UsageError, setting
 from headlight.files import Location, standard_input
 from headlight.settings import require_choice
 
+Reader = Callable[[Lines, CorpusCounts], Iterator[Document | None]]
+"""From the lines of a file to its documents; None for one without a text."""
 
-def read_paragraphs(lines: Lines) -> Iterator[Document]:
+
+def read_paragraphs(lines: Lines, counts: CorpusCounts) -> Iterator[Document | None]:
     """A blank line ends a document; every line of a document is one of its paragraphs.
 
     With one sentence per line this is also the input format of Clark et al. (2019).
@@ -40,19 +45,41 @@ def read_paragraphs(lines: Lines) -> Iterator[Document]:
         if line.strip():
             draft = draft or Draft(lines.place)
             draft.add(line)
-        elif draft and (document := draft.finish()):
-            yield document
+        elif draft:
+            yield _with_lines_counted(draft, counts)
             draft = None
-    if draft and (document := draft.finish()):
-        yield document
+    if draft:
+        yield _with_lines_counted(draft, counts)
 
 
-def read_lines(lines: Lines) -> Iterator[Document]:
+def _with_lines_counted(draft: Draft, counts: CorpusCounts) -> Document | None:
+    document = draft.finish()
+    if document and len(document.paragraphs) > 1:
+        counts.joined_lines += len(document.paragraphs)
+    return document
+
+
+def read_lines(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
     """Every line is a document of one paragraph; blank lines are left out."""
     for line in lines:
         text = line.strip()
         if text:
             yield Document(lines.place, (text,))
+
+
+def read_raw(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
+    """A file is a document, with its line breaks, its indentation and its blank lines."""
+    gathered: list[str] = []
+    size = 0
+    for line in lines:
+        gathered.append(line)
+        size += len(line)
+        if size > DOCUMENT_LIMIT:
+            raise CorpusError(
+                f"{lines.name}: the file is longer than {DOCUMENT_LIMIT:,} characters; divide it."
+            )
+    text = "".join(gathered)
+    yield Document(f"{lines.name}:1", (text,)) if text.strip() else None
 
 
 SEVERAL = 20
@@ -93,20 +120,18 @@ OPENING = "<doc "
 CLOSING = "</doc>"
 
 
-def read_wikipedia(lines: Lines) -> Iterator[Document]:
+def read_wikipedia(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
     """One document per article, without its title, which is the first line after ``<doc ...>``.
 
     Blank lines separate paragraphs; the lines of one paragraph are joined by a blank.  Articles
-    that hold nothing but a title are left out.
+    that hold nothing but a title are None.
 
     Raises:
         CorpusError: There is text outside the articles, or an article does not end.
     """
     for line in lines:
         if line.startswith(OPENING):
-            document = _article(lines)
-            if document:
-                yield document
+            yield _article(lines)
         elif line.strip():
             raise CorpusError(
                 f"{lines.place}: there is text outside <doc ...> and </doc>; if this is plain "
@@ -147,12 +172,13 @@ def _body(lines: Lines, place: str) -> Iterator[str]:
 
 Source = str | Location | Iterable[Readable]
 
-PLAIN: dict[str, Callable[[Lines], Iterator[Document]]] = {
+PLAIN: dict[str, Reader] = {
     "paragraphs": read_paragraphs,
     "lines": read_lines,
+    "raw": read_raw,
     "wikipedia": read_wikipedia,
 }
-TABLES: dict[str, Callable[[Lines, str | None], Iterator[Document]]] = {
+TABLES: dict[str, Callable[[Lines, str | None], Iterator[Document | None]]] = {
     "jsonl": read_jsonl,
     "csv": read_csv,
     "tsv": read_tsv,
@@ -181,6 +207,7 @@ def open_corpus(
 
     * ``paragraphs``: plain text; a blank line ends a document, its lines are its paragraphs;
     * ``lines``: plain text; every line is a document;
+    * ``raw``: plain text; every file is a document, with its line breaks and its indentation;
     * ``wikipedia``: what WikiExtractor writes, ``<doc ...>`` to ``</doc>``;
     * ``jsonl``: an object per line, whose `column` is a string or a list of strings;
     * ``csv``, ``tsv``: a table with a header line.
@@ -210,8 +237,8 @@ def open_corpus(
     if isinstance(source, str) and source.startswith(PREFIX):
         return _of_hub(source, format, column)
 
-    def read(lines: Lines, _: CorpusCounts) -> Iterator[Document]:
-        return _documents(lines, format, column)
+    def read(lines: Lines, counts: CorpusCounts) -> Iterator[Document]:
+        return _documents(lines, format, column, counts)
 
     return corpus_of_files(source, "text", read)
 
@@ -255,15 +282,13 @@ def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Docum
     parts = HubSource.parse(source, format)  # complains now rather than at the first document
     label = source.replace("\n", " ")
 
-    def read(_: CorpusCounts) -> Iterator[Document]:
+    def documents() -> Iterator[Document | None]:
         for index, row in enumerate(hub_rows(parts, label)):
             place = f"{label}[{index}]"
             name = text_column(column or parts.column, list(row), place)
-            document = document_of_value(place, row[name], name)
-            if document:
-                yield document
+            yield document_of_value(place, row[name], name)
 
-    return Corpus(label, read)
+    return Corpus(label, lambda counts: with_text(documents(), counts))
 
 
 def _in_memory(
@@ -274,28 +299,30 @@ def _in_memory(
     return corpus_in_memory(source, "text", "strings in memory", format=format, read=_strings)
 
 
-def _strings(source: Iterable[Readable]) -> Iterator[Document]:
+def _strings(source: Iterable[Readable]) -> Iterator[Document | None]:
     for index, text in enumerate(source):
-        document = document_of_value(f"text {index}", text)
-        if document:
-            yield document
+        yield document_of_value(f"text {index}", text)
 
 
-def _standard_input(format: str | None, column: str | None, _: CorpusCounts) -> Iterator[Document]:
+def _standard_input(
+    format: str | None, column: str | None, counts: CorpusCounts
+) -> Iterator[Document]:
     stream = decompress(standard_input())
-    return _documents(Lines(stream, "standard input"), format, column)
+    return _documents(Lines(stream, "standard input"), format, column, counts)
 
 
-def _documents(lines: Lines, format: str | None, column: str | None) -> Iterator[Document]:
+def _documents(
+    lines: Lines, format: str | None, column: str | None, counts: CorpusCounts
+) -> Iterator[Document]:
     format = format or _guess(lines)
     if format in TABLES:
-        return TABLES[format](lines, column)
+        return with_text(TABLES[format](lines, column), counts)
     if column is not None:
         raise UsageError(
             f"{lines.name} is read as {format!r}, which has no columns; "
             f"name its format, or leave out the column {column!r}."
         )
-    return PLAIN[format](lines)
+    return with_text(PLAIN[format](lines, counts), counts)
 
 
 def _guess(lines: Lines) -> str:
@@ -306,4 +333,11 @@ def _guess(lines: Lines) -> str:
         )
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]
-    return "wikipedia" if lines.first().startswith(OPENING) else "paragraphs"
+    if lines.first().startswith(OPENING):
+        return "wikipedia"
+    if markup := markup_of(lines.first(), lines.suffix):
+        raise UsageError(
+            f"{lines.name} is {markup}; give its text alone, or read the file as it is with "
+            f"{setting('format=raw')}."
+        )
+    return "paragraphs"

@@ -8,6 +8,7 @@ from typing import Any, Generic, cast
 
 from typing_extensions import TypeVar
 
+from headlight.corpora.corpus import CorpusCounts
 from headlight.encode.pieces import Tokenizer
 from headlight.encode.word_boundaries import with_words
 from headlight.settings import Range, require_range
@@ -213,6 +214,9 @@ AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is asked for."""
 TEXT_SUM = "text_sum"
 """The count that is the sum of a number of each text that was read, whatever the tokenizer."""
+LOST = tuple(each.name for each in fields(CorpusCounts))
+"""Names of the counts of what corpora leave out."""
+NOTHING_LOST = CorpusCounts()
 CHARACTERS = 1024
 """For each element that a shard may have, this many characters: a shard of long ones has fewer."""
 
@@ -234,6 +238,7 @@ class Counts:
         lost_tokens: Tokens they lost.
         split: Documents that became more than one example because they were too long.
         empty: Documents in which the tokenizer found nothing.
+        joined: Documents of several paragraphs or lines, which were joined by blanks.
         discarded: Documents whose rest was discarded by Clark's preprocessing.
         discarded_tokens: Tokens in those rests.
         too_long: Sentences that were left out because they do not fit.
@@ -251,6 +256,7 @@ class Counts:
     lost_tokens: int = 0
     split: int = 0
     empty: int = 0
+    joined: int = 0
     discarded: int = 0
     discarded_tokens: int = 0
     too_long: int = 0
@@ -348,6 +354,8 @@ class ExampleShards(Generic[Example]):
         self._passed = 0  # elements before the shard
         self._unit, self._document = -1, ""  # of the last element that was read
         self._units: list[int] = []  # of the elements of the shard
+        self._lost: list[CorpusCounts] = []  # before each element, and behind the last of all
+        self._lost_so_far = NOTHING_LOST
         self._elements = self._next_elements()
 
     @property
@@ -367,8 +375,12 @@ class ExampleShards(Generic[Example]):
         counts = {name: count - before[name] for name, count in asdict(self._counts).items()}
         read = self._elements[: counts["documents"]]
         counts[TEXT_SUM] = sum(_number_of(self._recipe.texts(item)) for item in read)
+        whole = len(read) == len(self._elements)
+        lost = self._lost if whole else self._lost[: len(read)]
         self.skip()
-        return examples, counts
+        if whole and self.at_end:  # of which nobody will ask
+            lost = lost + self._lost
+        return examples, counts | _sums(lost)
 
     def made(self) -> Iterator[Example]:
         """The examples of the next shard, while they are made; it stays the next."""
@@ -401,9 +413,10 @@ class ExampleShards(Generic[Example]):
     def _next_elements(self) -> list[Any]:
         elements: list[Any] = []
         characters = 0
-        self._units = []
+        self._units, self._lost = [], []
         for item in self._items:
             elements.append(item)
+            self._note_losses()
             document = getattr(item, "document", "")
             self._unit += not document or document != self._document
             self._document = document
@@ -411,7 +424,25 @@ class ExampleShards(Generic[Example]):
             characters += sum(map(len, self._recipe.texts(item)))
             if len(elements) >= self._size or characters >= self._size * CHARACTERS:
                 break
+        else:
+            self._note_losses()
         return elements
+
+    def _note_losses(self) -> None:
+        """Note what the corpus has left out since this was done last."""
+        counts = getattr(self._recipe.items, "counts", None)
+        if not isinstance(counts, CorpusCounts) or counts == self._lost_so_far:
+            self._lost.append(NOTHING_LOST)
+            return
+        now, before = asdict(counts), asdict(self._lost_so_far)
+        self._lost.append(CorpusCounts(**{name: now[name] - before[name] for name in now}))
+        self._lost_so_far = CorpusCounts(**now)
+
+
+def _sums(losses: Sequence[CorpusCounts]) -> dict[str, int]:
+    """Return the sums of what a corpus has left out, without those that are 0."""
+    sums = {name: sum(getattr(each, name) for each in losses) for name in LOST}
+    return {name: number for name, number in sums.items() if number}
 
 
 def _number_of(texts: Sequence[str]) -> int:

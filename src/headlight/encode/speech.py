@@ -3,6 +3,7 @@
 import wave
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil, gcd
 from typing import Any
@@ -11,12 +12,13 @@ import numpy as np
 from jaxtyping import Float32
 
 from headlight.corpora import Recording
+from headlight.corpora.file_kinds import CONVERT, LONGEST_START, is_sound
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import OTHER, SEP, Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pictures import place_name
 from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
 from headlight.errors import CorpusError
-from headlight.files import Location, location, open_file, storable
+from headlight.files import Location, location, open_file, storable, why_unread
 
 FRAME_NAMES = {"all": "all frames", "sep": "final silence", "other": "sound"}
 """Names of frames by category; silence fills the window after the end of the sound."""
@@ -218,6 +220,8 @@ def _heard(
 
 
 _FULL_SCALE = 1 << 15
+_OF_STREAMS = 0x7FFF0000
+"""Bytes from which on a header says nothing, because its writer could not know the length."""
 HIGHEST_RATE = 1_000_000
 """Samples in a second that a file may have; recorders take 384,000 at most."""
 
@@ -241,12 +245,18 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
     try:
         with open_file(audio, error=CorpusError) as raw, wave.open(raw) as file:
             native, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
+            announced = file.getnframes() * width * channels
             samples = file.readframes(file.getnframes())
     except Exception as problem:  # wave's own, those of the system, and of drivers of stores
-        raise CorpusError(f"{name} cannot be read as sound ({problem}); {wanted}.") from problem
+        raise _no_sound(audio, problem, wanted) from problem
     if width != np.dtype(np.int16).itemsize:
         raise CorpusError(f"{name} has samples of {8 * width} bits; {wanted}.")
-    whole = samples[: len(samples) // (width * channels) * width * channels]  # of a file cut short
+    if len(samples) < announced < _OF_STREAMS:
+        raise CorpusError(
+            f"{name} is cut short: it has {len(samples):,} of the {announced:,} bytes of sound "
+            "that it announces; copy it again."
+        )
+    whole = samples[: len(samples) // (width * channels) * width * channels]  # of a stream
     sound = np.frombuffer(whole, "<i2").reshape(-1, channels).mean(1) / _FULL_SCALE
     if not len(sound):
         raise CorpusError(f"{name} holds no sound; leave it out.")
@@ -254,3 +264,13 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
         raise CorpusError(f"{name} says that a second of it has {native:,} samples; {wanted}.")
     common = gcd(native, rate)
     return np.asarray(resample_poly(sound, rate // common, native // common), np.float32)
+
+
+def _no_sound(audio: Location, problem: Exception, wanted: str) -> CorpusError:
+    """Return the refusal of what is no WAV file; the beginning says of which sound it is."""
+    name, start = storable(audio), b""
+    with suppress(Exception), open_file(audio, error=CorpusError) as raw:
+        start = raw.read(LONGEST_START)
+    if is_sound(start):
+        return CorpusError(f"{name} is sound, but no WAV file; {CONVERT}.")
+    return CorpusError(f"{name} cannot be read as sound ({why_unread(problem)}); {wanted}.")

@@ -283,6 +283,7 @@ def _pieces(
     for document in group:
         text = next(of_texts) if document.chat is None else _chat_pieces(tokenizer, document)
         counts.documents += 1
+        counts.joined += len(document.paragraphs) > 1
         if len(text):
             yield document, text
         else:

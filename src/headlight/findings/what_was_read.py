@@ -37,8 +37,23 @@ LEFT_OUT: Mapping[str, tuple[str, str]] = {
                   "have a last paragraph without a partner, which is left out"),
     "empty": ("holds no token, and is left out", "hold no token, and are left out"),
     "invalid": ("is invalid, and left out", "are invalid, and left out"),
+    "blank": ("is blank, and left out", "are blank, and left out"),
+    "one_sided": ("lacks one of the languages, and is left out",
+                  "lack one of the languages, and are left out"),
 }  # fmt: skip
 """By the attribute of a result that counts them: of one, and of several."""
+
+NOT_KEPT: Mapping[str, tuple[str, str]] = {
+    "repeated": ("text stands beside another of its language, and is left out",
+                 "texts stand beside another of their language, and are left out"),
+    "other_files": ("file of the source is of another kind, and left out",
+                    "files of the source are of other kinds, and left out"),
+    "discontinuous": ("mention has several parts, of which the one with its head word is kept",
+                      "mentions have several parts, of which the one with their head word is kept"),
+    "without_words": ("mention has no word, and is left out",
+                      "mentions have no word, and are left out"),
+}  # fmt: skip
+"""By the attribute that counts them, what is no unit of a result: of one, and of several."""
 
 COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
 """Attributes that say how much was read, in the order of a page."""
@@ -61,7 +76,9 @@ def what_was_read(result: xr.Dataset) -> WhatWasRead:
     """Return the summary of how much was read, with cautions."""
     if "texts_read" in result.attrs:  # a comparison
         return WhatWasRead(str(result.attrs["texts_read"]))
-    sentences = [*_read(result), *_left_out(result), *written_special(result)]
+    sentences = [
+        *_read(result), *_joined(result), *_left_out(result), *written_special(result)
+    ]  # fmt: skip
     return WhatWasRead(" ".join(sentences), tuple(_cautions(result)))
 
 
@@ -246,6 +263,24 @@ def _read(result: xr.Dataset) -> Iterator[str]:
         )
 
 
+def _joined(result: xr.Dataset) -> Iterator[str]:
+    """Say of how many texts the lines or paragraphs were joined."""
+    joined, lines = _count(result, "joined"), _count(result, "joined_lines")
+    if not joined:
+        return
+    noun, number = _noun(result, whole=True), examples(result)
+    whole = f"The {noun} is" if joined == number == 1 else f"All {noun}s are"
+    part = f"{plural(joined, noun)} {'is' if joined == 1 else 'are'}"
+    of_texts = whole if joined == number and not _count(result, "split") else part
+    if not lines:
+        yield f"{of_texts} of several paragraphs, which were joined by blanks."
+        return
+    yield (
+        f"{of_texts} of several lines ({lines:,} in all), which were joined by blanks; --format "
+        "lines reads each line as a text, --format raw a file with its line breaks and indentation."
+    )
+
+
 def share_of_corpus(result: xr.Dataset) -> float:
     """About which share of the corpus a limit left to be read; NaN where that is not known."""
     share = result.attrs.get("corpus_share")
@@ -310,6 +345,9 @@ def _left_out(result: xr.Dataset) -> Iterator[str]:
             if "recordings" in result.attrs:  # whose window is limited as well
                 phrase = phrase.replace(" of tokens", "")
             yield f"{plural(count, _noun(result, whole=True))} {phrase}."
+    for name, (one, several) in NOT_KEPT.items():
+        if count := _count(result, name):
+            yield f"{count:,} {one if count == 1 else several}."
 
 
 def _cautions(result: xr.Dataset) -> Iterator[str]:

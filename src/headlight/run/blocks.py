@@ -155,7 +155,8 @@ class BlockFolder:
             state, notes = load_state(path)
             begins = notes["begins"]
         except (ResultError, *DAMAGED) as problem:
-            raise RunError(f"{path} cannot be read ({problem}); remove it.") from problem
+            why = files.why_unread(problem)
+            raise RunError(f"{path} cannot be read ({why}); remove it.") from problem
         if begins != block.digest:
             raise RunError(f"{path} is of another corpus; remove it.")
         return state

@@ -114,8 +114,8 @@ class Checkpoint:
             signature = notes["signature"]
         except (ResultError, *DAMAGED) as problem:
             raise RunError(
-                f"{self.path} cannot be read ({problem}); remove it, or choose another folder "
-                f"with {setting('out=')}."
+                f"{self.path} cannot be read ({files.why_unread(problem)}); remove it, or choose "
+                f"another folder with {setting('out=')}."
             ) from problem
         check_signature(self.path.parent, signature, self.signature)
         return state

@@ -250,7 +250,7 @@ def test_mentions_of_empty_nodes_alone_are_counted(tmp_path):
     corpus = open_coreference(write(tmp_path, "a.conllu", text))
     (document,) = corpus
     assert [(m.chain, m.first, m.last) for m in document.mentions] == [("2", 0, 1), ("3", 1, 1)]
-    assert (corpus.counts.empty, corpus.counts.discontinuous) == (1, 0)
+    assert (corpus.counts.without_words, corpus.counts.discontinuous) == (1, 0)
 
 
 def test_without_trees_heads_come_from_the_words(tmp_path):

@@ -24,6 +24,7 @@ from headlight.corpora import (
     open_parallel,
     open_recordings,
 )
+from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.hub import source_state
 from headlight.encode import EncodedTranslation, Examples, recordings, translations
 from headlight.encode.batch import Batch
@@ -345,8 +346,13 @@ def _passes(settings: AlignmentSettings) -> tuple[Pass, ...]:
 class _Swapped:
     """Pairs with source and target exchanged, every time they are read."""
 
-    def __init__(self, pairs: Iterable[TranslationPair]) -> None:
+    def __init__(self, pairs: Corpus[TranslationPair]) -> None:
         self._pairs = pairs
+
+    @property
+    def counts(self) -> CorpusCounts:
+        """Return the counts of what the latest iteration has left out so far."""
+        return self._pairs.counts
 
     def __iter__(self) -> Any:
         return reversed_pairs(self._pairs)

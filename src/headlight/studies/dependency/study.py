@@ -194,7 +194,9 @@ class DependencyStudy(WordStudy[DependencySettings]):
         result = to_dataset(state.tally, settings, one.measures, relations, self.plan.sites)
         if settings.sentences:
             result = result.merge(best_sentences(result, self.plan, settings, self.codes, one))
-        return result.assign_attrs(trees_digest=self.summary.digest, invalid=self.treebank.skipped)
+        return result.assign_attrs(
+            trees_digest=self.summary.digest, invalid=state.counts.get("invalid", 0)
+        )
 
 
 run = DependencyStudy.run

@@ -368,7 +368,7 @@ def _with_mentions(
         mentions += len(document.mentions)
         yield document
     if not mentions:
-        invalid = f" ({counts.skipped} invalid documents were skipped)" if counts.skipped else ""
+        invalid = f" ({counts.invalid} invalid documents were skipped)" if counts.invalid else ""
         raise CorpusError(
             f"{corpus.source} holds no mention{invalid}; it is not annotated for coreference."
         )
@@ -386,7 +386,7 @@ def _documents(
         document = unless_invalid(partial(chosen.parse, raw), invalid, counts)
         if document is not None:
             counts.discontinuous += document.discontinuous
-            counts.empty += document.empty
+            counts.without_words += document.empty
             if document.document.sentences:
                 yield document.document
 

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from headlight import files
 from headlight.capture import CapturedModel
 from headlight.corpora import WordVectors
 from headlight.errors import UnsupportedModelError, UsageError
@@ -261,8 +262,8 @@ def _fresh(model: CapturedModel, seed: int) -> Any:
             fresh = type(network)(copy.deepcopy(network.config))
     except Exception as problem:  # models raise whatever they like
         raise UnsupportedModelError(
-            f"{model} cannot be built from its configuration ({problem}), so there is no "
-            "random control; leave it out of the probes."
+            f"{model} cannot be built from its configuration ({files.reason(problem)}), so there "
+            "is no random control; leave it out of the probes."
         ) from problem
     # A pooler or head that was left out of the model does no harm.
     if not _shapes(network).items() <= _shapes(fresh).items():

@@ -175,9 +175,10 @@ def open_word_maps(folder: Path, measure: str) -> WordMaps | None:
             raise ValueError(f"{maps.name} is not as long as it should be")
         return WordMaps(index, header["signature"], scale, maps)
     except (OSError, RunError, KeyError, TypeError, ValueError) as problem:
+        why = files.why_unread(problem)
         raise RunError(
-            f"the attention kept in {path} cannot be used ({problem}); remove the folder "
-            "to make it again."
+            f"the attention kept in {path} cannot be used ({why}); remove the folder to make it "
+            "again."
         ) from problem
 
 

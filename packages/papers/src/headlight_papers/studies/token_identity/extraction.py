@@ -85,7 +85,8 @@ def open_vectors(folder: Path) -> tuple[TokenVectors, dict[str, Any]] | None:
             raise ResultError(f"the files in {folder} differ in length; remove the folder.")
         return TokenVectors(opened[0], opened[1:], lengths), dict(header["signature"])
     except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise ResultError(f"{folder} cannot be read ({problem}); remove the folder.") from problem
+        why = files.why_unread(problem)
+        raise ResultError(f"{folder} cannot be read ({why}); remove the folder.") from problem
 
 
 HIDDEN_TOKENS = "hidden tokens"
