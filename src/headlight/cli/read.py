@@ -28,6 +28,7 @@ from headlight.cli.options import (
 from headlight.cli.printing import command_line, complain, demand_place, say, show, text_argument
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
+from headlight.files import open_file
 from headlight.settings import Settings, require_choice
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import (
@@ -279,7 +280,10 @@ def _written_beside(
 def _demand_words(
     text: "str | Chat | None", audio: Path | None, image: Path | None, *, others: bool
 ) -> None:
-    """Refuse a command that says nothing to read, or of others what is read of texts alone."""
+    """Refuse a command that says nothing to read, or of others what is read of texts alone.
+
+    Sound and pictures are opened: what cannot be is refused before a model is loaded.
+    """
     if text is None and audio is None and image is None:
         raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
     if image is not None and (others or audio is not None):
@@ -292,6 +296,9 @@ def _demand_words(
             "speech is read with one transcript, without contributions, residual, comparisons and "
             "chats; leave the others out."
         )
+    for file in (audio, image):
+        if file is not None:
+            open_file(file, error=UsageError).close()
 
 
 def _demand_runs(html: Path | None, *runs: Path | None) -> None:
