@@ -125,8 +125,8 @@ class BoundedCopy:
 
     That is for programs of others, in which Python itself stops neither a loop nor one operation on
     large numbers.  Arguments and results travel as JSON.  The copy has no threads and no open
-    files, ends with this process, and is made anew after a call that went too far.  Where processes
-    cannot be copied, the function is called in this one.
+    files, ends with this process, and is made again after a call that went too far.  Where
+    processes cannot be copied, the function is called in this one.
 
     Args:
         function: Of values of JSON, to a value of JSON.

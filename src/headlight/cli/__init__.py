@@ -318,6 +318,6 @@ def _run(arguments: list[str]) -> int:
     except OSError as error:
         if error.filename is None:
             raise
-        # Of a file that nobody has looked at before, or that was taken away meanwhile.
+        # Of a file that nobody has looked at before, or that was removed meanwhile.
         complain(f"error: {storable(error.filename)} cannot be used: {reason(error)}.")
         return HeadlightError.exit_code
