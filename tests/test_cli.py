@@ -16,6 +16,7 @@ from typer.main import get_command
 import headlight as headlight_in_python
 from architectures import ARCHITECTURES, REFUSED
 from headlight.catalogue import studies
+from headlight.catalogue.questions import QUESTIONS
 from headlight.cli import app
 from headlight.cli.setting_options import SettingOption
 from headlight.errors import CorpusError, UsageError
@@ -874,3 +875,66 @@ def test_of_a_part_of_a_result_there_is_no_table(study_runs):
     assert len(result.sel(layer=[1]).headlight.table())
     with pytest.raises(UsageError, match=r"one layer was chosen .* sel\(layer=\[...\]\)"):
         result.sel(layer=1).headlight.table()
+
+
+WRITTEN = {"html": ".html", "json": ".json", "csv": ".csv", "out": ".nc"}
+ONE_TEXT = ["read", "sources", *(each.name for each in QUESTIONS.values() if each.is_command)]
+
+
+@pytest.mark.parametrize("command", ONE_TEXT)
+def test_names_that_no_file_can_have_are_refused_before_a_model_is_loaded(headlight, command):
+    asked = {each.name for each in get_command(app).commands[command].params}
+    for option in asked & WRITTEN.keys():
+        place = "n" * 300 + WRITTEN[option]
+        sentence = headlight.refused(
+            *(command, "a b", *(["--context", "a"] if command == "sources" else [])),
+            *(f"--{option}", place, "--model", "/nonexistent"),
+            code=2,
+        )
+        assert sentence == (
+            f"{place} cannot be written: the name is too long; choose a shorter one."
+        )
+
+
+@pytest.mark.parametrize("option", ["--audio", "--image"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "nothing"])
+def test_what_is_no_file_is_refused_before_a_model_is_loaded(headlight, option, kind, tmp_path):
+    place = tmp_path / "place.wav"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    sentence = headlight.refused("read", option, place, "--model", "/nonexistent", code=2)
+    whats = {"pipe": "a pipe or a device", "folder": "a folder", "nothing": "no such file"}
+    assert sentence.startswith(f"{place} cannot be read: ")
+    assert whats[kind] in sentence
+
+
+def test_a_file_that_vanishes_is_no_traceback(headlight, monkeypatch, tmp_path):
+    def vanish(*_, **__):
+        (tmp_path / "gone").stat()
+
+    monkeypatch.setattr("headlight.cli.app", vanish)
+    assert headlight.refused("status", tmp_path).startswith(f"{tmp_path / 'gone'} cannot be used: ")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("survey", "corpus.txt"),
+        ("compare", "one", "two"),
+        pytest.param(("reproduce", "clark2019"), marks=pytest.mark.papers),
+    ],
+    ids=lambda asked: asked[0],
+)
+def test_nothing_is_written_between_the_files_of_others(headlight, asked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus.txt").write_text("The cat sat.")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    sentence = headlight.refused(*asked, "--out", "mine", code=2)
+    assert sentence == (
+        "mine holds something already, and no run; choose another folder with --out, or write "
+        "into it with --overwrite, which removes and replaces none of it."
+    )
+    assert [each.name for each in (tmp_path / "mine").iterdir()] == ["notes.txt"]

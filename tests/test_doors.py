@@ -77,6 +77,7 @@ READING = {
     "corpora/hub.py": "data sets of a hub",
     "corpora/pictures.py": "a stream that is open, once its size has been looked at",
     "encode/speech.py": "a stream that is open",
+    "processes.py": "how large the process is, and a pipe of its own",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, once checked",
     "headlight_papers/studies/parser_probes/word_map_store.py": "memory-mapped, in such a folder",
     "views/template.py": "templates and scripts of the package",

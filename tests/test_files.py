@@ -203,3 +203,11 @@ def test_nothing_that_only_posix_has_is_needed() -> None:
         [sys.executable, "-c", ON_WINDOWS], capture_output=True, text=True, check=False
     )
     assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "n" * 199 + "é" * 20])
+def test_a_file_of_the_longest_name_is_written(tmp_path: Path, name: str) -> None:
+    files.write(tmp_path / name, b"all")
+    assert files.write_new(tmp_path / name[1:], b"new")
+    assert {each.name for each in tmp_path.iterdir()} == {name, name[1:]}
+    assert (tmp_path / name).read_bytes() == b"all"

@@ -28,6 +28,7 @@ OF_SYSTEM = ("exec", "fork", "popen", "posix_spawn", "spawn", "startfile", "syst
 OF_LIBRARIES = ("ray.init", "asyncio.create_subprocess", "torch.multiprocessing")
 SAFE = {"python_command", "safe_start"}
 NO_PYTHON_OF_OURS = {
+    ("processes.py", "_begin"): "a copy of this process, which imports nothing from elsewhere",
     ("links/aligners.py", "_eflomal"): "a program that the user installed, by its absolute path",
     ("training/__init__.py", "run_all", "get_context"): "starts nothing yet",
 }

@@ -268,7 +268,7 @@ def write(path: Location, content: bytes, *, error: type[HeadlightError] = Resul
         return
     try:
         _put(path, content, lambda partial: partial.replace(path))
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # a NUL character
         raise error(f"{path} cannot be written: {reason(problem)}.") from problem
 
 
@@ -292,7 +292,7 @@ def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = R
         _put(path, content, lambda partial: os.link(partial, path))
     except FileExistsError:
         return False
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # a NUL character
         raise error(f"{path} cannot be written: {reason(problem)}.") from problem
     return True
 
@@ -363,7 +363,7 @@ def make_folder(path: L, *, error: type[HeadlightError] = ResultError) -> L:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # a NUL character
         raise error(f"{path} cannot be made: {reason(problem)}.") from problem
     return path
 
@@ -371,9 +371,11 @@ def make_folder(path: L, *, error: type[HeadlightError] = ResultError) -> L:
 def partial_path(path: Path) -> Path:
     """Return the path at which a file is written before it is given its name.
 
-    The numbers of process and thread keep apart those that write the same file at the same time.
+    The numbers of process and thread keep apart those that write the same file at the same time;
+    of a long name the beginning is kept, so that there is room for them.
     """
-    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.partial")
+    name = os.fsdecode(os.fsencode(path.name)[:200])
+    return path.with_name(f".{name}.{os.getpid()}.{threading.get_native_id()}.partial")
 
 
 def remove_partials(folder: Path) -> None:
@@ -443,7 +445,7 @@ def _sync_folder(folder: Path) -> None:
 def _discard(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
-    except OSError:  # the folder became unwritable: the first error says so already
+    except (OSError, ValueError):  # as the first error says, which was raised before
         return
 
 

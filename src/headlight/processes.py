@@ -12,14 +12,21 @@ Libraries that look for settings there are imported from elsewhere if it holds a
 import atexit
 import ctypes
 import gc
+import json
 import os
+import select
+import signal
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from headlight.errors import HeadlightWarning
 
@@ -107,6 +114,137 @@ def ignore_settings_of_folder() -> None:
         if os.path.lexists(file):
             with suppress(Exception):  # refused by who needs it
                 import_apart(library)
+
+
+SECONDS, BYTES = 20.0, 1 << 29
+"""Time and memory that a call in a `BoundedCopy` may take."""
+
+
+class BoundedCopy:
+    """A copy of this process in which a function is called, each time within limits.
+
+    That is for programs of others, in which Python itself stops neither a loop nor one operation on
+    large numbers.  Arguments and results travel as JSON.  The copy has no threads and no open
+    files, ends with this process, and is made again after a call that went too far.  Where
+    processes cannot be copied, the function is called in this one.
+
+    Args:
+        function: Of values of JSON, to a value of JSON.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._lock = threading.Lock()
+        self._process = self._owner = 0
+        self._request = self._answer = -1
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return what the function does.
+
+        Raises:
+            RuntimeError: The function has raised something, which the message names, or has taken
+                too much time or memory.
+        """
+        if sys.platform != "linux":
+            return self._function(*arguments)
+        request = json.dumps(arguments).encode() + b"\n"
+        with self._lock:
+            if self._owner != os.getpid():  # there is none, or that of another copy of this object
+                self._begin()
+            try:
+                answer = json.loads(self._exchanged(request))
+            except BaseException:
+                self.end()
+                raise
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer["result"]
+
+    def end(self) -> None:
+        """End the copy; the next call makes another."""
+        if self._owner == os.getpid():
+            self._owner = 0
+            os.kill(self._process, signal.SIGKILL)
+            os.waitpid(self._process, 0)
+            os.close(self._request)
+            os.close(self._answer)
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.end()
+
+    def _begin(self) -> None:
+        request, self._request = os.pipe()
+        self._answer, answer = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of other threads, left behind
+            self._process = os.fork()
+        if not self._process:
+            try:
+                _answer_calls(self._function, request, answer)
+            finally:
+                os._exit(0)  # whatever it was, the copy must not go on as this process
+        self._owner = os.getpid()
+        os.close(request)
+        os.close(answer)
+
+    def _exchanged(self, request: bytes) -> bytes:
+        until = time.monotonic() + SECONDS
+        watched = select.poll()
+        watched.register(self._answer, select.POLLIN)
+        answer = b""
+        try:
+            _write(self._request, request)
+            while not answer.endswith(b"\n"):
+                if not watched.poll(max(0.0, until - time.monotonic()) * 1000):
+                    raise RuntimeError(f"it takes more than {SECONDS:.0f} seconds")
+                part = os.read(self._answer, 1 << 20)
+                if not part or len(answer) > BYTES:
+                    raise RuntimeError(_TOO_LARGE)
+                answer += part
+        except BrokenPipeError as problem:
+            raise RuntimeError(_TOO_LARGE) from problem
+        return answer
+
+
+_TOO_LARGE = f"it takes more than {BYTES >> 20} MB of memory"
+
+
+def _answer_calls(function: Callable[..., Any], request: int, answer: int) -> None:
+    """Answer calls, a line each, as long as somebody asks."""
+    import resource  # not everywhere
+
+    gc.disable()  # it would write to all memory that is shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # In place of standard input and output; no lock, socket or pipe of the process is kept open.
+    silent = os.open(os.devnull, os.O_WRONLY)
+    for place, descriptor in enumerate((request, answer, silent)):
+        os.dup2(descriptor, place)
+    for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - no paths
+        if descriptor > 2:
+            with suppress(OSError):  # that of the list itself
+                os.close(descriptor)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads, of which there is one
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    with open(0, "rb", closefd=False) as calls:
+        for line in calls:
+            try:
+                reply = {"result": function(*json.loads(line))}
+            except MemoryError:
+                reply = {"error": _TOO_LARGE}
+            except Exception as problem:  # noqa: BLE001 - it is the caller's to judge
+                first = (str(problem).splitlines() or [""])[0]
+                reply = {"error": first or type(problem).__name__}
+            _write(1, json.dumps(reply).encode() + b"\n")
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    """Write all to a pipe, which may take a part at a time."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from analysis.test_runner import MASKED, two_passes, with_head
-from headlight.analysis.folder import RunFolder
-from headlight.errors import RunError
+from headlight.analysis.folder import JOIN, MARK, RunFolder
+from headlight.errors import RunError, UsageError
 from headlight.output_folder import RECORD, OutputFolder
-from headlight.run.blocks import BLOCKS, CLAIMS, COUNTS, PLAN, passes, workers_at
-from headlight.run.checkpoint import FILE as CHECKPOINT
+from headlight.run.blocks import BLOCKS, CLAIMS, COUNTS, PASS, PLAN, passes, workers_at
+from headlight.run.checkpoint import FILE as CHECKPOINT, LOCK
 
 BLOCK = f"{0:09d}-{'a' * 16}"
 
@@ -57,10 +57,7 @@ def around(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "how",
-    [{}, {"resume": True}, {"overwrite": True}, {"workers": 1}, {"workers": 1, "overwrite": True}],
-)
+@pytest.mark.parametrize("how", [{"overwrite": True}, {"workers": 1, "overwrite": True}])
 def test_a_run_touches_only_what_it_wrote(around: Path, how: dict) -> None:
     before = snapshot(around)
     run = around / "run"
@@ -74,6 +71,21 @@ def test_a_run_touches_only_what_it_wrote(around: Path, how: dict) -> None:
     assert set(after) - set(before) == {"run/result.nc", "run/.headlight"}
 
 
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"workers": 1}, {"workers": JOIN}])
+def test_a_folder_of_others_is_refused(around: Path, how: dict) -> None:
+    before = snapshot(around)
+    with pytest.raises(UsageError, match=r"something already, and no run; .*overwrite=True"):
+        two_passes(with_head("bert"), MASKED, [], folder=RunFolder(path=around / "run", **how))
+    assert snapshot(around) == before
+
+
+@pytest.mark.parametrize("left", [f"models/{MARK}", f"backward/{PASS}", RECORD, LOCK])
+def test_what_an_interrupted_run_left_is_not_of_others(tmp_path: Path, left: str) -> None:
+    (tmp_path / left).parent.mkdir(exist_ok=True)
+    (tmp_path / left).touch()
+    RunFolder(path=tmp_path, resume=True).check_free()
+
+
 @pytest.mark.slow
 def test_what_the_run_itself_has_half_done_is_removed(around: Path) -> None:
     run = around / "run"
@@ -85,7 +97,7 @@ def test_what_the_run_itself_has_half_done_is_removed(around: Path) -> None:
     for kept, workers in ((CHECKPOINT, None), (PLAN, 1)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("headlight.analysis.runner.joined", stop)
-            folder = RunFolder(path=run, workers=workers)
+            folder = RunFolder(path=run, workers=workers, overwrite=True)
             with pytest.raises(KeyboardInterrupt):
                 two_passes(with_head("bert"), MASKED, [], folder=folder)
         assert [each.name for each in passes(run)] == ["run", "backward"]
@@ -101,7 +113,7 @@ def test_what_the_run_itself_has_half_done_is_removed(around: Path) -> None:
         (run / RECORD).unlink()
 
 
-@pytest.mark.parametrize("how", [{}, {"resume": True}, {"workers": 1}])
+@pytest.mark.parametrize("how", [{"overwrite": True}, {"workers": 1, "overwrite": True}])
 def test_another_run_where_a_pass_would_be_kept_is_refused(around: Path, how: dict) -> None:
     run = around / "run"
     (run / "gradient" / "alone").rename(run / "backward")
@@ -118,8 +130,9 @@ def test_nothing_is_kept_through_a_link(tmp_path: Path, name: str) -> None:
     outside.mkdir()
     run.mkdir()
     (run / name).symlink_to(outside, target_is_directory=True)
+    folder = RunFolder(path=run, workers=1, overwrite=True)
     with pytest.raises(RunError, match=f"{name} is a link, where a run keeps"):
-        two_passes(with_head("bert"), MASKED, [], folder=RunFolder(path=run, workers=1))
+        two_passes(with_head("bert"), MASKED, [], folder=folder)
     assert not list(outside.iterdir())
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import sys
 
 import pytest
 
@@ -144,6 +145,36 @@ def test_templates_whose_messages_cannot_be_found_are_refused(templated, templat
         encode_one(templated, Chat.of(CHAT))
     bare = encode_one(templated, Chat.of(CHAT, template=False))
     assert templated.decode(bare.ids) == "\n\n".join(each["content"] for each in CHAT)
+
+
+LOOPS = "{% for i in range(99999) %}{% for j in range(99999) %}a{% endfor %}{% endfor %}"
+GROWS = (
+    "{% set all = namespace(text='a') %}"
+    "{% for i in range(99) %}{% set all.text = all.text ~ all.text %}{% endfor %}{{ all.text }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "part"),
+    [
+        (LOOPS, "takes more than"),
+        ("{{ 9 ** (9 ** 9) }}", "takes more than"),
+        ("{{ 'a' * 10 ** 10 }}", "MB of memory"),
+        (GROWS, "MB of memory"),
+        ("{{ 'a'.rjust(10 ** 10) }}", "MB of memory"),
+        ("{{ [0] * 10 ** 10 }}", "MB of memory"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "does not take this chat"),
+    ],
+    ids=["loops", "power", "product", "growing", "filled", "list", "recursion"],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are not copied")
+def test_a_template_ends_or_is_ended(templated, template, part, monkeypatch):
+    monkeypatch.setattr("headlight.processes.SECONDS", 2.0 if "memory" not in part else 600.0)
+    templated.chat_template = template
+    with pytest.raises(UsageError, match=part):
+        encode_one(templated, Chat.of(CHAT))
+    templated.chat_template = CHATML
+    assert encode_one(templated, Chat.of(CHAT)).segment_names
 
 
 def test_other_ids_than_those_of_the_tokenizer_are_refused(templated, monkeypatch):

@@ -74,7 +74,7 @@ def test_what_killed_processes_have_left_half_written_is_cleared_away(tmp_path: 
     (tmp_path / "other" / ".c.nc.7.8.partial").write_bytes(b"of another run, which is at it")
     for name in kept - {"tables", "other"}:
         (tmp_path / name).write_bytes(b"whole")
-    with RunFolder(path=tmp_path, holds=(), writes=()).opened():
+    with RunFolder(path=tmp_path, overwrite=True, holds=(), writes=()).opened():
         assert files(tmp_path) == {*kept, ".lock"}
         assert files(tmp_path / "tables") == set()
         assert files(tmp_path / "other") == {".c.nc.7.8.partial"}

@@ -17,10 +17,11 @@ from typing import Any
 from headlight import files
 from headlight.errors import HeadlightError, RunError, UsageError, setting
 from headlight.files import Location, location, make_folder, printable, reason, storable, write_new
-from headlight.output_folder import OutputFolder
+from headlight.output_folder import RECORD, OutputFolder
 from headlight.processes import usable_cores
 from headlight.result import RESULT
 from headlight.run.blocks import (
+    PASS,
     PLAN,
     SHARED,
     plans,
@@ -29,7 +30,7 @@ from headlight.run.blocks import (
     remove_passes,
     workers_at,
 )
-from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
+from headlight.run.checkpoint import FILE as CHECKPOINT, LOCK, check_unlocked, locked
 from headlight.run.shared import Mode
 from headlight.vocabulary import CORPUS_LABEL
 
@@ -249,10 +250,10 @@ class RunFolder:
         return usable_cores() if self.workers == "auto" else int(self.workers)
 
     def check_free(self) -> None:
-        """Refuse a folder that holds a run or a result which nobody has spoken of.
+        """Refuse a folder that holds a run, a result or other files which nobody has spoken of.
 
         Raises:
-            UsageError: there is one.
+            UsageError: there are some.
             RunError: this is a file, or the folder cannot be looked into.
         """
         if self.path is None:
@@ -262,6 +263,7 @@ class RunFolder:
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder} is a file; choose another folder with {setting('out=')}.")
             files = [name for name in self.holds if (folder / name).exists()]
+            others = not (files or self.overwrite) and _holds_others_only(folder)
             refuse_link(folder / TABLES, "writes its tables")
         except HeadlightError:
             raise
@@ -272,6 +274,12 @@ class RunFolder:
                 f"{folder} holds a run already ({files[0]}); go on with {setting('resume=True')}, "
                 f"start over with {setting('overwrite=True')}, or choose another folder with "
                 f"{setting('out=')}."
+            )
+        if others:
+            raise UsageError(
+                f"{folder} holds something already, and no run; choose another folder with "
+                f"{setting('out=')}, or write into it with {setting('overwrite=True')}, which "
+                "removes and replaces none of it."
             )
 
     @property
@@ -342,6 +350,16 @@ class RunFolder:
             with suppress(Exception):  # the result is there, and this does no harm
                 remove_passes(self.place)
                 (self.place / SHARED).unlink(missing_ok=True)
+
+
+def _holds_others_only(folder: Location) -> bool:
+    """Return whether a folder holds something, and nothing of it is of Headlight."""
+    inside = [each for each in folder.iterdir() if each.name != LOCK] if folder.exists() else []
+    marks = (MARK, PASS)
+    return bool(inside) and not any(
+        each.name in (RECORD, SHARED) or any((each / mark).exists() for mark in marks)
+        for each in inside
+    )
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from headlight.catalogue.study import TRANSLATIONS
 from headlight.cli.help import HelpfulCommand
 from headlight.cli.printing import complain, exit_code, guarded_terminal, say
 from headlight.errors import HeadlightError, HeadlightWarning, RunInterruptedError, UsageError
+from headlight.files import reason, storable
 from headlight.processes import ignore_settings_of_folder, keep_freed_memory, safe_start
 from headlight.version import __version__
 
@@ -314,3 +315,9 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted.")
         return RunInterruptedError.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # Of a file that nobody has looked at before, or that was removed meanwhile.
+        complain(f"error: {storable(error.filename)} cannot be used: {reason(error)}.")
+        return HeadlightError.exit_code

@@ -202,9 +202,13 @@ def demand_place(path: Path | None, *suffixes: str) -> None:
     if path.suffix not in suffixes:
         wanted = " or ".join(suffixes)
         raise UsageError(f"{path}: the name of this file must end in {wanted}.")
-    if not path.parent.is_dir():
+    try:
+        in_folder, is_folder = path.parent.is_dir(), path.is_dir()
+    except OSError as problem:
+        raise UsageError(f"{path} cannot be written: {reason(problem)}.") from problem
+    if not in_folder:
         raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
-    if path.is_dir():
+    if is_folder:
         raise UsageError(f"{path} is a folder; give the name of a file.")
     if not os.access(path.parent, os.W_OK):  # where it is written first, and then moved
         raise UsageError(f"{path}: the folder {path.parent} cannot be written to; name another.")

@@ -317,7 +317,10 @@ def _written_beside(
 def _demand_words(
     text: "str | Chat | None", audio: Path | None, image: Path | None, *, others: bool
 ) -> None:
-    """Refuse a command that says nothing to read, or of others what is read of texts alone."""
+    """Refuse a command that says nothing to read, or of others what is read of texts alone.
+
+    Sound and pictures are opened: what cannot be is refused before a model is loaded.
+    """
     if text is None and audio is None and image is None:
         raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
     if image is not None and (others or audio is not None):

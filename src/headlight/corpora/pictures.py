@@ -125,7 +125,7 @@ def _content_of(image: Location | str | bytes) -> Any:
     if isinstance(image, bytes):
         return BytesIO(image)
     place = location(image, error=CorpusError)
-    if not place.is_file():
+    if not place.exists():
         raise CorpusError(f"there is no picture {storable(image)!r}; correct its path.")
     return open_file(place, error=CorpusError)
 

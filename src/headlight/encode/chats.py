@@ -1,9 +1,11 @@
 """Chats, and prompts with passages, as texts, and which characters are whose."""
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -13,6 +15,7 @@ from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, encodings, pieces_of_encoding, special_ids
 from headlight.errors import UsageError, per_door, setting
+from headlight.processes import BoundedCopy
 from headlight.vocabulary import TEMPLATE
 
 OPENS, CLOSES = "\ue000", "\ue001"
@@ -64,8 +67,8 @@ def write_chat(tokenizer: Any, chat: Chat) -> WrittenChat:
         between = [BETWEEN] * (len(roles) - 1)
         return WrittenChat.of(["", *between, ""], chat.contents, roles)
     marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(roles))]
-    text = _rendered(tokenizer, chat, chat.contents)
-    literals = _literals(_rendered(tokenizer, chat, marks), marks)
+    text = _templated(tokenizer, chat, chat.contents)
+    literals = _literals(_templated(tokenizer, chat, marks), marks)
     contents = None if literals is None else _placed(text, literals, chat.contents)
     if literals is not None and contents is not None:
         return WrittenChat.of(literals, contents, roles)
@@ -90,17 +93,12 @@ def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
         )
     (encoding,) = encodings(tokenizer, [written.text])
     pieces = pieces_of_encoding(written.text, encoding, special_ids(tokenizer))
-    if chat.template:
-        whole = tokenizer.apply_chat_template(
-            chat.with_contents(chat.contents),
-            add_generation_prompt=bool(chat.answer),
-            return_dict=True,
+    templated = _templated(tokenizer, chat, chat.contents, tokenize=True) if chat.template else None
+    if templated not in (None, list(pieces.ids)):
+        raise _undividable(
+            f"{_name(tokenizer)} makes other tokens of this chat than of the text that its "
+            "template writes"
         )
-        if list(whole["input_ids"]) != list(pieces.ids):
-            raise _undividable(
-                f"{_name(tokenizer)} makes other tokens of this chat than of the text that its "
-                "template writes"
-            )
     names = [written.segment_of(each) for each in _first_characters(written.text, encoding.offsets)]
     words, count = _words_within(pieces.words, names)
     return Pieces(pieces.ids, words, count, tuple(names))
@@ -153,11 +151,13 @@ def _placed(text: str, literals: Sequence[str], contents: Sequence[str]) -> list
     return written if at == len(text) else None
 
 
-def _rendered(tokenizer: Any, chat: Chat, contents: Sequence[str]) -> str:
-    """Return what the template writes.
+def _templated(
+    tokenizer: Any, chat: Chat, contents: Sequence[str], *, tokenize: bool = False
+) -> Any:
+    """Return the text that the template writes, or the ids of its tokens.
 
     Raises:
-        UsageError: There is none, or it refuses the chat.
+        UsageError: There is no template, it refuses the chat, or takes too much time or memory.
     """
     if not getattr(tokenizer, "chat_template", None):
         raise UsageError(
@@ -165,17 +165,27 @@ def _rendered(tokenizer: Any, chat: Chat, contents: Sequence[str]) -> str:
             f"{_without_template()}."
         )
     messages = chat.with_contents(contents)
+    state = json.dumps([tokenizer.chat_template, tokenizer.special_tokens_map], default=str)
     try:
-        return str(
-            tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=bool(chat.answer)
-            )
-        )
+        return _writer(tokenizer, state)(messages, bool(chat.answer), tokenize)
     except Exception as problem:  # a template is a program of the model's
         first = (str(problem).splitlines() or [type(problem).__name__])[0]
         raise UsageError(
             f"the chat template of {_name(tokenizer)} does not take this chat: {first}"
         ) from problem
+
+
+@lru_cache(maxsize=2)  # two models are compared
+def _writer(tokenizer: Any, state: str) -> BoundedCopy:
+    """Return what writes chats by the template that the tokenizer has now."""
+
+    def write(messages: Any, answer: bool, tokenize: bool) -> Any:
+        written = tokenizer.apply_chat_template(
+            messages, tokenize=tokenize, add_generation_prompt=answer, return_dict=tokenize
+        )
+        return list(written["input_ids"]) if tokenize else str(written)
+
+    return BoundedCopy(write)
 
 
 def _name(tokenizer: Any) -> str:

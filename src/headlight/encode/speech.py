@@ -240,13 +240,15 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
 
     name = storable(audio)
     wanted = f"give a WAV file of 16-bit samples, {rate} Hz at best"
-    if not location(audio, error=CorpusError).is_file():
+    if not location(audio, error=CorpusError).exists():
         raise CorpusError(f"there is no audio file {name!r}; correct its path.")
     try:
         with open_file(audio, error=CorpusError) as raw, wave.open(raw) as file:
             native, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
             announced = file.getnframes() * width * channels
             samples = file.readframes(file.getnframes())
+    except CorpusError:
+        raise
     except Exception as problem:  # wave's own, those of the system, and of drivers of stores
         raise _no_sound(audio, problem, wanted) from problem
     if width != np.dtype(np.int16).itemsize:

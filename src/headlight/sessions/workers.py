@@ -23,7 +23,7 @@ from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import Location
 from headlight.output_folder import RECORD
-from headlight.processes import SAFE_PATH, python_command
+from headlight.processes import SAFE_PATH, ignore_settings_of_folder, python_command
 from headlight.result import RESULT
 from headlight.run import show_progress
 from headlight.run.blocks import PASS, blocks_done, passes, plans, release_claims, remove_partials
@@ -290,4 +290,5 @@ def working_directory(home: str) -> Iterator[None]:
             "a folder that all nodes share."
         )
     with chdir(home):
+        ignore_settings_of_folder()
         yield
