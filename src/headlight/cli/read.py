@@ -189,8 +189,16 @@ def read(
         heads=settings.heads,
         head="language_model" if transcribes else "none",
     )
-    source = {"audio": audio, "image": image, "attribution": attribution, "residual": residual}
-    read_by = partial(_read, pair=pair, settings=settings, transcript=text, **source)
+    read_by = partial(
+        _read,
+        pair=pair,
+        settings=settings,
+        transcript=text,
+        audio=audio,
+        image=image,
+        attribution=attribution,
+        residual=residual,
+    )
     from headlight.run import announced
 
     with announced(f"reading with {model}"):
