@@ -292,7 +292,6 @@ def _demand_beside(
         for beside, file in (("audio", audio), ("image", image)):
             if path is not None and file is not None:
                 raise UsageError(f"--{option} is about a text; leave it or --{beside} out.")
-    _demand_files(audio, image)
 
 
 def _written_beside(
@@ -324,7 +323,10 @@ def _written_beside(
 def _demand_words(
     text: "str | Chat | None", audio: Path | None, image: Path | None, *, others: bool
 ) -> None:
-    """Refuse a command that says nothing to read, or of others what is read of texts alone."""
+    """Refuse a command that says nothing to read, or of others what is read of texts alone.
+
+    So are recordings and pictures that cannot be read.
+    """
     if text is None and audio is None and image is None:
         raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
     if image is not None and (others or audio is not None):
@@ -337,6 +339,7 @@ def _demand_words(
             "speech is read with one transcript, without contributions, residual, comparisons and "
             "chats; leave the others out."
         )
+    _demand_files(audio, image)
 
 
 def _demand_files(audio: Path | None, image: Path | None) -> None:
