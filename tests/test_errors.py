@@ -132,7 +132,7 @@ def test_no_refusal_speaks_to_one_of_its_readers_alone() -> None:
         for path in SOURCES
         for node in _raised(path)
         if isinstance(node, ast.Constant) and " " in str(node.value)
-        if pattern.search(str(node.value)) and not node.value.startswith(IN_PYTHON_ALONE)
+        if pattern.search(str(node.value)) and not str(node.value).startswith(IN_PYTHON_ALONE)
     ]
     assert not written
 

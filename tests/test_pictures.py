@@ -437,7 +437,7 @@ def test_what_a_survey_of_pictures_refuses(vit: Model, folder: Path, tmp_path: P
             headlight.survey(source, model=vit, **options)
     with pytest.raises(UsageError, match="holds pictures, and headlight-small reads text"):
         headlight.survey(folder)
-    with pytest.raises(UsageError, match="a folder of pictures to `headlight survey`"):
+    with pytest.raises(UsageError, match=r"or a folder to headlight\.survey"):
         headlight.distances(folder, model=vit)
 
 

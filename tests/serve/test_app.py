@@ -446,7 +446,7 @@ def test_a_cancelled_reading_leaves_the_model_as_it_was(client, model, monkeypat
 @pytest.mark.slow
 def test_a_second_model_is_compared_where_the_app_was_started_with_one(client, model, tmp_path):
     refused = steps(client.post("/functions/read", json={"request": "a", **BY_BOTH}))[-1]
-    assert "start it with --compare-model" in refused["refused"]
+    assert "start it with a second one to compare them" in refused["refused"]
     other = headlight.load(example_data.tiny_model(tmp_path, seed=5))
     workspace = Workspace(model, 16, other)
     for compare, expected in ((None, TEXT), ("the dog", "the dog")):

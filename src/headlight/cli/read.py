@@ -190,8 +190,16 @@ def read(
         heads=settings.heads,
         head="language_model" if transcribes else "none",
     )
-    source = {"audio": audio, "image": image, "attribution": attribution, "residual": residual}
-    read_by = partial(_read, pair=pair, settings=settings, transcript=text, **source)
+    read_by = partial(
+        _read,
+        pair=pair,
+        settings=settings,
+        transcript=text,
+        audio=audio,
+        image=image,
+        attribution=attribution,
+        residual=residual,
+    )
     from headlight.run import announced
 
     with announced(f"reading with {model}"):
@@ -285,7 +293,6 @@ def _demand_beside(
         for beside, file in (("audio", audio), ("image", image)):
             if path is not None and file is not None:
                 raise UsageError(f"--{option} is about a text; leave it or --{beside} out.")
-    _demand_files(audio, image)
 
 
 def _written_beside(
@@ -319,7 +326,7 @@ def _demand_words(
 ) -> None:
     """Refuse a command that says nothing to read, or of others what is read of texts alone.
 
-    Sound and pictures are opened: what cannot be is refused before a model is loaded.
+    So are recordings and pictures that cannot be read.
     """
     if text is None and audio is None and image is None:
         raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
@@ -333,6 +340,7 @@ def _demand_words(
             "speech is read with one transcript, without contributions, residual, comparisons and "
             "chats; leave the others out."
         )
+    _demand_files(audio, image)
 
 
 def _demand_files(audio: Path | None, image: Path | None) -> None:

@@ -163,7 +163,7 @@ def refuse_chat(value: object, name: str, column: str | None = None) -> None:
         place = f"the column {column!r} holds" if column else "here is"
         raise CorpusError(
             f"{name}: {place} a chat that is written as a text, or stands alone; chats are read "
-            'from lines {"messages": [...]}, and lists of messages in Python are chats as well.'
+            'from lines {"messages": [...]}, or from Python as a list of messages each.'
         )
 
 
