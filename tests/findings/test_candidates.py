@@ -1,4 +1,4 @@
-"""What could not be otherwise is not ranked, named in a title or said, whoever makes a sentence."""
+"""Numbers that could not be otherwise are not ranked, nor said, whoever makes the sentence."""
 
 import ast
 import io
@@ -231,7 +231,7 @@ def test_heads_are_above_the_others_by_ten_points(numbers, expected):
 
 @pytest.fixture(scope="module")
 def runs() -> list[xr.Dataset]:
-    """The same model on longer texts than heads have dimensions, and on shorter ones."""
+    """Surveys by one model of texts that are longer than heads have dimensions, and of shorter."""
     model = subject("bert")
     settings = SurveySettings(measures=("weight", "effective"), token_types=0)
     every = [texts(40, longest=20, seed=1), [f"{each.split()[0]} ." for each in texts(40, seed=2)]]

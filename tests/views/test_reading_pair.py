@@ -61,6 +61,7 @@ def test_a_word_in_one_place_that_has_more_pieces_in_one_text_is_one_key(second)
     assert header["keys"]["swapped"] == [{"places": [2, 3], "said": "cat / catty"}]
     assert header["keys"]["words"][2:4] == [1, 1]
     assert header["keys"]["unsaid"] == [0, 3, 5, 7]  # [CLS], a piece, "down", [SEP]
+    assert header["queries"]["unsaid"] == [0, 2, 3, 5, 7]
     one, other = (each["weight"].values for each in (first, second))
     own = [0, 1, 2, 4, 6, 7]  # of the second, what stands beside the tokens of the first
     whole = other.copy()

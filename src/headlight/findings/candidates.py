@@ -51,7 +51,7 @@ NEARLY, SAME = 0.01, 0.98
 they correlate at least so much in every head."""
 
 UNKNOWN_TOKENS = frozenset({"[UNK]", "<unk>"})
-"""What vocabularies write for a token that the tokenizer does not know."""
+"""Names that vocabularies have for a token that the tokenizer does not know."""
 
 BOTH = ("weight", "effective")
 """Measures that are one where texts have no more tokens than a head has dimensions."""
@@ -91,7 +91,7 @@ def _is_nearly_weight(result: xr.Dataset) -> bool:
     """Whether nearly all texts of a survey are so short that both are one."""
     weight, effective = (
         np.stack([share(result, name, category) for category in CATEGORIES]) for name in BOTH
-    ) if "share" in result else (np.full(1, np.nan),) * 2  # fmt: skip
+    )
     apart = np.abs(weight - effective)
     related = observed(result, "effective_correlation_by_head")
     alike = np.isnan(related) | (related >= SAME)
@@ -124,8 +124,8 @@ def is_understood(result: xr.Dataset) -> bool:
 
 def why_of_tokens(result: xr.Dataset, row: Statistic) -> str:
     """Return why the tokens of a result are none to rank heads by a row; empty where they are."""
-    unknown = unknown_share(result)
-    if not is_understood(result) or (row.compares and unknown > MANY_UNKNOWN):
+    has_many = unknown_share(result) > MANY_UNKNOWN
+    if not is_understood(result) or (row.compares and has_many):
         return "tokens that the tokenizer does not know look alike to the model"
     if row.name == "subword" and is_of_single_words(result):
         return "most texts are one word"

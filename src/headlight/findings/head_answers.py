@@ -248,8 +248,8 @@ def distances(result: xr.Dataset) -> list[str]:
     most_apart = float(np.log(2))
     if not above_others(nearest, most_apart)[first]:
         return [
-            f"By {measure}, no two heads attend much more alike than others: the nearest are "
-            f"{number(float(apart.at(first).value))} nats apart, and two heads "
+            f"By {measure}, no two heads attend much more alike than others: they are at least "
+            f"{number(float(apart.at(first).value))} nats apart, and "
             f"{number(float(np.nanmean(apart.value)))} on average, where {most_apart:.2f} is the "
             "most there can be."
         ]

@@ -278,10 +278,12 @@ def _compared(pair: Matched, side: str) -> dict[str, Any]:
 def _unsaid(pair: Matched, side: str) -> list[int]:
     """Return the places that are not said of either text, or that one of them lacks.
 
-    Of words in one place that have other pieces the first stands for all.
+    Of keys that are a word with other pieces in each the first stands for all; as queries such
+    words are left out, as the more pieces a word has, the more it attends to itself.
     """
     hidden = [set(unsaid(part, side)) for part in pair.alone]
-    later = {at for word in swapped(pair, side) for at in word["places"][1:]}
+    first = 1 if side == "key" else 0
+    later = {at for word in swapped(pair, side) for at in word["places"][first:]}
     return [
         at for at, (one, two) in enumerate(pair.places[side])
         if min(one, two) < 0 or one in hidden[0] or two in hidden[1] or at in later
