@@ -243,9 +243,9 @@ def named_shares(result: xr.Dataset) -> NDArray[np.int64]:
 
 def _explained(result: xr.Dataset) -> Array:
     """How much of a change is that of the row from which it follows, [statistic, layer, head]."""
-    change = np.abs(result["difference"].transpose("statistic", "layer", "head").values)
+    change: Array = np.abs(result["difference"].transpose("statistic", "layer", "head").values)
     labels = result["statistic"].values.tolist()
-    explained = np.zeros_like(change)
+    explained: Array = np.zeros_like(change)
     for at, (name, by) in enumerate(
         zip(result["behaviour"].values, result["by"].values, strict=True)
     ):

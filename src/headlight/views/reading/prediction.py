@@ -211,8 +211,10 @@ def _largest_token(prediction: xr.Dataset) -> list[str]:
     if not len(tokens):
         return []
     first = first_of_decoder(prediction)
-    hidden = {*unknown(prediction, "token_text"), *of_template(prediction, "token_segment"), first}
-    others = tokens.drop(index=hidden - {None})
+    hidden = {*unknown(prediction, "token_text"), *of_template(prediction, "token_segment")}
+    if first is not None:
+        hidden.add(first)
+    others = tokens.drop(index=list(hidden))
     others = others if len(others) else tokens
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
     part = f"the largest part is that of “{row['token']}” ({signed(row['sum'])})"
