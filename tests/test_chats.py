@@ -67,11 +67,11 @@ def test_shares_of_segments_are_sums_of_cells(model: Model, messages: Any) -> No
     assert {*segments} == {*SEGMENTS}
     for name in ("weight", "norm"):
         cells = data[name].transpose("layer", "head", "query", "key").values.astype(float)
-        shares = cells / cells.sum(-1, keepdims=True)
+        sums = cells.sum(-2) / cells.sum((-1, -2))[..., None]
         whole = 0.0
         for segment in SEGMENTS:
             number = data["head_number"].sel(statistic=segment, measure=name).values
-            expected = shares[..., segments == segment].sum(-1).mean(-1)
+            expected = sums[..., segments == segment].sum(-1)
             np.testing.assert_allclose(number, expected, rtol=1e-5)
             whole += number
         np.testing.assert_allclose(whole, 1, rtol=1e-5)

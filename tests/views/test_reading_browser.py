@@ -246,6 +246,19 @@ def test_of_two_bars_the_higher_one_has_the_larger_number(show, weights, width):
     assert ("with a break" in shown.text("#bars-said")) == bool(broken)
 
 
+def test_tokens_without_room_are_counted_with_what_they_hold(show):
+    words = tuple(f"word{at}" for at in range(40))
+    shown = show(reading_sample(1, 1, words), "#q=3&v=bars", viewport={"width": 390, "height": 900})
+    weight = reading_sample(1, 1, words)["weight"].values[0, 0, 3]
+    said = shown.text("#bars-said")
+    found = re.search(r"Left out for want of room: (\d+) tokens with (\d+)% of the weight", said)
+    assert found, said
+    drawn = bars(shown, "weight")
+    assert len(drawn) + int(found[1]) == len(words)
+    left = 100 * np.delete(weight, list(drawn)).sum()
+    assert int(found[2]) == pytest.approx(left, abs=1)
+
+
 def test_the_first_token_is_never_the_first_picture_of_a_decoder(show):
     decoder = counted(reading_sample(2, 2, tuple("abcd")).assign_attrs(kind="decoder"))
     shown = show(decoder, "#v=bars")

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from headlight.findings import Attended, Passage, highlights, piece_text
+from headlight.studies.survey.page_shares import neighbours_section, shares_section
 from headlight.views.grid import head_grid
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import (
@@ -391,3 +392,21 @@ def test_the_first_screen_has_what_was_found_beside_all_heads_by_weight_and_norm
     named = {f"L{at // 8}H{at % 8}" for at in most}
     named |= {f"L{each.layer}H{each.head}" for each in highlights(survey_sample(6, 8))[:3]}
     assert {each.get_text() for each in axes.texts} <= named
+
+
+def test_panels_that_are_left_out_are_named():
+    """A kind of token, or a neighbour, to which no head gives much."""
+    result = survey_sample(2, 2).copy(deep=True)
+    result["share"][:] = result["neighbour"][:] = 0.5
+    assert (
+        "Left out"
+        not in shares_section(result).explanation + neighbours_section(result).explanation
+    )
+    result["share"].loc[{"key_category": "punctuation"}] = 0.05
+    result["neighbour"].loc[{"offset": 1}] = 0.05
+    left = "Left out, since no head gives 10% there: "
+    assert shares_section(result).explanation.endswith(f"{left}punctuation.")
+    assert f"{left}the next token." in neighbours_section(result).explanation
+    drawn = {f"to_{name}" for name in ("cls", "sep", "other")}
+    (drawing, *_) = shares_section(result).drawings
+    assert len(drawing.draw().axes) == len(drawn)

@@ -283,8 +283,8 @@ def _largest(result: xr.Dataset) -> list[Drawing]:
     """Return the heads that differ most in a share, each once, the first run beside the others."""
     drawings = []
     for other in result["other"].values.tolist():
-        rows = []
-        for statistic, layer, head in _of_heads(result, other)[:LARGEST]:
+        rows, changes = [], _of_heads(result, other)
+        for statistic, layer, head in changes[:LARGEST]:
             here = result.sel(statistic=statistic, layer=layer, head=head)
             behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
             label = f"{head_name(layer, head)} to {_target(result, behaviour)}"
@@ -294,8 +294,12 @@ def _largest(result: xr.Dataset) -> list[Drawing]:
                 marks.append(Mark(_names(result)[run], value, low, high))
             rows.append(BarRow(label, marks, note="" if measure == "weight" else f"by {measure}"))
         if rows:
+            all_drawn = len(rows) == len(changes)
+            heads = (
+                plural(len(rows), "head") if all_drawn else f"{len(rows)} of {len(changes)} heads"
+            )
             words = (
-                f"The {plural(len(rows), 'head')} of which a share differs most: what "
+                f"The {heads} of which a share differs most: what "
                 f"{_names(result)[0]} and {_names(result)[other]} give, with intervals of 95%."
             )
             drawn = partial(bars, rows, x_label="share", percent=True, dots=True)

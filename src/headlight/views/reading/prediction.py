@@ -261,7 +261,7 @@ def _target(prediction: xr.Dataset) -> str:
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """Return a number with its sign, and so many digits behind the point."""
+    """Return a number with its sign and these digits behind the point, three by default."""
     return f"{value:+.{digits}f}".replace("-", MINUS)
 
 

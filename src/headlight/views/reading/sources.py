@@ -178,7 +178,8 @@ def summary(result: xr.Dataset) -> Summary:
 def sections(result: xr.Dataset) -> list[Section]:
     """Return signals beside each other, the passages, agreement with removal, and heads."""
     frame, agreement = frame_of(result), agreement_frame(result)
-    several = result.sizes["answer"] > 1
+    count = result.sizes["answer"]
+    several = count > 1
     names = result["signal"].values.astype(str)
     kinds = dict.fromkeys(name.partition(" by ")[0] for name in names)
     explained = "; ".join(f"{kind}: {SIGNALS[kind]}" for kind in kinds)
@@ -203,7 +204,8 @@ def sections(result: xr.Dataset) -> list[Section]:
             "answers",
             "The answers and their passages" if several else "The answer and its passages",
             "The stronger the colour of a passage, the more the log-probability of its answer "
-            "falls without it; each answer has a scale of its own.",
+            "falls without it; each answer has a scale of its own."
+            + (f" The first {MARKED} of {count} answers." if count > MARKED else ""),
             html=Markup("").join(map(_marked, _answers(result)[:MARKED])),
         ),
         Section(

@@ -73,7 +73,7 @@ function draw() {
   tell(ways);
   for (const button of element("sentence").children) button.setAttribute("aria-pressed", String(Number(button.dataset.token) === state.token));
   const frame = graph.parentElement, room = frame.clientWidth, small = room < 600, left = small ? 26 : 44, right = small ? 22 : 30;
-  const columns = columnsOf(ways, room - left - right), wide = Math.max(small ? 22 : NARROWEST, (room - left - right) / Math.max(columns.length, 3)), tilted = wide < TILTED;
+  const columns = columnsOf(ways, room - left - right), without = (data.causal ? state.token + 1 : SIZE) - columns.length, wide = Math.max(small ? 22 : NARROWEST, (room - left - right) / Math.max(columns.length, 3)), tilted = wide < TILTED;
   const rows = rowsOf(links), many = rows.filter(({ linked }) => linked).length, above = tilted ? 92 : 50, below = tilted ? 92 : 46;
   const free = Math.max(small ? 330 : 300, Math.min(720, innerHeight - frame.getBoundingClientRect().top - scrollY - 24)) - above - below - (rows.length - many) * BAND;
   const tall = Math.max(19, Math.min(64, free / Math.max(many, 1))), width = left + wide * columns.length + right, height = above + below + many * tall + (rows.length - many) * BAND;
@@ -112,6 +112,7 @@ function draw() {
   made.push(...[[small ? 10 : above - 4, "↓ taken from it, directly"], [height - 4, "↑ traced back to the input"]].map(([at, text]) => drawn("text", { x: 6, y: at, fill: quiet, "font-size": 10 }, text)));
   for (const [name, value] of Object.entries({ xmlns: graph.namespaceURI, viewBox: `0 0 ${width} ${height}`, width, height })) graph.setAttribute(name, value);
   graph.replaceChildren(...made);
+  if (without) element("drawn").textContent += `; ${without} ${without > 1 ? "tokens have" : "token has"} no link and no column`;
   element("least-said").textContent = fine(state.least);
   element("least").value = Math.sqrt(state.least);
   element("layer").value = state.layer;
