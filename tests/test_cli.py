@@ -792,7 +792,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, bert):
     assert process.stderr is not None
     complained = process.stderr.read()
     assert process.wait(timeout=120) in (1, 141)
-    assert complained == ""
+    assert all(line.endswith(" …") for line in complained.splitlines()), complained
     assert page.exists()  # files come first
 
 

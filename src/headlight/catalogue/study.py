@@ -238,11 +238,11 @@ class Study:
         Raises:
             HeadlightError: one cannot be read; or it is said how, and no file is named.
         """
-        said = [name for name in HOW_READ if getattr(settings, name, None) is not None]
-        if source is None and said:
+        chosen = [name for name in HOW_READ if getattr(settings, name, None) is not None]
+        if source is None and chosen:
             raise UsageError(
                 "the sample corpus has a format of its own; name a corpus, or leave out "
-                f"{setting(said[0])}."
+                f"{setting(chosen[0])}."
             )
         source = self.source.or_sample(source)
         if source == STANDARD_INPUT:

@@ -34,7 +34,7 @@ class LimitedConnection(H11Protocol):
     most: int = MOST
     _timer: asyncio.TimerHandle | None = None
     _since: float = 0.0
-    """When it began to keep the app waiting.  Its timer does not tell: some are given a second more
+    """Moment at which it began to wait.  Its timer does not tell: some are given a second more
     than others, and newcomers would have to go for them."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
