@@ -5,8 +5,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 
 import numpy as np
 import pytest
@@ -50,6 +52,41 @@ def test_a_file_is_replaced_as_a_whole(folder: files.Location) -> None:
 def test_a_file_that_is_missing_is_one_sentence(folder: files.Location) -> None:
     with pytest.raises(ResultError, match="a cannot be read: there is no such file"):
         files.read(folder / "a")
+
+
+@pytest.mark.parametrize("write", [files.write, files.write_new])
+def test_what_others_take_for_left_by_a_killed_process_is_written_again(
+    write: Callable[[Path, bytes], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs go on in one folder, and one clears it as the other is about to give a name."""
+    through, times = files._write_through, 0
+
+    def cleared(path: Path, content: bytes) -> None:
+        nonlocal times
+        through(path, content)
+        times += 1
+        if times < 3:
+            files.remove_partials(tmp_path)
+
+    monkeypatch.setattr(files, "_write_through", cleared)
+    write(tmp_path / "a", b"whole")
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"a": b"whole"}
+
+
+@pytest.mark.parametrize("write", [files.write, files.write_new])
+def test_a_folder_that_vanishes_is_one_sentence(
+    write: Callable[[Path, bytes], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    through, folder = files._write_through, tmp_path / "run"
+
+    def vanished(path: Path, content: bytes) -> None:
+        through(path, content)
+        rmtree(folder)
+
+    monkeypatch.setattr(files, "_write_through", vanished)
+    folder.mkdir()
+    with pytest.raises(ResultError, match="a cannot be written: there is no such folder"):
+        write(folder / "a", b"whole")
 
 
 def test_a_store_that_fails_is_one_sentence(monkeypatch) -> None:

@@ -19,7 +19,7 @@ from headlight.catalogue import find_study
 from headlight.cli import _run as command
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
-from headlight.run.blocks import PLAN
+from headlight.run.blocks import CLAIMS, PLAN, SHARED
 from headlight.sessions.workers import device_of, local_workers
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
@@ -237,6 +237,38 @@ def test_a_run_with_workers_is_seen_before_it_has_a_plan(tmp_path: Path) -> None
         assert {path.name for path in tmp_path.iterdir()} == {".headlight", ".lock"}
     with alone_.opened():
         pass
+
+
+def test_who_goes_on_beside_workers_joins_them(tmp_path: Path) -> None:
+    """Also before there is a plan; what they are about to write stays theirs when it ends."""
+    with RunFolder(path=tmp_path, workers="join").opened() as first:
+        with RunFolder(path=tmp_path, resume=True).opened() as second:
+            assert second.shared
+        (tmp_path / "result.nc").write_bytes(b"of the first")
+        assert first.output is not None
+        first.output.claim(["result.nc"])
+        first.tidy()
+    with RunFolder(path=tmp_path, resume=True).opened() as alone_:
+        assert not alone_.shared
+
+
+def test_what_is_left_of_workers_that_are_ended_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One had just begun, another was at a block when the first put all of them away."""
+
+    def start(*_: object) -> subprocess.Popen[bytes]:
+        (tmp_path / SHARED).touch()
+        (tmp_path / CLAIMS).mkdir()
+        (tmp_path / CLAIMS / f"{0:09d}-{'a' * 16}.json").write_text("{}")
+        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+
+    monkeypatch.setattr("headlight.sessions.workers._start", start)
+    with local_workers(
+        find_study("survey"), {}, RunFolder(path=tmp_path, workers=2), model("bert")
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import stat
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
@@ -65,6 +66,8 @@ LARGEST_JSON = 1 << 28
 DEEPEST = 100
 """Levels of JSON: deeper, what walks through it runs out of stack."""
 
+_ATTEMPTS = 5
+"""To write a file whose temporary name others clear away."""
 _PARTIAL = re.compile(r"\..+\.\d+\.partial")
 WINDOWS = os.name == "nt"
 # Windows has neither.
@@ -259,16 +262,10 @@ def write(path: Location, content: bytes, *, error: type[HeadlightError] = Resul
     if not isinstance(path, Path):
         _upload(path, content, error)
         return
-    partial = partial_path(path)
     try:
-        _discard(partial)
-        _write_through(partial, content)
-        partial.replace(path)
-        _sync_folder(path.parent)
+        _put(path, content, lambda partial: partial.replace(path))
     except OSError as problem:
         raise error(f"{path} cannot be written: {reason(problem)}.") from problem
-    finally:
-        _discard(partial)
 
 
 def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = ResultError) -> bool:
@@ -287,19 +284,38 @@ def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = R
         except Exception as problem:  # every driver raises errors of its own
             raise error(f"{path} cannot be written: {reason(problem)}.") from problem
         return True
-    partial = partial_path(path)
     try:
-        _discard(partial)
-        _write_through(partial, content)
-        os.link(partial, path)
-        _sync_folder(path.parent)
+        _put(path, content, lambda partial: os.link(partial, path))
     except FileExistsError:
         return False
     except OSError as problem:
         raise error(f"{path} cannot be written: {reason(problem)}.") from problem
+    return True
+
+
+def _put(path: Path, content: bytes, give_name: Callable[[Path], object]) -> None:
+    """Write a file under another name beside its place, and then give it its own.
+
+    Another process that goes on with a run may take what stands there for something that a killed
+    one has left, and clear it away: then it is written again.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    partial = partial_path(path)
+    try:
+        for attempt in range(1, _ATTEMPTS + 1):
+            _discard(partial)
+            _write_through(partial, content)
+            try:
+                give_name(partial)
+                break
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS or not path.parent.is_dir():
+                    raise
+        _sync_folder(path.parent)
     finally:
         _discard(partial)
-    return True
 
 
 def begun_file(path: Path) -> IO[bytes]:

@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("tqdm.std.time", clock)
+    monkeypatch.setattr("headlight.run.progress.monotonic", clock)
     return clock
 
 
@@ -134,6 +134,21 @@ def test_lines_say_what_was_skipped_and_noted() -> None:
     lines.skip(1_000, 10)
     lines.note("memory ran out")
     assert stream.getvalue() == "1,000 examples were done before\nmemory ran out\n"
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_the_clock_of_the_day_may_be_set_meanwhile(
+    hours: int, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines would stop for hours, or count hours in which nothing was done."""
+    day, stream = Clock(), io.StringIO()
+    monkeypatch.setattr("tqdm.std.time", day)
+    with Lines(100, stream) as lines:
+        for each in (10, 40):
+            clock.now, day.now = clock.now + each, day.now + hours * 3600
+            lines.advance(20, 500)
+            assert "-" not in str(lines)
+    assert stream.getvalue().splitlines() == ["40 of 100 examples, 20 tokens/s, 01:15 left"]
 
 
 @pytest.mark.parametrize("total", [None, 0, 10])

@@ -319,14 +319,22 @@ class RunFolder:
             except Exception as problem:  # drivers of stores raise errors of their own
                 raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
             if not self.shared:
-                try:
-                    yield replace(self, mine=True, workers=JOIN if any(plans(folder)) else None)
-                finally:
-                    with suppress(Exception):  # which says less than what happened before
-                        output.prune()
+                with self._beside_workers(output) as mine:
+                    yield mine
                 return
         with replace(self, overwrite=False, resume=True).opened() as mine:
             yield mine
+
+    @contextmanager
+    def _beside_workers(self, output: OutputFolder) -> Iterator["RunFolder"]:
+        """This folder, as one of the workers in it, if there are any or have been."""
+        joins = (output.place / SHARED).exists() or any(plans(output.place))
+        try:
+            yield replace(self, mine=True, workers=JOIN if joins else None)
+        finally:
+            if not joins:  # others have noted files that they have not written yet
+                with suppress(Exception):  # which says less than what happened before
+                    output.prune()
 
     def tidy(self) -> None:
         """Remove what is there only so that a run can go on, once it is at its end."""

@@ -173,7 +173,7 @@ def _of_first(
     if result is None:
         try:
             return make()
-        except RunError:
+        except (RunError, FileNotFoundError):
             # While this process was behind, others may have ended, and put their blocks away.
             result = _finished(place, origin, None)
             if result is None:

@@ -303,10 +303,10 @@ def remove_passes(folder: Location) -> None:
     """
     for place in list(passes(folder)):
         (place / CHECKPOINT).unlink(missing_ok=True)
-        if (place / PLAN).exists():
-            for name in (BLOCKS, CLAIMS, COUNTS):
-                _remove_files(place / name)
-            (place / PLAN).unlink(missing_ok=True)
+        # Without a plan as well: who came late may have put something there when it was gone.
+        for name in (BLOCKS, CLAIMS, COUNTS):
+            _remove_files(place / name)
+        (place / PLAN).unlink(missing_ok=True)  # the last, or others could be measured beside them
         if place != folder:
             (place / PASS).unlink(missing_ok=True)
             files.remove_empty(place)

@@ -234,8 +234,7 @@ def check_unlocked(folder: Location) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if isinstance(folder, Path):
             with FileLock(folder / LOCK).acquire(timeout=2):  # others look as well
-                pass
-            (folder / LOCK).unlink(missing_ok=True)
+                (folder / LOCK).unlink(missing_ok=True)  # while it is ours, and nobody else's
     except Timeout:
         raise RunError(
             f"{folder} is in use by a run without workers (process {_owner(folder)}); wait for it, "

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any, Protocol, runtime_checkable
 
 from tqdm import tqdm
@@ -88,6 +89,9 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
             leave=False,
             **options,
         )
+        if not self.disable:  # the clock of the day, by which tqdm goes, may be set meanwhile
+            self._time = monotonic
+            self.start_t = self.last_print_t = monotonic()
 
     def __bool__(self) -> bool:
         """True, so that it can be told from None; a bar of tqdm is false without a total."""

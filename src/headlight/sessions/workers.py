@@ -114,6 +114,7 @@ def local_workers(
             _end(started)
             if isinstance(folder.place, Path):
                 remove_partials(folder.place)
+        folder.tidy()  # who had just begun may have left a sign of life
         for log, code in ended:
             if code:
                 warnings.warn(
