@@ -47,6 +47,16 @@ def finished(work: Callable[[], object]) -> None:
     assert os.waitstatus_to_exitcode(_in_child(work, lambda: None)) == 0
 
 
+def killed_beside(
+    work: Callable[[], object], other: Callable[[], object], folder: Path, kind: str, number: int
+) -> bool:
+    """The same as `killed`, while other work is done in the folder by a child that may live."""
+    beside = _begun(other, lambda: None)
+    died = killed(work, folder, kind, number)
+    assert os.waitstatus_to_exitcode(os.waitpid(beside, 0)[1]) == 0
+    return died
+
+
 def random_kills(
     work: Callable[[], object],
     folder: Path,
@@ -77,11 +87,16 @@ def random_kills(
 
 
 def _in_child(work: Callable[[], object], prepare: Callable[[], object]) -> int:
+    return os.waitpid(_begun(work, prepare), 0)[1]
+
+
+def _begun(work: Callable[[], object], prepare: Callable[[], object]) -> int:
+    """Begin the work in a child; returns its number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other threads of this process sleep
         child = os.fork()
     if child:
-        return os.waitpid(child, 0)[1]
+        return child
     try:
         prepare()
         work()

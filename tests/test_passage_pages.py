@@ -2,13 +2,15 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import headlight
-from headlight.errors import UsageError
+from headlight.errors import RunError, UsageError
 from headlight.findings import highlights, passage_of
+from headlight.sessions import session
 from headlight.views import parse_page
 from studies.models import model, texts
 from views.pages import Page
@@ -77,6 +79,27 @@ def test_pages_stay_with_the_run_that_they_are_of(corpus, tmp_path):
     survey(corpus, run, overwrite=True)
     assert links(run) == []
     assert [each.name for each in (run / "pages").iterdir()] == ["mine.html"]
+
+
+@pytest.mark.slow
+def test_a_corpus_that_changes_before_its_pages_are_written_is_one_sentence(
+    corpus: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, run, write = tmp_path / "corpus.txt", tmp_path / "run", session.write_pages
+    source.write_text("\n\n".join(corpus))
+
+    def changed(*given: Any) -> Any:
+        source.write_text("another text")
+        return write(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "write_pages", changed)
+        with pytest.raises(RunError, match="since it was surveyed: 1 of 1 texts"):
+            survey(source, run, pages=1)
+    assert (run / "result.nc").exists()
+    source.write_text("\n\n".join(corpus))
+    survey(source, run, pages=1, resume=True)
+    assert links(run)
 
 
 @pytest.mark.slow

@@ -94,6 +94,33 @@ def test_no_more_is_read_than_the_first_need(kind, tmp_path):
         list(opening(path))
 
 
+def test_a_file_that_changes_while_it_is_read_is_refused(kind, tmp_path):
+    """What was read of it would be of two versions; the first that are taken are of one."""
+    opening, name, text = KINDS[kind]
+    path = tmp_path / name
+    for changed in (text + text, text[: len(text) // 2]):
+        path.write_text(text)
+        elements = iter(opening(path))
+        next(elements)
+        path.write_text(changed)
+        with pytest.raises(CorpusError, match="has changed while it was read"):
+            list(elements)
+        path.write_text(text)
+        first = iter(opening(path).take(1))
+        next(first)
+        path.write_text(changed)
+        assert not list(first)
+
+
+def test_a_file_that_is_removed_while_it_is_read_is_read_to_its_end(kind, tmp_path):
+    opening, name, text = KINDS[kind]
+    (tmp_path / name).write_text(text)
+    whole, elements = list(opening(tmp_path / name)), iter(opening(tmp_path / name))
+    first = next(elements)
+    (tmp_path / name).unlink()
+    assert [first, *elements] == whole
+
+
 def test_a_corpus_of_nothing_is_refused_while_it_is_read(kind, tmp_path):
     opening, name, _ = KINDS[kind]
     (tmp_path / name).write_text("\n")

@@ -1,18 +1,23 @@
 """Every study, killed at chosen and random moments: the same result afterwards, nothing left."""
 
 import os
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import xarray
 
-from deaths import KINDS, needs_fork, random_kills
+from deaths import KINDS, finished, killed_beside, needs_fork, random_kills
 from headlight.analysis.folder import RunFolder
 from headlight.catalogue import studies
+from headlight.errors import RunError
 from headlight.result import load
 from headlight.sessions.session import run_study
 from random_moments import random_moments
+from studies.models import texts
 from studies.victims import VICTIMS, translations
 
 pytestmark = needs_fork
@@ -22,6 +27,8 @@ CHANGING = ("created", "command", "seconds")
 QUICK = ("distances", "token_identity")
 WITH_REPORT = ("survey", "coreference")
 """Two for all, since reports and tables take long."""
+WAYS = ({"workers": "join"}, {"resume": True})
+"""By which a run begins in a folder where there may be one already."""
 
 
 def test_no_study_is_forgotten() -> None:
@@ -63,6 +70,42 @@ def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
         out = tmp_path / f"out-{folders}"
         first = int(generator.integers(len(KINDS)))  # some kinds come late, or never
         died += random_kills(lambda out=out: run(out), out, KILLS - died, generator, first)
+        assert_same(whole, out)
+        folders += 1
+        assert folders < 10 + KILLS
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
+def test_of_two_runs_on_one_folder_one_is_killed_at_any_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each goes on with what is there or joins those that are; the other may be refused for it."""
+    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
+    torch.set_num_threads(1)
+    study, made = studies()["distances"], VICTIMS["distances"].model
+    corpus, generator = tmp_path / "corpus.txt", random_moments()
+    corpus.write_text("\n\n".join(texts(24, longest=8)))
+    settings = study.settings.from_mapping({**study.smallest, "measures": ["weight"]})
+
+    def run(out: Path, how: dict[str, Any]) -> None:
+        run_study(study, str(corpus), settings, made, RunFolder(path=out, **how), progress=False)
+
+    def try_to_run(out: Path, how: dict[str, Any]) -> None:
+        with suppress(RunError):
+            run(out, how)
+
+    whole, out, died, folders = tmp_path / "whole", tmp_path / "out", 0, 0
+    run(whole, {"workers": "join"})
+    while died < KILLS:
+        out = tmp_path / f"out-{folders}"
+        for _ in range(3):
+            works = [
+                partial(try_to_run, out, WAYS[int(generator.integers(len(WAYS)))]) for _ in range(2)
+            ]
+            kind = KINDS[int(generator.integers(len(KINDS)))]
+            died += killed_beside(*works, out, kind, int(generator.integers(1, 9)))
+        finished(partial(run, out, {"resume": True}))
         assert_same(whole, out)
         folders += 1
         assert folders < 10 + KILLS

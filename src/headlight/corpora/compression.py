@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -92,15 +93,31 @@ def open_bytes(path: Location) -> Iterator[tuple[io.BufferedIOBase, io.BufferedR
     """The content of a file, and the file itself; the suffix says how it is compressed.
 
     Raises:
-        CorpusError: The file cannot be opened.
+        CorpusError: The file cannot be opened, or somebody has written to it by the time that it is
+            read to its end: what was read would be of two versions.
     """
     with ExitStack() as stack:
         file = stack.enter_context(open_file(path))
+        version = _version(file)
         stream: io.BufferedIOBase = file
         _, packed = suffixes(path)
         if packed:
             stream = stack.enter_context(DECOMPRESSORS[packed][1](stream))
         yield stream, file
+        if _version(file) != version:
+            raise CorpusError(
+                f"{files.storable(path)} has changed while it was read; wait until nobody writes "
+                "to it, then read it again."
+            )
+
+
+def _version(file: io.BufferedReader) -> tuple[int, int] | None:
+    """Return the size of a file and when it was written; None where it is not on this machine."""
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def decompress(stream: io.BufferedIOBase) -> io.BufferedIOBase:

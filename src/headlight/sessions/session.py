@@ -24,7 +24,7 @@ from headlight.capture.record import processes_of
 from headlight.catalogue import Study, find_study
 from headlight.catalogue.model_folders import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.encode import Encoded
-from headlight.errors import UsageError
+from headlight.errors import RunError, UsageError, setting
 from headlight.files import Location
 from headlight.findings import highlights, passage_of
 from headlight.output_folder import OutputFolder
@@ -122,7 +122,11 @@ def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
 
 
 def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:
-    """The examples that are wanted, in the order of the corpus; none is made after the last."""
+    """The examples that are wanted, in the order of the corpus; none is made after the last.
+
+    Raises:
+        RunError: some are not in it any more.
+    """
     missing = set(wanted)
     kinds: list[Any] = sorted({kind for kind, _ in wanted})
     for example in islice(plan.examples, plan.max_examples):
@@ -131,6 +135,11 @@ def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[
             yield text, example
         if not missing:
             return
+    raise RunError(
+        f"the corpus has changed since it was surveyed: {len(missing)} of {len(wanted)} texts that "
+        f"get a page are not in it any more. The result is kept; restore the corpus and go on with "
+        f"{setting('resume=True')}."
+    )
 
 
 def _page(
