@@ -1,19 +1,24 @@
 """Workers on Ray: all take part, lost ones are replaced, and one sentence says why it ends."""
 
+import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 
 import headlight
 from headlight.errors import RunError, UsageError
+from headlight.run.blocks import CLAIMS
 from headlight.run.ray_workers import work_on_ray
 
 pytestmark = [
@@ -142,11 +147,45 @@ def test_without_the_client_is_one_sentence(monkeypatch) -> None:
         work_on_ray(die, "ray://a:1", is_done=lambda: 0)
 
 
-def test_a_survey_on_ray_has_the_bits_of_one_process(cluster: object, tmp_path: Path) -> None:
+@contextmanager
+def first_worker_killed(run: Path) -> Iterator[list[int]]:
+    """The first process that is at a block of the run within the block, once it is killed."""
+    killed: list[int] = []
+    ended = Event()
+
+    def kill() -> None:
+        while not (killed or ended.wait(0.01)):
+            for claim in run.rglob(f"{CLAIMS}/*.json"):
+                with suppress(OSError, ValueError):  # it is replaced, or was given up
+                    number = json.loads(claim.read_text())["process"]
+                    if number != os.getpid():
+                        os.kill(number, signal.SIGKILL)
+                        killed.append(number)
+                        return
+
+    thread = Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_a_survey_on_ray_has_the_bits_of_one_process_though_a_worker_is_killed(
+    cluster: object, tmp_path: Path
+) -> None:
     (tmp_path / "corpus.txt").write_text("".join(f"Text {i} of {i % 7}.\n" for i in range(300)))
     asked = {"max_length": 16, "format": "lines", "progress": False}
     alone = headlight.survey(tmp_path / "corpus.txt", out=tmp_path / "alone", **asked)
-    shared = headlight.survey(tmp_path / "corpus.txt", out=tmp_path / "ray", workers="ray", **asked)
+    run = tmp_path / "ray"
+    with first_worker_killed(run) as killed:
+        shared = headlight.survey(tmp_path / "corpus.txt", out=run, workers="ray", **asked)
+    assert killed
     assert shared.drop_attrs().identical(alone.drop_attrs())
     assert shared.attrs["corpus_digest"] == alone.attrs["corpus_digest"]
-    assert (tmp_path / "ray" / "report.html").exists()
+    names, whole = (
+        {str(path.relative_to(folder)) for path in folder.rglob("*")}
+        for folder in (run, tmp_path / "alone")
+    )
+    assert names == whole

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headlight import files
 from headlight.encode import Counts, Encoded, Examples
 from headlight.encode.examples import Recipe
 from headlight.errors import RunError
@@ -249,6 +250,27 @@ def test_a_claim_of_a_clock_that_is_ahead_is_waited_for_no_longer_than_others(
     began = time.monotonic()
     assert bits(shared(tmp_path, corpus()[0]).tally) == bits(expected().tally)
     assert time.monotonic() - began < 300  # and not the hour
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="processes are forked here"
+)
+def test_clocks_that_jump_by_hours_leave_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claims of others look older than they are, or yet to come: double work at most."""
+    fork, generator, clock = multiprocessing.get_context("fork"), random_moments(), time.time
+    monkeypatch.setattr(files.time, "time", lambda: clock() + 3600 * generator.integers(-3, 4))
+    workers = [fork.Process(target=shared, args=(tmp_path, corpus()[0], slowly)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    found = shared(tmp_path, corpus()[0])
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    assert bits(found.tally) == bits(expected().tally)
+    assert not list((tmp_path / CLAIMS).iterdir())
 
 
 def test_a_plan_of_too_many_brackets_is_a_sentence(tmp_path: Path) -> None:
