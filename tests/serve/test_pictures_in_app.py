@@ -51,6 +51,8 @@ def test_a_picture_is_read_as_in_python(tmp_path: Path) -> None:
             ({"image": {"path": "a.png"}}, "was not sent as a whole"),
             ({"image": code(b"file:///etc/passwd")}, "the picture is no picture that is read here"),
             ({"image": bomb}, "the picture has too many pixels"),
+            ({"image": ""}, "the picture is no picture that is read here"),
+            ({"image": None, "text": None}, "no picture is chosen"),
             ({"image": sent, "pair": "a"}, "leave the second text and comparisons out"),
             ({"image": sent, "compare_model": True}, "leave the second text and comparisons out"),
             ({"image": sent, "text": "What?"}, "has no tokenizer"),
@@ -78,6 +80,8 @@ def test_a_prompt_is_read_beside_a_picture(tmp_path: Path) -> None:
         for name in ("what_if", "each_head"):
             refused = asked(client, name, reading=reading, kind="decoder")["refused"]
             assert "a picture was read; read the text without it" in refused
+        assert "is no picture" in asked(client, image="", text=PROMPT)["refused"]
+        assert "the text is empty" in asked(client, image=None, text=None)["refused"]
         refused = asked(client, "generate", image=sent, text=PROMPT)["refused"]
         assert "generated without a picture" in refused
         chat = json.dumps([{"role": "user", "content": PROMPT}])

@@ -138,8 +138,10 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
     app, or both, it is a reading of two.  With ``image``, the content of a file in base64, a
     picture is read, with ``text`` beside it where there is one.
     """
-    if params.get("image"):
+    if params.get("image") is not None:  # also a file without a byte
         return _read_picture(workspace, params, on_progress)
+    if workspace.model.sees and not params.get("text"):
+        raise UsageError("no picture is chosen; choose one.")
     pair = text_of(params, "pair") if params.get("pair") else None
     requests = [(workspace.model, subject_of(params, "text"))]
     if params.get("compare") or params.get("compare_model"):
@@ -201,7 +203,7 @@ def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress)
     Raises:
         UsageError: the text is too long, a setting is wrong, or there is a picture beside it.
     """
-    if params.get("image"):
+    if params.get("image") is not None:
         raise UsageError("a text is generated without a picture; take the picture out.")
     generation = _ask(QUESTIONS["generate"], workspace, params, on_progress)
     return {"reading": workspace.readings.keep(CachedReading.of(generation.dataset, on_progress))}
@@ -261,7 +263,7 @@ def text_of(params: Params, name: str) -> str:
         UsageError: it is missing, empty or none.
     """
     text = params.get(name)
-    require_text(text, FIELDS[name])
+    require_text("" if text is None else text, FIELDS[name])
     if begins_as_chat(str(text)):
         raise UsageError(
             f"the {FIELDS[name]} begins as the JSON of a chat; a chat is read as the text, or as "
