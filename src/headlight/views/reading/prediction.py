@@ -217,8 +217,8 @@ def _largest_token(prediction: xr.Dataset) -> list[str]:
     if not len(tokens):
         return []
     first = first_of_decoder(prediction)
-    hidden = {*unknown(prediction, "token_text"), *of_template(prediction, "token_segment"), first}
-    others = tokens.drop(index=hidden - {None})
+    hidden = {*unknown(prediction, "token_text"), *of_template(prediction, "token_segment")}
+    others = tokens.drop(index=sorted(hidden | ({first} if first is not None else set())))
     others = others if len(others) else tokens
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
     added = f"“{row['token']}” adds most ({signed(row['sum'])})"
