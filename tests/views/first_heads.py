@@ -5,10 +5,11 @@ import xarray as xr
 
 
 def last_word(reading: xr.Dataset) -> int:
-    """The place of the last query that is a word."""
+    """The place of the last query that is a word, and one that the tokenizer knows."""
     last = 0
     for at, category in enumerate(reading["query_category"].values):
-        if str(category) == "other" and (at or reading.attrs["kind"] != "decoder"):
+        known = str(reading["query_token"].values[at]) not in ("[UNK]", "<unk>")
+        if known and str(category) == "other" and (at or reading.attrs["kind"] != "decoder"):
             last = at
     return last
 

@@ -40,7 +40,7 @@ def model_of(tmp_path_factory):
 
 def test_a_page_opens_on_the_head_that_it_names(opened, model_of):
     found = {}
-    texts = {"bert": TEXT, "llama": "the mill near the river is full"}
+    texts = dict.fromkeys(("bert", "llama"), "the mill near the river is full")
     for family, text in texts.items():
         reading = model_of(family).read(text)
         found[family] = most_misleading(reading.dataset)

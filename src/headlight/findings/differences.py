@@ -252,7 +252,7 @@ def _explained(result: xr.Dataset) -> Array:
         before = f"{row_of(str(name)).follows} by {by}"
         if before in labels:
             explained[at] = np.nan_to_num(change[labels.index(before)])
-    return explained
+    return np.asarray(explained)
 
 
 def passages_kept(result: xr.Dataset) -> Iterator[tuple[str, int, int, int, Passage]]:
