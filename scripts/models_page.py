@@ -169,6 +169,8 @@ REASONS: tuple[tuple[str, str], ...] = (
         "what the heads compute is changed before W<sup>O</sup> by more than a gate, or not "
         "projected by a linear map",
     ),
+    (r"looks at parts of its input", "joins what the heads compute of parts of its input"),
+    (r"see different keys", "the heads of a layer see different keys"),
     (r"also read beside", "what the heads compute is also read beside W<sup>O</sup>"),
     (r"no eager attention function", "has no eager attention function, which gives the weights"),
     (r"returns no weights", "its eager attention gives no weights"),

@@ -12,6 +12,7 @@ from claimed_devices import claimed_devices
 from headlight.capture import CapturedModel, OwnObjective
 from headlight.capture.backward import (
     NotFiniteError,
+    all_hold,
     answered_later,
     require_finite,
     require_finite_attention,
@@ -98,6 +99,12 @@ def test_weights_that_are_not_finite_are_named(number: float) -> None:
         _ = found.sites
 
 
+def test_no_precision_is_wider_than_float64() -> None:
+    for dtype in (torch.float32, torch.float64):
+        sentence = str(NotFiniteError("the attention", dtype, 0))
+        assert ("wider precision" in sentence) == (dtype == torch.float32)
+
+
 def test_weights_that_are_too_large_are_not_blamed_on_the_architecture() -> None:
     """Attention is finite, and what is made of it is not."""
     found = model("bert")
@@ -151,7 +158,8 @@ def test_sums_that_overflow_are_looked_at_on_a_device_too():
         with answered_later() as answers:
             require_finite("a number", large)
             require_finite("a number", large * torch.inf)
-        assert not any(bool(each) for each in answers)
+        assert not any(all_hold([each], large.device) for each in answers)
+        assert len(answers) == 2
         require_finite("a number", large)
         with pytest.raises(NotFiniteError):
             require_finite("a number", large * torch.inf)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.models.llama import modeling_llama
 
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel, LayerRecord, attention_replaced, heads_removed
@@ -53,6 +54,12 @@ class Bypassed(Wrapped):
 class GatedByOthers(Wrapped):
     def forward(self, context: Tensor) -> Tensor:
         found: Tensor = self.inner(context * self.extra(context.roll(1, dims=-1)).sigmoid())
+        return found
+
+
+class Twice(Wrapped):
+    def forward(self, context: Tensor) -> Tensor:
+        found: Tensor = self.inner(self.inner(context))
         return found
 
 
@@ -119,6 +126,31 @@ def test_a_context_that_something_else_reads(wrapper: type) -> None:
     attention.o_proj = wrapper(attention.o_proj)
     sentence = refusal(model)
     assert sentence.startswith("layers.1.self_attn: what the heads compute is also read beside")
+
+
+def test_a_projection_that_is_applied_twice() -> None:
+    model = model_of("Llama")
+    attention: Any = model.layers[1].self_attn
+    attention.o_proj = Twice(attention.o_proj)
+    assert "layers.1.self_attn.o_proj.inner is given what it has put out once more" in refusal(
+        model
+    )
+
+
+def test_weights_that_are_no_distribution_over_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = modeling_llama.eager_attention_forward
+
+    def over_queries(*arguments: Any, **options: Any) -> tuple[Tensor, Tensor]:
+        with monkeypatch.context() as patch:
+            softmax = nn.functional.softmax
+            patch.setattr(
+                nn.functional, "softmax", lambda scores, dim, **_: softmax(scores, dim - 1)
+            )
+            found: tuple[Tensor, Tensor] = own(*arguments, **options)
+            return found
+
+    monkeypatch.setattr(modeling_llama, "eager_attention_forward", over_queries)
+    assert "the weights of a query add up to" in refusal(model_of("Llama"))
 
 
 def test_an_adapter_on_the_projection() -> None:
@@ -329,6 +361,17 @@ def test_a_tower_that_takes_patches_in_rows_is_traced() -> None:
     others = {"intermediate_size": 48, "deepstack_visual_indexes": [0]}
     sites = CapturedModel(build("qwen3_vl_vision", {**sizes, **others}, seed=1)).sites
     assert [(site.kind, site.heads, site.head_dim) for site in sites] == [("encoder", 4, 8)] * 2
+
+
+def test_a_tower_that_attends_to_windows_one_by_one() -> None:
+    """As that of Qwen2.5-VL; a picture of one window is traced."""
+    sizes = {"hidden_size": 32, "out_hidden_size": 32, "depth": 2, "num_heads": 4, "patch_size": 4}
+    others = {"intermediate_size": 48, "window_size": 16, "fullatt_block_indexes": [1]}
+    tower = CapturedModel(build("qwen2_5_vl_vision", {**sizes, **others}, seed=1))
+    assert len(tower.sites) == 2
+    grid = torch.tensor([[1, 8, 8]])
+    with pytest.raises(UnsupportedModelError, match=r"0.attn: .* parts of its input one after the"):
+        tower.trace({"hidden_states": torch.randn(64, 96), "grid_thw": grid})
 
 
 def test_a_model_of_pictures_of_any_size_is_tried() -> None:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -240,6 +241,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     _find_gates(model, inputs, tracer.calls)
     names = {module: name for name, module in model.named_modules()}
     names |= {module: module.name for module in own_projections(model)}
+    _check_whole(tracer.calls, names)
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []
     for call in tracer.calls:
@@ -252,6 +254,18 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     check_replaced(model, inputs, tracer.calls, sites, output)
     check_returned(model, inputs, tracer.calls, sites)
     return _with_value_biases(model, inputs, sites)
+
+
+def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
+    """Refuse a module that attends to its input in parts and puts their contexts together."""
+    for call, following in pairwise(calls):
+        if call.module is following.module and call.projection is following.projection is None:
+            raise UnsupportedModelError(
+                f"{names[call.module]}: this attention looks at parts of its input one after the "
+                "other (windows, or pictures), and what the heads compute of them is joined before "
+                "it is projected, so that no part has a projection of its own; give an input of "
+                "one part."
+            )
 
 
 def _site(

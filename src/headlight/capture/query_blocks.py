@@ -170,8 +170,9 @@ def visible_keys(
     visible = seen_in(mask[..., : weight.shape[3]])
     if visible.shape[1] > 1 and not bool((visible == visible[:, :1]).all()):
         raise UnsupportedModelError(
-            "the heads of this attention see different keys, for which effective attention is not "
-            "defined here."
+            "the heads of this attention see different keys, where Headlight has one mask for all "
+            "heads of a layer, on which effective attention, gradients and ranks rest; take a "
+            "setting of the model by which they see the same, or shorter texts."
         )
     visible = visible.expand(weight.shape[0], -1, -1, -1)[:, 0]
     if collapse and visible.shape[1] > 1 and bool((visible == visible[:, :1]).all()):
