@@ -156,7 +156,7 @@ OBJECTS: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda model: Pipeline(Prompted(base_model=model)),
         "are not captured; model.model.base_model can be read, without it.",
     ),
-    "never merged": (lambda model: Routed(base_model=model), "its base, loaded anew, can be read"),
+    "never merged": (lambda model: Routed(base_model=model), "its base, loaded again, can be read"),
     "pipeline": (Pipeline, "model.model"),
     "trainer of a wrapper": (lambda model: Pipeline(Holder(net=model)), "model.model.net"),
     "nothing": (lambda _: nn.Linear(2, 2), "give one that is, or make it"),

@@ -402,7 +402,7 @@ def why_not_inside(holder: Any) -> str | None:
             if (reason := why_not_merged(kind, virtual_tokens)) is None:
                 continue
             # Others are put into the layers of the model that they are made for.
-            base = holder_of_model(holder) if virtual_tokens else "its base, loaded anew,"
+            base = holder_of_model(holder) if virtual_tokens else "its base, loaded again,"
             return f"of its adapter ({kind}): {reason}; {base} can be read, without it"
     return None
 

@@ -62,8 +62,8 @@ class Listener:
             extractor = _load_without_code(AutoFeatureExtractor, network, name)
         except (OSError, ValueError) as problem:
             raise UsageError(
-                f"{name} does not say how sound becomes features; put its "
-                "preprocessor_config.json into its folder."
+                f"{name} does not say how sound becomes features; load it from a folder that holds "
+                "its preprocessor_config.json (save_pretrained of its processor)."
             ) from problem
         samples = getattr(extractor, "n_samples", None)
         frames = getattr(network.config, "max_source_positions", None)
@@ -145,8 +145,8 @@ class Viewer:
             processor = _load_without_code(AutoImageProcessor, network, name)
         except (OSError, ValueError, ImportError) as problem:
             raise UsageError(
-                f"{name} does not say how pictures become pixels; put its "
-                "preprocessor_config.json into its folder."
+                f"{name} does not say how pictures become pixels; load it from a folder that holds "
+                "its preprocessor_config.json (save_pretrained of its processor)."
             ) from problem
         return cls(network, processor, first, name)
 
