@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import example_data
+from headlight.measures import loops
 from headlight.processes import (
     SAFE_PATH,
     SETTINGS_OF_FOLDER,
@@ -290,6 +292,16 @@ def test_compiled_loops_are_kept_where_no_corpus_lies(
     assert ".numba_config.yaml of the working folder is not read" in done.stderr
     assert [each.name for each in (tmp_path / "corpus").iterdir()] == [".numba_config.yaml"]
     assert list((tmp_path / "own" / "__pycache__").glob("loops.two*.nbi"))
+
+
+@pytest.mark.parametrize(("home", "kept"), [("/home/ann", True), ("~", False)])
+def test_of_a_user_without_a_home_no_loop_is_kept(
+    home: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose cache would be a folder of the name ``~`` in the working folder."""
+    monkeypatch.setattr("os.path.expanduser", lambda _: home)
+    numba = SimpleNamespace(njit=lambda _, **options: options["cache"])
+    assert loops._kept(numba, lambda: None) is kept
 
 
 def test_the_command_as_a_module_runs_no_more_than_the_module(downloaded: Path) -> None:
