@@ -174,10 +174,10 @@ def align(
 def _left_out(pairs: "Corpus[TranslationPair]") -> Iterator[str]:
     """Yield how many units and texts of a translation memory are in no pair."""
     counts = pairs.counts
-    if number := counts.one_sided:
-        yield f"{number:,} unit{'s' * (number > 1)} without one of the languages left out"
-    if number := counts.repeated:
-        yield f"{number:,} text{'s' * (number > 1)} beside another of the same language left out"
+    if counts.one_sided:
+        yield f"units without one of the languages, which are left out: {counts.one_sided:,}"
+    if counts.repeated:
+        yield f"texts beside another of their language, which are left out: {counts.repeated:,}"
 
 
 def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel":

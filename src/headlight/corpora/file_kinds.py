@@ -166,4 +166,4 @@ def _begins(start: bytes, kind: FileKind) -> bool:
 def _alternates(raw: bytes) -> bool:
     """Return whether most of every other byte is zero alone, as in UTF-16 of Latin letters."""
     one, other = sorted(raw[first::2].count(0) / max(len(raw) / 2, 1) for first in (0, 1))
-    return one < 0.5 < other
+    return one < 0.5 < other and len(raw) > 3
