@@ -357,7 +357,7 @@ def _holds_others_only(folder: Location) -> bool:
     inside = [each for each in folder.iterdir() if each.name != LOCK] if folder.exists() else []
     marks = (MARK, PASS)
     return bool(inside) and not any(
-        each.name in (RECORD, SHARED) or any((each / mark).exists() for mark in marks)
+        each.name in (RECORD, SHARED, MARK) or any((each / mark).exists() for mark in marks)
         for each in inside
     )
 

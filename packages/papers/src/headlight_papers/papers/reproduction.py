@@ -12,11 +12,11 @@ import xarray
 from typing_extensions import TypeVar
 
 from headlight import Model, load as load_model
-from headlight.analysis.folder import RunFolder, prepare_work_folders
+from headlight.analysis.folder import RunFolder, claim_work_folder, prepare_work_folders
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import SAMPLE_NAMES, source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError, setting
-from headlight.files import make_folder, read, write
+from headlight.files import read, write
 from headlight.result import calculated_with, load, save
 from headlight.views.parts import By
 from headlight.vocabulary import GRADIENT, Kind
@@ -206,7 +206,7 @@ def begun_folder(run: Path, signature: str) -> Path:
     path, content = run / SIGNATURE, f"{signature}\n{libraries}".encode()
     if not (path.exists() and read(path, own=True) == content):
         shutil.rmtree(run, ignore_errors=True)
-        write(make_folder(run) / SIGNATURE, content)
+        write(claim_work_folder(run) / SIGNATURE, content)
     return run
 
 
