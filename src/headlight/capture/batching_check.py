@@ -83,10 +83,10 @@ def check_predictions(model: Any, example: Encoded) -> float:
         UnsupportedModelError: it is more than rounding.
     """
     _, together, single = _batches(model, example)
-    logits = getattr(model.run(single), "logits", None)
+    logits = getattr(_output(model, single), "logits", None)
     if not isinstance(logits, Tensor):
         return 0.0
-    beside, own = model.run(together).logits[1].cpu().double(), logits[0].cpu().double()
+    beside, own = (each.cpu().double() for each in (_output(model, together).logits[1], logits[0]))
     if own.dim() > 1:  # of each token
         beside = beside[: len(own)]
     error = float((beside - own).norm() / own.norm().clamp_min(NEAR_ZERO))
@@ -192,9 +192,14 @@ def _records(model: Any, batch: Batch) -> list[LayerRecord]:
     records: list[LayerRecord] = []
     with model.capture(site for site in model.sites if site.kind in model.kinds) as recorder:
         recorder.visit = records.append
-        with torch.inference_mode(), model.running(batch.names):
-            model.transformer(**model.inputs(batch))
+        _output(model, batch)
     return records
+
+
+def _output(model: Any, batch: Batch) -> Any:
+    """Return what a model puts out for a batch that is of no study, and not counted as one."""
+    with torch.inference_mode(), model.running(batch.names):
+        return model.transformer(**model.inputs(batch))
 
 
 def _mask(site: AttentionSite, batch: Batch) -> tuple[Tensor, Tensor]:
