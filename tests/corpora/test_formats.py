@@ -143,8 +143,8 @@ def test_jsonl_strings_and_lists(tmp_path):
     path = tmp_path / "a.jsonl"
     rows = [{"b": "x\n\n y\nz "}, {"b": ["p", " ", "q"]}, {"b": ""}, {"b": None}, {"b": []}]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n\n")
-    assert paragraphs(open_corpus(path)) == [("x", "y\nz"), ("p", "q")]
-    assert paragraphs(open_corpus(path, column="b")) == [("x", "y\nz"), ("p", "q")]
+    assert paragraphs(open_corpus(path)) == [("x", " y\nz"), ("p", "q")]
+    assert paragraphs(open_corpus(path, column="b")) == [("x", " y\nz"), ("p", "q")]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_jsonl_strings_and_lists(tmp_path):
         ("a.tsv", "text\tid\na\t1\n\t2\n \t \n", 1, {"blank": 2}),
         ("wiki", "<doc id='1'>\nT\n</doc>\n<doc id='2'>\nT\n\nx\n</doc>\n", 1, {"blank": 1}),
         ("a.txt", "a\nb\n\nc\n\nd\ne\nf\n", 3, {"joined_lines": 5}),
-        ("a.py", "def f():\n    return 1\n", 1, {"joined_lines": 2}),
+        ("a.py", "def f():\n    return 1\n", 1, {}),
     ],
 )
 def test_what_is_left_out_or_joined_is_counted(tmp_path, name, content, texts, counts):
@@ -166,14 +166,24 @@ def test_what_is_left_out_or_joined_is_counted(tmp_path, name, content, texts, c
     assert (len(list(strings)), strings.counts.blank) == (2, 1)
 
 
-def test_a_raw_file_is_one_text_as_it_is(tmp_path):
+def test_a_program_is_one_text_as_it_is(tmp_path):
     code = "\ndef f(x):\r\n\tif x:\n\t\treturn x\n\n\telse:\n\t\treturn 0\n\n"
     path = tmp_path / "code.py"
     path.write_bytes(code.encode())
     (tmp_path / "empty.py").write_text(" \n")
-    corpus = open_corpus(f"{tmp_path}/*.py", format="raw")
+    corpus = open_corpus(f"{tmp_path}/*.py")
     assert list(corpus) == [Document(f"{path}:1", (code,))]
     assert corpus.counts == CorpusCounts(blank=1)
+
+
+def test_paragraphs_of_a_string_keep_their_indentation(tmp_path):
+    code = "\n \n\tif x:\n\t\treturn x\n\n\telse:\n\t\treturn 0\n"
+    paragraphs = ("\tif x:\n\t\treturn x", "\telse:\n\t\treturn 0")
+    (tmp_path / "code.jsonl").write_text(json.dumps({"text": code}))
+    (document,) = open_corpus(tmp_path / "code.jsonl")
+    assert document.paragraphs == paragraphs
+    (document,) = open_corpus([code])
+    assert document.paragraphs == paragraphs
 
 
 def test_raw_files_are_bounded(tmp_path, monkeypatch):

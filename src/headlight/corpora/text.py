@@ -12,6 +12,7 @@ from headlight.corpora.files import DOCUMENT_LIMIT, LINE_LIMIT, Lines
 from headlight.errors import CorpusError, UsageError, per_door
 
 BLANK_LINE = re.compile(r"\n\s*\n")
+BLANK_LINES_BEFORE = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +21,10 @@ class Document:
 
     Attributes:
         name: Where it begins, for messages: ``"a.txt:12"`` (file and line) or ``"hf:imdb[3]"``.
-        paragraphs: Its units in order, each stripped and not empty.  What a unit is depends on the
-            format: a paragraph of an encyclopedia, one line of plain text, or the whole text, in
-            the format ``raw`` with all blanks around it; of a chat, the chat as JSON.
+        paragraphs: Its units in order, of which none is blank.  What a unit is depends on the
+            format: a paragraph of an encyclopedia or one line of plain text, stripped; a paragraph
+            of a string, with its indentation; the whole text, in the format ``raw`` with all blanks
+            around it; of a chat, the chat as JSON.
         chat: The messages that it is, if it is a chat.
     """
 
@@ -52,15 +54,19 @@ class Draft:
         self._paragraphs: list[str] = []
         self._size = 0
 
-    def add(self, text: str) -> None:
-        """Append a unit; blank ones are left out.
+    def add(self, text: str, *, indented: bool = False) -> None:
+        """Append a unit, without blanks around it; blank ones are left out.
+
+        Args:
+            text: the unit.
+            indented: Keep the indentation of its first line, as it means something in code.
 
         Raises:
             CorpusError: The document is now longer than `DOCUMENT_LIMIT` characters.
         """
-        text = text.strip()
-        if not text:
+        if not text.strip():
             return
+        text = BLANK_LINES_BEFORE.sub("", text.rstrip()) if indented else text.strip()
         self._size += len(text)
         if self._size > DOCUMENT_LIMIT:
             raise CorpusError(
@@ -99,7 +105,7 @@ def document_of_value(name: str, value: object, column: str | None = None) -> Do
     draft = Draft(name)
     for paragraph in _paragraphs(name, value, column):
         demand_characters(paragraph, name)
-        draft.add(paragraph)
+        draft.add(paragraph, indented=True)
     return draft.finish()
 
 

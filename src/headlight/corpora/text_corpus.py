@@ -186,8 +186,15 @@ TABLES: dict[str, Callable[[Lines, str | None], Iterator[Document | None]]] = {
 FORMATS = (*PLAIN, *TABLES)
 """The formats a file may have."""
 
+PROGRAMS = (
+    ".c", ".cc", ".cpp", ".cs", ".go", ".h", ".hpp", ".hs", ".java", ".jl", ".js", ".kt", ".lua",
+    ".m", ".php", ".pl", ".py", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts", ".tsx",
+)  # fmt: skip
+"""Suffixes of programs, whose lines and indentation are part of what they say."""
+
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv",
+    **dict.fromkeys(PROGRAMS, "raw"),
 }  # fmt: skip
 
 LOOKED_AT, CHARACTERS = 10_000, 2**24
@@ -218,7 +225,8 @@ def open_corpus(
             an iterable of strings, each a document with blank lines between its paragraphs, or an
             open corpus, which stays as it is.
         format: One of `FORMATS`.  By default the suffix says it (``.jsonl .ndjson .json .csv
-            .tsv``); another file is ``wikipedia`` if it begins with ``<doc``, else ``paragraphs``.
+            .tsv``; programs, such as ``.py``, are ``raw``); another file is ``wikipedia`` if it
+            begins with ``<doc``, else ``paragraphs``.
         column: Key or column that holds the text; by default ``text``, or the only one.
 
     Raises:
