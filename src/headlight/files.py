@@ -411,10 +411,10 @@ def reason(problem: Exception) -> str:
             return plain
     if isinstance(problem, KeyError):
         return f"it lacks {problem}"
-    said = next(filter(None, map(str.strip, str(problem).splitlines())), "").rstrip(".")
-    if not said and isinstance(problem, EOFError):
+    sentence = next(filter(None, map(str.strip, str(problem).splitlines())), "").rstrip(".")
+    if not sentence and isinstance(problem, EOFError):
         return "it ends too early"
-    return said or f"there was a {type(problem).__name__} without a reason"
+    return sentence or f"there was a {type(problem).__name__} without a reason"
 
 
 def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:

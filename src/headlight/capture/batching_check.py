@@ -265,9 +265,9 @@ class PaddingWatch:
         form = of_target, weight.dtype, weight.device
         if form not in self._outside:
             self._outside[form] = (keys[:, columns, None] == 0).to(weight)
-        given = part.flatten(1, 2) @ self._outside[form][:, : part.shape[3]]
+        to_padding = part.flatten(1, 2) @ self._outside[form][:, : part.shape[3]]
         rows = queries[:, record.first : record.first + weight.shape[2]]
-        self._lost.append(_Lost(site, given.view(weight.shape[:3]), rows))
+        self._lost.append(_Lost(site, to_padding.view(weight.shape[:3]), rows))
 
     def finish(self) -> None:
         """Refuse weight of tokens on padding, however little.

@@ -1,4 +1,4 @@
-"""What a model predicts: pieces of its vocabulary, or classes.
+"""Heads of models, which predict pieces of a vocabulary, or classes.
 
 Classes of transformers stand in its tables, and what inherits from one of them predicts the same.
 Code that comes with a checkpoint names its class in the configuration.  Of other code, the shape of

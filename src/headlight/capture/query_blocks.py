@@ -26,7 +26,7 @@ WIDTHS = 16
 """Blocks have one of this many numbers of keys."""
 
 LOWEST = torch.finfo(torch.float32).min
-"""What masks add to scores of float64 at least."""
+"""Lowest number that a mask adds to scores of float64."""
 
 GRAIN = 16
 """Blocks that are chosen have a multiple of this many queries."""

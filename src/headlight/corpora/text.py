@@ -303,7 +303,7 @@ def _rows(
 
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-"""What tables separate columns by, and the name of several."""
+"""Signs between the columns of tables, and the name of several."""
 
 
 def check_header(header: Sequence[str], place: str, dialect: type[csv.Dialect]) -> None:

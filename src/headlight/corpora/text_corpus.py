@@ -188,7 +188,8 @@ FORMATS = (*PLAIN, *TABLES)
 
 PROGRAMS = (
     ".c", ".cc", ".cpp", ".cs", ".go", ".h", ".hpp", ".hs", ".java", ".jl", ".js", ".kt", ".lua",
-    ".m", ".php", ".pl", ".py", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts", ".tsx",
+    ".m", ".php", ".pl", ".py", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts",
+    ".tsx",
 )  # fmt: skip
 """Suffixes of programs, whose lines and indentation are part of what they say."""
 

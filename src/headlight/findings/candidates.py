@@ -159,12 +159,12 @@ def above_others(numbers: Estimate, scale: float = 1.0) -> np.ndarray:
         numbers: of any shape.
         scale: all that there can be.
     """
-    known = np.isfinite(numbers.value)
-    number = int(known.sum())
+    is_known = np.isfinite(numbers.value)
+    number = int(is_known.sum())
     if number < 2:
-        return np.asarray(known)
-    others = (numbers.value[known].sum() - numbers.value) / (number - 1)
-    return np.asarray(known & (numbers.value - others >= APART * scale))
+        return np.asarray(is_known)
+    others = (numbers.value[is_known].sum() - numbers.value) / (number - 1)
+    return np.asarray(is_known & (numbers.value - others >= APART * scale))
 
 
 def differ(one: float, other: float, scale: float = 1.0) -> bool:

@@ -242,7 +242,7 @@ def named_shares(result: xr.Dataset) -> NDArray[np.int64]:
 
 
 def _explained(result: xr.Dataset) -> Array:
-    """How much of a change is that of the row from which it follows, [statistic, layer, head]."""
+    """Return the changes of the rows from which others follow, [statistic, layer, head]."""
     change: Array = np.abs(result["difference"].transpose("statistic", "layer", "head").values)
     labels = result["statistic"].values.tolist()
     explained: Array = np.zeros_like(change)

@@ -288,8 +288,8 @@ def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
     past = None
     with torch.inference_mode(), model.running((text.name,)):
         while len(produced) < most:
-            kept = {"past_key_values": past, "use_cache": True} if cached else {}
-            output = network(input_ids=tokens, **kept)
+            cache = {"past_key_values": past, "use_cache": True} if cached else {}
+            output = network(input_ids=tokens, **cache)
             past = output.past_key_values if cached else None
             token = int(output.logits[0, -1].argmax())
             produced.append(token)

@@ -79,11 +79,11 @@ def _relations(result: xr.Dataset) -> Section:
 
     def draw() -> Figure:
         by_measure = [frame.head(DRAWN).to_dict("records") for frame in frames.values()]
-        left = next(iter(frames.values())).iloc[DRAWN:]
+        omitted = next(iter(frames.values())).iloc[DRAWN:]
         label = "accuracy"
-        if len(left):
-            words = plural(int(left["words"].sum()), "word")
-            label += f"\nleft out: {plural(len(left), 'relation')} of {words}, in the table"
+        if len(omitted):
+            words = plural(int(omitted["words"].sum()), "word")
+            label += f"\nleft out: {plural(len(omitted), 'relation')} of {words}, in the table"
         rows = [
             BarRow(
                 f"{same[0]['relation']} ({same[0]['words']:,})",

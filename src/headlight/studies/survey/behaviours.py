@@ -161,7 +161,7 @@ class _Stacked(NamedTuple):
     Attributes:
         heads: of each measure.
         sums: ``batch head sum``; of what keys get.
-        asked: ``batch sum``; the number of queries.
+        query_counts: ``batch sum``; the number of queries.
         queries: ``batch 3·head number``; of 1 where a query gives something, of what it gives, and
             of what the first token gets, times `_Masks.queries`.
         along: ``batch head number``; of what keys get, times `_basis`.
@@ -169,7 +169,7 @@ class _Stacked(NamedTuple):
 
     heads: Mapping[str, slice]
     sums: Tensor
-    asked: Tensor
+    query_counts: Tensor
     queries: Tensor
     along: Tensor
 
@@ -287,8 +287,8 @@ class BehaviourCounter(PartObserver):
         else:
             along = wide.new_zeros(*wide.shape[:2], NUMBERS_OF_OFFSETS)
         each = torch.cat([counted_rows, wide[..., -1] * counted_rows, received[..., first]], 1)
-        asked = masks.queries[..., : received.shape[3]].sum(1)
-        stacked = _Stacked(heads, received.sum(2), asked, each @ masks.queries, along)
+        query_counts = masks.queries[..., : received.shape[3]].sum(1)
+        stacked = _Stacked(heads, received.sum(2), query_counts, each @ masks.queries, along)
         if record.first and (before := self._stacked) is not None:
             sums = (one + two for one, two in zip(before[1:], stacked[1:], strict=True))
             stacked = _Stacked(heads, *sums)
@@ -382,15 +382,15 @@ class BehaviourCounter(PartObserver):
         sink = np.where(np.isnan(first), np.nan, first > SINK)
         # Sums in blocks of all numbers would take too much memory.
         with_interval = slice(len(behaviours()))
-        asked = np.nanmax(queries[..., with_interval], axis=(1, 2, 3))
+        query_counts = np.nanmax(queries[..., with_interval], axis=(1, 2, 3))
         statistics: dict[str, Accumulator] = {
-            "behaviour_rows": _sum_of(asked),
+            "behaviour_rows": _sum_of(query_counts),
             "behaviour": _ratio(received, whole),
             "behaviour_rest": _ratio(totals["given_rest"], totals["rest"]),
             "slots_behaviour": Slots.of(
                 self._units, received[..., with_interval], whole[..., with_interval]
             ),
-            "slots_behaviour_texts": Slots.of(self._units, (asked > 0).astype(np.float64)),
+            "slots_behaviour_texts": Slots.of(self._units, (query_counts > 0).astype(np.float64)),
             "slots_behaviour_rest": Slots.of(
                 self._units,
                 totals["given_rest"][..., with_interval],
@@ -418,14 +418,14 @@ class BehaviourCounter(PartObserver):
 
     def _unstacked(self, stacked: _Stacked) -> dict[str, Parts]:
         """Return the parts of each measure; on the host, since nothing here is large."""
-        heads, received, asked, queries, along = stacked
+        heads, received, query_counts, queries, along = stacked
         size, places = received.shape[2], self._places
         counts, whole, first = queries.tensor_split(3, 1)
         rest = whole - first
         at_copies = slice(size - len(COPIES), size)
         fields = KeySums(
             given=received,
-            queries=asked[:, None].expand_as(received),
+            queries=query_counts[:, None].expand_as(received),
             whole=torch.cat([whole[..., : at_copies.start], counts[..., at_copies]], -1),
             given_rest=received - first[..., size : 2 * size],
             rest=rest[..., :size],
@@ -498,11 +498,11 @@ class BehaviourCounter(PartObserver):
     def _counts_of_sums(self, sums: Sums, queries: slice) -> list[KeySums]:
         """Return of the queries of `asked` how many there are and what they give, keys left out."""
         _, wholes, rests = (each.unbind(-1) for each in sums.head("counts").unbind(-1))
-        asked = torch.from_numpy(self.asked(queries).queries).sum(1).to(wholes[0]).unbind(-1)
+        query_counts = torch.from_numpy(self.asked(queries).queries).sum(1).to(wholes[0]).unbind(-1)
         nothing = torch.zeros_like(wholes[0])
         return [
             KeySums(nothing, number[:, None].expand_as(whole), whole, nothing, rest)
-            for number, whole, rest in zip(asked, wholes, rests, strict=True)
+            for number, whole, rest in zip(query_counts, wholes, rests, strict=True)
         ]
 
     def _of_text_of_sums(self, sums: Sums, counts: Sequence[KeySums]) -> dict[str, KeySums]:
@@ -543,8 +543,14 @@ class BehaviourCounter(PartObserver):
             at_first = here.gather(2, begin.clamp_max(here.shape[2] - 1))[..., 0]
             others = to_keys - first * at_first[:, None]
             has_keys = chosen[:, None, queries].any(3)
-            asked = has_keys.expand_as(whole).double()
-            sums_by_row = to_keys, asked, whole * has_keys, others, (whole - first) * has_keys
+            query_counts = has_keys.expand_as(whole).double()
+            sums_by_row = (
+                to_keys,
+                query_counts,
+                whole * has_keys,
+                others,
+                (whole - first) * has_keys,
+            )
             of_rows[name] = KeySums(*(each.sum(2) for each in sums_by_row))
         return of_rows
 

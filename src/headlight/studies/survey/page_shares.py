@@ -144,7 +144,7 @@ def shares_section(result: xr.Dataset) -> Section:
         else ""
     )
     drawn = keys.prominent(result.sel(query_category="all"))
-    left = _left_out([label for name, label in keys.labels.items() if name not in drawn])
+    omitted = _left_out([label for name, label in keys.labels.items() if name not in drawn])
     return Section(
         "shares",
         "Where attention goes",
@@ -154,7 +154,7 @@ def shares_section(result: xr.Dataset) -> Section:
         "attention add up to less than 100%: what is missing is weight that cannot reach the "
         f"output of the head.{first} "
         "The dashed line is the share of the tokens that are of that kind"
-        f"{f': {token_shares}' if token_shares else ''}.{left}",
+        f"{f': {token_shares}' if token_shares else ''}.{omitted}",
         "Clark et al. (2019), Figure 2; Kobayashi et al. (2020), Figure 3; "
         "Brunner et al. (2020), Figure 1b–c",
         drawings,
@@ -182,7 +182,7 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
         SlopePanel(f"Share of {row_target(result, of)}", values[of], heads, STANDS_OUT, of.name)
         for of in lookers
     ]
-    left = _left_out(
+    omitted = _left_out(
         [
             row_target(result, of)
             for of, each in values.items()
@@ -209,7 +209,7 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
         "From what is looked at to what counts",
         "Each thin line is a head, the thick one the mean over heads. Lines that fall: such tokens "
         "are looked at, but little is moved from them, or little of it counts. The heads that "
-        f"change most are named.{left}",
+        f"change most are named.{omitted}",
         "Kobayashi et al. (2020), Section 4",
         [*_weight_against_norm(result, every), drawing] if panels and len(rows) > 1 else [],
     )
@@ -332,7 +332,7 @@ def neighbours_section(result: xr.Dataset) -> Section:
         for row in rows
         if most[row] >= STANDS_OUT
     }
-    left = _left_out([row_target(result, row) for row in rows if most[row] < STANDS_OUT])
+    omitted = _left_out([row_target(result, row) for row in rows if most[row] < STANDS_OUT])
     by = (By("offset", offsets), by_measure(result))
     draw = curves(
         result.sel(offset=list(offsets)), Curve("neighbour", panel="{offset}", by=by, percent=True)
@@ -343,7 +343,7 @@ def neighbours_section(result: xr.Dataset) -> Section:
         "Do heads look at their neighbours?",
         f"The share that goes to the {unit} before, to the {unit} itself"
         f"{f' and to the {unit} after' if 1 in offsets else ''}; a dot near 100% is a head that "
-        f"does nothing else.{left}",
+        f"does nothing else.{omitted}",
         "Clark et al. (2019), Section 3.1",
         [Drawing("neighbours", "", words, draw)] if offsets else [],
     )

@@ -208,11 +208,11 @@ def swapped(pair: Matched, side: str) -> list[dict[str, Any]]:
         of_word = list(run)
         sides = {_side_of(places[at]) for at in of_word}
         if number >= 0 and "both" in sides and len(sides) > 1:
-            said = (
+            words_of_texts = (
                 "".join(text[places[at][which]] for at in of_word if places[at][which] >= 0)
                 for which, text in enumerate(texts)
             )
-            words.append({"places": of_word, "said": " / ".join(said)})
+            words.append({"places": of_word, "said": " / ".join(words_of_texts)})
     return words
 
 

@@ -236,12 +236,14 @@ def _largest_component(prediction: xr.Dataset) -> list[str]:
         return []
     row = components.iloc[0]
     number, name = signed(row["direct"]), row["component"]
-    said = f"Directly, of components the largest part is that of {name} ({number})"
+    sentence = f"Directly, of components the largest part is that of {name} ({number})"
     if len(heads):
         row = heads.iloc[0]
         name = head_name(int(row["layer"]), int(row["head"]))
-        said += f", of single heads that of {name} from “{row['token']}” ({signed(row['direct'])})"
-    return [f"{said}."]
+        sentence += (
+            f", of single heads that of {name} from “{row['token']}” ({signed(row['direct'])})"
+        )
+    return [f"{sentence}."]
 
 
 def left_out(values: pd.Series, what: str) -> list[str]:
@@ -417,6 +419,6 @@ def _drawing(
         ]
         return bars(rows, x_label=label)
 
-    unit, *left = label.split("\n")
-    words = f"Bars of {name}, in units of the {unit}{''.join(f'; {each}' for each in left)}."
+    unit, *notes = label.split("\n")
+    words = f"Bars of {name}, in units of the {unit}{''.join(f'; {each}' for each in notes)}."
     return Drawing(name, "", words, draw)

@@ -151,7 +151,7 @@ NAMED = 3
 """Tokens that a row of a generated text names."""
 
 ASIDE = "set aside:"
-"""What is no word of the text, or gets most for want of others: summed up in a row."""
+"""Name of the sum over tokens that are no word of the text, or get most for want of others."""
 
 
 def generated(reading: xr.Dataset) -> pd.DataFrame:

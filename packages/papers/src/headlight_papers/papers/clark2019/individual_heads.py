@@ -106,8 +106,8 @@ def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter)
         [best_heads(result, one).iloc[:DRAWN].assign(measure=one) for one in measures]
     )
     marks["name"] = list(map(own_name, marks["layer"], marks["head"]))
-    left = len(best_heads(result, measures[0])) - DRAWN
-    label = f"accuracy\nleft out: {plural(left, 'more relation')}" if left > 0 else "accuracy"
+    omitted = len(best_heads(result, measures[0])) - DRAWN
+    label = f"accuracy\nleft out: {plural(omitted, 'more relation')}" if omitted > 0 else "accuracy"
     first = marks[marks["measure"] == measures[0]]
     return writer.picture(
         bars(
@@ -134,7 +134,7 @@ def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter)
 def _relations_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
     """All heads and relations, in the better of the two directions."""
     relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
-    left = result.sizes["relation"] - MAPPED
+    omitted = result.sizes["relation"] - MAPPED
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
     values = chosen.stack(place=("layer", "head")).dropna("place", how="all")
     rows = [own_name(layer, head) for layer, head in values["place"].values]
@@ -154,7 +154,7 @@ def _relations_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> 
             annotated=False,
         ),
         caption=f"{name}: accuracy of every head at every relation, in its better direction."
-        + (f" Left out: {plural(left, 'more relation')}." if left > 0 else ""),
+        + (f" Left out: {plural(omitted, 'more relation')}." if omitted > 0 else ""),
         alternative="Each row is a head, each column a relation; darker is more accurate.",
         name=f"{name}-map",
     )
