@@ -44,7 +44,12 @@ def others(hint: Any, value: Any) -> Iterator[Any]:
 def _plain(hint: Any, value: Any) -> Iterator[Any]:
     if isinstance(hint, type) and issubclass(hint, Settings):
         yield from variations(value if isinstance(value, hint) else hint())
-    known = {bool: (not value,), int: (3, 7), float: (0.3, 3.0, 0.02), str: ("other", "weight")}
+    known = {
+        bool: (not value,),
+        int: (3, 7),
+        float: (0.3, 3.0, 0.02),
+        str: ("other", "weight", "L1H2"),
+    }
     yield from (each for each in known.get(hint, ()) if each != value)
 
 

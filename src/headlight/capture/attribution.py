@@ -221,13 +221,17 @@ def _single_texts(batch: Batch) -> Iterator[Batch]:
     """Every text as a batch of its own, its padding cut off."""
     present, present_target = batch.attention_mask.bool(), _target_mask(batch)
     for row in range(len(batch.lengths)):
-        cut: dict[str, Any] = {}
+        cut: dict[str, Any] = {
+            "names": batch.names[row : row + 1],
+            "padded": (0, 0),
+            "target_padded": (0, 0),
+        }
         for field in fields(batch):
             values = getattr(batch, field.name)
-            if values is None:
+            if not isinstance(values, Tensor):
                 continue
             values = values[row : row + 1]
-            if isinstance(values, Tensor) and values.ndim == 2:
+            if values.ndim == 2:
                 mask = present_target if field.name.startswith("target") else present
                 values = values[:, mask[row]]
             cut[field.name] = values

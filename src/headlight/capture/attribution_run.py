@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -128,26 +128,18 @@ def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.
         return Run(network, arguments, "hidden_states", network, first, tokens)
     encoder = network.get_encoder()
     if kind == "encoder":
-        arguments = CapturedModel(encoder).inputs(_without_target(text))
+        arguments = CapturedModel(encoder).inputs(text.source_alone())
         return Run(encoder, arguments, "hidden_states", encoder, first, text.input_ids.shape[1])
     assert text.target_ids is not None  # noqa: S101 - was demanded
     if kind == "cross":
         tokens = text.input_ids.shape[1]
         return Run(network, arguments, "decoder_hidden_states", encoder, first, tokens)
     # What the encoder puts out is the same, whatever is changed in the decoder.
-    read = encoder(**CapturedModel(encoder).inputs(_without_target(text)))[0]
+    read = encoder(**CapturedModel(encoder).inputs(text.source_alone()))[0]
     del arguments["input_ids"]
     arguments["encoder_outputs"] = BaseModelOutput(last_hidden_state=read)
     decoder, tokens = network.get_decoder(), text.target_ids.shape[1]
     return Run(network, arguments, "decoder_hidden_states", decoder, first, tokens)
-
-
-def _without_target(batch: Batch) -> Batch:
-    """Return the batch without its target, as an encoder reads it."""
-    targets: dict[str, Any] = {
-        each.name: None for each in fields(batch) if each.name.startswith("target")
-    }
-    return replace(batch, **targets)
 
 
 def _at_sum(run: Run) -> Registration:

@@ -259,7 +259,11 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
 def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
     """Refuse a module that attends to its input in parts and puts their contexts together."""
     for call, following in pairwise(calls):
-        if call.module is following.module and call.projection is following.projection is None:
+        is_joined = call.module is following.module and call.projection is following.projection
+        # One that attends twice with the same weights combines contexts of the same tokens.
+        is_same = call.weight.shape == following.weight.shape
+        is_same = is_same and torch.equal(call.weight, following.weight)
+        if is_joined and call.projection is None and not is_same:
             raise UnsupportedModelError(
                 f"{names[call.module]}: this attention looks at parts of its input one after the "
                 "other (windows, or pictures), and what the heads compute of them is joined before "
