@@ -132,3 +132,12 @@ def test_every_command_names_what_it_does(
     lines = [line for line in said.splitlines() if line.endswith(" …")]
     assert lines[0].startswith("loading ")
     assert len(lines) >= 1 + (name != "serve"), said
+
+
+@pytest.mark.slow
+def test_a_report_that_lasts_is_named(headlight: Command, slow: None, tmp_path: Path) -> None:
+    corpus = tmp_path / "a.txt"
+    corpus.write_text("The cat sees a dog.\n\nThe dog runs home.\n")
+    code, _, said = headlight("distances", corpus, "--out", tmp_path / "run")
+    assert code == 0
+    assert "writing the report …" in said

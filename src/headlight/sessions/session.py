@@ -31,6 +31,7 @@ from headlight.output_folder import OutputFolder
 from headlight.reading import read_example
 from headlight.result import refusing_incomplete
 from headlight.result.kinds import split_kinds
+from headlight.run import announced
 from headlight.run.blocks import refuse_link
 from headlight.sessions import write_configuration, write_report
 from headlight.sessions.workers import (
@@ -208,8 +209,9 @@ def run_study(
         # What was finished before, or by another process, may have other names.
         result = result.assign_attrs({**model.origin, **mine.labels})
         if mine.output is not None:
+            saying = announced("writing the report") if progress else nullcontext()
             # What an earlier process finished may have been changed since.
-            with refusing_incomplete() if folder.resume else nullcontext():
+            with saying, refusing_incomplete() if folder.resume else nullcontext():
                 wanted = settings.pages is not None
                 pages = write_pages(result, source, settings, model, mine.output) if wanted else {}
                 write_report(result, mine.output, repeats, pages)
