@@ -12,7 +12,7 @@ from headlight.errors import RunError, UsageError
 from headlight.findings import highlights, passage_of
 from headlight.sessions import session
 from headlight.views import parse_page
-from studies.models import model, texts
+from studies.models import attending_to_itself, texts
 from views.pages import Page
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -24,7 +24,8 @@ def corpus() -> list[str]:
 
 
 def survey(corpus, out: Path, **settings):
-    return headlight.survey(corpus, model=model("bert"), out=out, progress=False, **settings)
+    model = attending_to_itself()
+    return headlight.survey(corpus, model=model, out=out, progress=False, **settings)
 
 
 def links(folder: Path) -> list[str]:
@@ -43,8 +44,10 @@ def test_the_report_leads_to_the_text_of_a_passage_at_its_head(corpus, tmp_path)
         for each, found in passages
         if found
     }
+    assert ("current", 1, 2) in [
+        (each.kind, each.layer, each.head) for each, found in shown.values()
+    ]
     found = links(tmp_path / "run")
-    assert found
     assert {re.sub(r"^[^#]*", "", address) for address in found} == set(shown)
     for address in found:
         name, _, state = address.partition("#")

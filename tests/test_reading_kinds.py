@@ -54,7 +54,8 @@ def test_all_kinds_are_kept_and_shown(tmp_path):
     for kind, found in header["kinds"].items():
         written = data["kinds"][kind]["queries"]
         assert {name: found["queries"][name] for name in written} == written
-        assert set(found["queries"]) - set(written) == {"texts", "marks"}  # as they are shown
+        # As they are shown, and which of them no title is about.
+        assert set(found["queries"]) - set(written) == {"texts", "marks", "unsaid", "unknown"}
         assert found["layers"] == data["kinds"][kind]["layer_numbers"]
     assert header["kinds"]["cross"]["heads"] == [2] * len(header["kinds"]["cross"]["layers"])
     console = Console(width=120, record=True)

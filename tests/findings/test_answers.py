@@ -102,7 +102,6 @@ def test_the_terminal_says_it_too(name: str, study_runs: StudyRuns) -> None:
     [
         ("ablation", "its_kl", number),
         ("ablation", "most_moving_head", str),
-        ("distances", "weight_within_layer", number),
         ("attribution", "own_layer_3", percent),
         ("dependency", "best_offset_accuracy", percent),
         ("dependency", "norm_best_head", str),
@@ -124,6 +123,13 @@ def test_the_numbers_are_those_of_the_result(
     value = summary(result)[key]
     assert callable(form)
     assert form(value) in written(result)
+
+
+def test_of_heads_that_are_alike_the_mean_distance_is_said(study_runs: StudyRuns) -> None:
+    result = study_runs.result("distances")
+    between = result["distance"].sel(measure="weight").values
+    mean = between[np.triu_indices(len(between), 1)].mean()
+    assert f"{number(float(mean))} on average" in written(result)
 
 
 @pytest.mark.parametrize("name", studies())

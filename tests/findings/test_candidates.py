@@ -356,15 +356,20 @@ def test_a_prediction_is_said_to_come_from_a_token_that_is_known():
             "logit": 10.0, "remainder_direct": 0.0, "remainder_total": 0.0,
             "head_direct": (("site", "head", "token"), np.full((1, 1, 2), np.nan)),
             "head_total": (("site", "head", "token"), np.full((1, 1, 2), np.nan)),
+            "total": ("component", []), "direct": ("component", []),
         },
         {
             "token_text": ("token", ["[UNK]", "cat"]), "token_side": ("token", ["text", "text"]),
             "kind": ("site", ["encoder"]), "layer": ("site", [0]),
+            **{f"component_{name}": ("component", [])
+               for name in ("kind", "attention", "layer", "name")},
         },
         {"against": "", "text": "t", "model": "m", "classes": "", "pieces": "", "target": "x",
          "probability": 0.5, "position_side": "text", "notes": ""},
     )  # fmt: skip
-    assert "“cat” adds most" in " ".join(prediction(result))
+    assert "Beside unknown tokens, the largest part is that of “cat” (+1.000)" in " ".join(
+        prediction(result)
+    )
 
 
 # ---------------------------------------------------------------- studies
@@ -390,6 +395,19 @@ def test_of_heads_that_are_all_alike_no_two_are_named():
         {"measure": ["weight"], "layer": ("first", [0, 0, 1, 1]), "head": ("first", [0, 1, 0, 1])},
     )
     assert not re.search(r"L\d+H\d+", " ".join(distances(result)))
+    assert "Heads of one layer" not in " ".join(distances(result))
+
+
+def test_layers_are_compared_where_no_two_heads_stand_out():
+    layers = np.repeat([0, 1], 3)
+    apart = np.where(layers[:, None] == layers, 0.3, 0.4)
+    result = xr.Dataset(
+        {"distance": (("measure", "first", "second"), apart[None])},
+        {"measure": ["weight"], "layer": ("first", layers), "head": ("first", [0, 1, 2] * 2)},
+    )
+    said = distances(result)
+    assert not re.search(r"L\d+H\d+", said[0])
+    assert said[1].startswith("Heads of one layer are 0.3 nats apart on average, heads of diff")
 
 
 def test_scores_of_weights_that_are_alike_name_no_head():

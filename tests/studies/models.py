@@ -67,6 +67,18 @@ def model(family: str, **settings: object) -> CapturedModel:
 subject = model
 
 
+def attending_to_itself(layer: int = 1, head: int = 2) -> CapturedModel:
+    """A BERT of which one head looks from every token at itself, so that there is one to name."""
+    made = model("bert")
+    attention = made.transformer.encoder.layer[layer].attention.self
+    size = attention.attention_head_size
+    rows = slice(head * size, (head + 1) * size)
+    for linear in (attention.query, attention.key):
+        linear.weight.data[rows] = 30 * attention.value.weight.data[rows]
+        linear.bias.data[rows] = 0
+    return made
+
+
 def uneven() -> CapturedModel:
     """A BERT whose second layer has two heads of twice the size instead of four."""
     made = model("bert")

@@ -20,7 +20,7 @@ from headlight.studies.survey.study import run as survey
 from headlight.studies.survey.token_types import VARIABLES as OF_TOKENS
 from headlight.views.result_page import result_page
 from studies import naive
-from studies.models import documents, subject, texts, transformer, uneven
+from studies.models import attending_to_itself, documents, subject, texts, transformer, uneven
 
 NAMES_OF_AXES = {
     "measure": ["weight", "norm", "effective"],
@@ -223,7 +223,7 @@ def _corpus(given):
 
 @pytest.mark.slow
 def test_some_measures_have_the_numbers_that_they_have_among_all():
-    found, corpus = subject("bert"), texts(5, seed=3)
+    found, corpus = attending_to_itself(), texts(5, seed=3)
     everything = survey(corpus, found, progress=False)
     for measures in (("weight",), ("norm", "weight"), ("effective",)):
         settings = SurveySettings(measures=measures, passages=False)

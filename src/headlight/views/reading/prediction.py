@@ -9,7 +9,7 @@ import xarray as xr
 
 from headlight.findings import labels_of, piece_text
 from headlight.findings.candidates import of_template, unknown
-from headlight.findings.estimates import plural
+from headlight.findings.estimates import listed, plural
 from headlight.findings.piece_text import segment_sums
 from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
@@ -206,26 +206,30 @@ def first_of_decoder(prediction: xr.Dataset) -> int | None:
 
 
 def _largest_token(prediction: xr.Dataset) -> list[str]:
-    """Return sentences on the largest token beside a decoder's first, the first, and biases."""
+    """Return a sentence on the largest token beside those left out, the first, and biases."""
     tokens, _ = _tokens(prediction)
     if not len(tokens):
         return []
     first = first_of_decoder(prediction)
-    hidden = {*unknown(prediction, "token_text"), *of_template(prediction, "token_segment")}
-    if first is not None:
-        hidden.add(first)
-    others = tokens.drop(index=list(hidden))
+    left_out = {
+        "the first token": [] if first is None else [first],
+        "unknown tokens": unknown(prediction, "token_text"),
+        "the template of the chat": of_template(prediction, "token_segment"),
+    }
+    others = tokens.drop(index=list(set[int]().union(*left_out.values())))
+    beside = [name for name, places in left_out.items() if places and len(others)]
     others = others if len(others) else tokens
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
-    part = f"the largest part is that of “{row['token']}” ({signed(row['sum'])})"
+    where = f"Beside {listed(beside)}" if beside else "Of the text"
+    part = f"{where}, the largest part is that of “{row['token']}” ({signed(row['sum'])})"
     total = _biases(prediction)
     biases = f"; all biases together add {signed(total)}" if total else ""
     if first is None:
-        return [f"Of the text, {part}{biases}."]
+        return [f"{part}{biases}."]
     sink = tokens.iloc[first]
     return [
-        f"Beside the first token, {part}; the first, “{sink['token']}”, which heads attend to for "
-        f"want of others, adds {signed(sink['sum'])}{biases}."
+        f"{part}; the first, “{sink['token']}”, which heads attend to for want of others, adds "
+        f"{signed(sink['sum'])}{biases}."
     ]
 
 
