@@ -886,8 +886,9 @@ def test_names_that_no_file_can_have_are_refused_before_a_model_is_loaded(headli
     asked = {each.name for each in get_command(app).commands[command].params}
     for option in asked & WRITTEN.keys():
         place = "n" * 300 + WRITTEN[option]
+        needed = {"sources": ["--context", "a"], "patch": ["--compare-text", "a c"]}
         sentence = headlight.refused(
-            *(command, "a b", *(["--context", "a"] if command == "sources" else [])),
+            *(command, "a b", *needed.get(command, [])),
             *(f"--{option}", place, "--model", "/nonexistent"),
             code=2,
         )
@@ -905,9 +906,13 @@ def test_what_is_no_file_is_refused_before_a_model_is_loaded(headlight, option, 
     elif kind == "folder":
         place.mkdir()
     sentence = headlight.refused("read", option, place, "--model", "/nonexistent", code=2)
-    whats = {"pipe": "a pipe or a device", "folder": "a folder", "nothing": "no such file"}
-    assert sentence.startswith(f"{place} cannot be read: ")
-    assert whats[kind] in sentence
+    what = {"--audio": "audio file", "--image": "picture"}[option]
+    sentences = {
+        "pipe": f"{place} cannot be read: it is a pipe or a device; give a file.",
+        "folder": f"{place} cannot be read: it is a folder; give a file.",
+        "nothing": f"there is no {what} '{place}'; correct its path.",
+    }
+    assert sentence == sentences[kind]
 
 
 def test_a_file_that_vanishes_is_no_traceback(headlight, monkeypatch, tmp_path):

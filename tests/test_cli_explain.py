@@ -36,7 +36,7 @@ def test_it_shows_both_sides_and_writes_them(headlight, llama, tmp_path):
     ("arguments", "sentence"),
     [
         (("--layer", "9"), "layer 9"),
-        (("--head", "9"), "has no head 9"),
+        (("--head", "9"), "have no head 9: their heads are 0 to 3"),
         (("--query", "99"), "there is no query 99"),
         (("--json", "x.nc"), "must end in .json"),
     ],

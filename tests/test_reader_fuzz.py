@@ -110,6 +110,7 @@ LINKS = {
 TEXTS = {
     "paragraphs": "A river.\nA sea.\n\nA mill.\n",
     "lines": "A river.\nA sea.\n\nA mill.\n",
+    "raw": "def flow():\n\n\tif sea:\n        return  1\n",
     "wikipedia": ARTICLES,
     "jsonl": '{"text": "A river."}\n{"text": ["A sea.", "\\u00e9\\ud83d\\ude00"], "n": 1e5}\n',
     "csv": 'id,text\n1,"A ""river"",\n\nwide"\n2,A sea.\n',

@@ -190,10 +190,12 @@ def test_what_is_too_long_is_left_out_and_counted(
 
 @pytest.mark.slow
 def test_mistakes_are_one_sentence(model: Model, folder: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.txt"
+    gold.write_text("1-1\n")
     for study, source, options, sentence in (
         (headlight.survey, None, {}, "reads speech, for which there is no sample"),
         (headlight.survey, folder, {"pairs": True}, "recordings are no texts; leave out pairs"),
-        (headlight.alignment, folder, {"gold": "x"}, "recordings are no translations; leave out"),
+        (headlight.alignment, folder, {"gold": str(gold)}, "recordings are no translations; lea"),
         (headlight.alignment, folder, {"swap": True}, "leave out swap and prefix"),
         (headlight.alignment, folder, {"measures": ["gradient"]}, "cross-attention, not by grad"),
         (headlight.alignment, folder, {"chosen_heads": ["L9H9"]}, "there is no head 'L9H9'"),
@@ -234,7 +236,7 @@ def test_the_command_says_it(
     )
     assert code == 0, complained
     assert "Ways to link words to time" in said
-    code, _, complained = command("survey", str(folder))
+    code, _, complained = command("survey", str(folder), "--out", str(tmp_path / "other"))
     assert code == 2
     assert "holds recordings" in complained
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from headlight.corpora import Recording
-from headlight.corpora.file_kinds import CONVERT, LONGEST_START, is_sound
+from headlight.corpora.file_kinds import LONGEST_START, is_sound
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import OTHER, SEP, Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pictures import place_name
@@ -274,5 +274,8 @@ def _no_sound(audio: Location, problem: Exception, wanted: str) -> CorpusError:
     with suppress(Exception), open_file(audio, error=CorpusError) as raw:
         start = raw.read(LONGEST_START)
     if is_sound(start):
-        return CorpusError(f"{name} is sound, but no WAV file; {CONVERT}.")
+        return CorpusError(
+            f"{name} is sound, but no WAV file; convert it to WAV, for example with "
+            "'ffmpeg -i a.mp3 -ar 16000 a.wav'."
+        )
     return CorpusError(f"{name} cannot be read as sound ({why_unread(problem)}); {wanted}.")

@@ -263,12 +263,12 @@ def text_of(params: Params, name: str) -> str:
         UsageError: it is missing, empty or none.
     """
     text = params.get(name)
-    require_text("" if text is None else text, FIELDS[name])
     if begins_as_chat(str(text)):
         raise UsageError(
             f"the {FIELDS[name]} begins as the JSON of a chat; a chat is read as the text, or as "
             "the text to compare with."
         )
+    require_text("" if text is None else text, FIELDS[name])
     return str(text).strip()
 
 

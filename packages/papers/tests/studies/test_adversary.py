@@ -89,10 +89,10 @@ def test_numbers_are_those_of_the_model_that_is_kept(tmp_path: Path) -> None:
     teacher = classifier()
     held_out = labelled(7)
     result = headlight.adversary(
-        labelled(16), model=teacher, out=tmp_path, keep_models=True, layers=[1], heads=[0, 2],
-        held_out=str(_written(tmp_path / "held.tsv", held_out)), **QUICK,
+        labelled(16), model=teacher, out=tmp_path / "run", keep_models=True, layers=[1],
+        heads=[0, 2], held_out=str(_written(tmp_path / "held.tsv", held_out)), **QUICK,
     )  # fmt: skip
-    own = BertForSequence(tmp_path / "models" / "adversary-0-0.3")
+    own = BertForSequence(tmp_path / "run" / "models" / "adversary-0-0.3")
     base = BertForSequence(teacher.transformer, teacher.tokenizer)
     cell = of_kind(result, "adversary", 0.3).isel(run=0)
     expected: dict[str, list[Any]] = {name: [] for name in ("accuracy", "nll", "taught", "tvd")}
