@@ -11,6 +11,8 @@ Array = NDArray[np.float64]
 OFFSETS = range(-8, 9)
 EDGES = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
 FAR = 1000
+UP_TO_ROUNDING = 16 * 2.0**-23
+"""A row in float32 that sums to 1 but for so much lacks nothing."""
 SEGMENTS = (
     "template", "system", "user", "assistant", "patch", "border", "register", "image",
 )  # fmt: skip
@@ -136,6 +138,8 @@ def _of_head(matrix, meant, hits, share) -> dict[str, dict[str, float]]:
             first, power = int(name.startswith("without")), int(name[-1])
             far = [row[j] * abs(i - j) ** power for j in range(first, len(row))]
             powers[name] += math.fsum(far)
+    if abs(sums["given"]["missing"]) < UP_TO_ROUNDING * sums["queries"]["missing"]:
+        sums["given"]["missing"] = 0.0
     return {**sums, "powers": powers}
 
 
