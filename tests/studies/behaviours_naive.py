@@ -130,17 +130,19 @@ def _of_head(matrix, meant, hits, share) -> dict[str, dict[str, float]]:
             if whole > 0:
                 sums["given"][name] += max(row) == max(row[j] for j in hits[name][i])
                 sums["whole"][name] += 1
-        if share:
-            sums["given"]["missing"] += 1 - total
-            sums["queries"]["missing"] += 1
-            sums["whole"]["missing"] += 1
         for name in powers:
             first, power = int(name.startswith("without")), int(name[-1])
             far = [row[j] * abs(i - j) ** power for j in range(first, len(row))]
             powers[name] += math.fsum(far)
-    if abs(sums["given"]["missing"]) < UP_TO_ROUNDING * sums["queries"]["missing"]:
-        sums["given"]["missing"] = 0.0
+    if share:
+        sums["given"]["missing"] = _lacking(matrix)
+        sums["queries"]["missing"] = sums["whole"]["missing"] = len(matrix)
     return {**sums, "powers": powers}
+
+
+def _lacking(rows: Array) -> float:
+    lacking = math.fsum(1 - math.fsum(row) for row in rows)
+    return lacking if abs(lacking) >= UP_TO_ROUNDING * len(rows) else 0.0
 
 
 def joined(texts: list[dict[str, dict[str, Array]]]) -> dict[str, Array]:
