@@ -338,15 +338,19 @@ def test_generated_tokens_take_from_tokens_that_are_said():
     assert re.search(r"cat|sat", names)
 
 
-def test_flow_of_a_text_names_no_unknown_token():
-    shares = np.full((1, 2, 4, 4), 0.25)
-    tokens = ["[CLS]", "[UNK]", "[UNK]", "cat"]
+def flow_of_tokens(*tokens: str) -> str:
+    """What is said of the flow in a text of four tokens."""
     result = xr.Dataset(
-        {"share": (("map", "layer", "query", "key"), shares)},
-        {"map": ["rollout"], "layer": [0, 1], "query_token": ("query", tokens)},
+        {"share": (("map", "layer", "query", "key"), np.full((1, 2, 4, 4), 0.25))},
+        {"map": ["rollout"], "layer": [0, 1], "query_token": ("query", list(tokens))},
         {"kind": "encoder", "text": "t", "model": "m"},
     )
-    assert "[UNK]" not in " ".join(flow_of_text(result)[1:])
+    return " ".join(flow_of_text(result)[1:])
+
+
+def test_flow_of_a_text_names_no_unknown_token():
+    assert "[UNK]" not in flow_of_tokens("[CLS]", "[UNK]", "[UNK]", "cat")
+    assert "25.0% of “[UNK]" in flow_of_tokens(*["[UNK]"] * 4), "there is nothing else"
 
 
 def test_a_prediction_is_said_to_come_from_a_token_that_is_known():

@@ -138,8 +138,9 @@ def _by_method(result: xr.Dataset) -> list[str]:
     sentences = []
     for name in _methods(result):
         shares = result["share"].sel(map=name).isel(layer=-1, query=place).values
-        most = largest_said(shares, [*unknown(result, "query_token"), *templates])[:NAMED]
-        parts = [f"{percent_text(float(shares[key]))} of “{labels[key]}”" for key in most]
+        most = largest_said(shares, [*unknown(result, "query_token"), *templates])
+        most = most or largest_said(shares, ())  # where there is nothing else
+        parts = [f"{percent_text(float(shares[key]))} of “{labels[key]}”" for key in most[:NAMED]]
         sentences.append(
             f"By {METHODS[name].label}, “{labels[place]}” after layer {last} has "
             f"{', '.join(parts)}."
