@@ -190,7 +190,7 @@ def resized(example: Encoded, tokens: int) -> Encoded:
     if not isinstance(example, EncodedSpeech | EncodedPicture):
         of_text = _places(example.words, tokens)
         places_of |= dict.fromkeys(("ids", "segments", "categories", "words"), of_text)
-    changed = {
+    changed: dict[str, Any] = {
         name: tuple(getattr(example, name)[at] for at in places)
         for name, places in places_of.items()
     }
