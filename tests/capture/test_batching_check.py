@@ -108,6 +108,22 @@ def test_in_float64_the_same_is_seen(architecture: Architecture, padding: Any) -
         assert record.visible is None or torch.equal(record.visible, wanted.visible)
 
 
+def demanding(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    """Reads texts of several lengths only where a token is in each that stands far from the start."""
+    if mask is not None and not (ids == 29).any(1).all():
+        raise ValueError("token 29 is not in each text")
+    return own(ids, mask, **more)
+
+
+def test_a_model_that_no_short_text_suits_is_not_tried() -> None:
+    ids = (1, *range(5, 29), *range(5, 29), 29, 5, 2)
+    words = (-1, *range(len(ids) - 2), -1)
+    example = Encoded("text", ids, (0,) * len(ids), (0,) * len(ids), words)
+    subject = changed("bert", demanding)
+    assert subject.verify_batching(example) is None
+    assert subject.verify_on([example]) is not None
+
+
 def shifted(size: float) -> CapturedModel:
     """A Llama in float64 whose first queries are larger in a batch, by this share of them."""
     made = transformer("llama").double()

@@ -35,7 +35,7 @@ def check_batching(model: Any, example: Encoded) -> float:
 
     Args:
         model: a `CapturedModel`, which reads it.
-        example: of whose tokens both texts are made, repeated where it is shorter.
+        example: of whose tokens both texts are made, its words repeated where it is shorter.
 
     Returns:
         The largest difference of a layer: for the weights, half the sum of absolute differences
@@ -109,8 +109,8 @@ NEAR_ZERO = 1e-2
 def _batches(model: Any, example: Encoded) -> tuple[int, Batch, Batch]:
     """Return the size of the longer of two texts, both of them, and the shorter one alone."""
     longest = min(LONG, model.longest or LONG)
-    short = _resized(example, min(SHORT, longest - 1))
-    together = model.collate([_resized(example, longest), short])
+    short = resized(example, min(SHORT, longest - 1))
+    together = model.collate([resized(example, longest), short])
     return longest, together, model.collate([short])
 
 
@@ -178,14 +178,44 @@ def trial_example(model: Any) -> Encoded | None:
     return replace(example, target=ids, target_categories=blank, target_words=blank)
 
 
-def _resized(example: Encoded, tokens: int) -> Encoded:
-    """The example cut or repeated to this many tokens; sound and pictures are taken as a whole."""
-    names = ["target", "target_categories", "target_words"]
-    sizes = dict.fromkeys(names, tokens - 1)
+def resized(example: Encoded, tokens: int) -> Encoded:
+    """Return the example with this many tokens, and one less for the decoder.
+
+    Its words are cut or repeated, and what the tokenizer puts before and after them stays.  Sound
+    and pictures are taken as a whole.
+    """
+    places_of = dict.fromkeys(
+        ("target", "target_categories", "target_words"), _places(example.target_words, tokens - 1)
+    )
     if not isinstance(example, EncodedSpeech | EncodedPicture):
-        sizes |= dict.fromkeys(["ids", "segments", "categories", "words"], tokens)
-    changed = {name: (getattr(example, name) * size)[:size] for name, size in sizes.items()}
+        of_text = _places(example.words, tokens)
+        places_of |= dict.fromkeys(("ids", "segments", "categories", "words"), of_text)
+    changed: dict[str, Any] = {
+        name: tuple(getattr(example, name)[at] for at in places)
+        for name, places in places_of.items()
+    }
     return replace(example, **changed)
+
+
+def _places(words: Sequence[int], tokens: int) -> list[int]:
+    """Return which tokens make a text of this size that begins and ends as the given one does.
+
+    Its words are cut or repeated.  What the tokenizer puts before and after them stays, and what it
+    puts between them is left out: some classifiers demand as many ends in one text as in another.
+
+    Args:
+        words: of the tokens of the given text; none where there is no such text.
+        tokens: how many.
+    """
+    of_words = [at for at, word in enumerate(words) if word >= 0] or list(range(len(words)))
+    if not of_words:
+        return []
+    room = max(tokens - 1, 0)  # beside one word
+    after = list(range(of_words[-1] + 1, len(words)))
+    after = after[max(len(after) - room, 0) :]
+    before = list(range(of_words[0]))[: room - len(after)]
+    body = tokens - len(before) - len(after)
+    return [*before, *(of_words * body)[:body], *after]
 
 
 def _records(model: Any, batch: Batch) -> list[LayerRecord]:

@@ -25,6 +25,7 @@ from headlight.capture.batching_check import (
     check_batching,
     check_predictions,
     padding_watched,
+    resized,
     trial_example,
 )
 from headlight.capture.listener import Viewer
@@ -146,7 +147,7 @@ class CapturedModel(LoadedModel):
         example = next((each for each in examples if each.shows_its_kinds), None)
         if example is None:
             return None
-        batch = self.collate([example.beginning(VERIFIED)])
+        batch = self.collate([shortened(example)])
         self.verify(batch)
         self.verify_batching(example)
         return batch
@@ -160,23 +161,21 @@ class CapturedModel(LoadedModel):
             example: of whose tokens two short texts are made; by default of those of a trial input.
 
         Returns:
-            The largest difference, see `check_batching`; None without an example, where the model
-            does not read a text alone.
+            The largest difference, see `check_batching`; None where the model does not read such
+            texts alone.
 
         Raises:
             UnsupportedModelError: padding gets weight, keys are other than tokens, or there is a
                 difference beyond rounding.
         """
-        if example is not None:
-            return max(check_batching(self, example), check_predictions(self, example))
-        trial = trial_example(self)
+        tried = trial_example(self) if example is None else example
+        if tried is None:
+            return None
         try:
-            if trial is None:
-                return None
-            return max(check_batching(self, trial), check_predictions(self, trial))
+            return max(check_batching(self, tried), check_predictions(self, tried))
         except HeadlightError:
             raise
-        except FAILURES:  # it needs a picture, say, beside the text
+        except FAILURES:  # it needs a picture beside the text, say, or what two short texts lack
             return None
 
     def verify_residuals(self, batch: Batch, sites: Iterable[AttentionSite] | None = None) -> None:
@@ -466,3 +465,14 @@ class CapturedModel(LoadedModel):
             del output  # nothing needs the logits of the whole vocabulary any more
             tape.run(losses)
         return losses.detach()
+
+
+def shortened(example: Encoded) -> Encoded:
+    """Return the first tokens of an example, on which a model is verified.
+
+    A text keeps its end, at which some classifiers ask for the class.
+    """
+    size = max(len(example.ids), len(example.target))
+    if type(example) is Encoded and size > VERIFIED:
+        return resized(example, VERIFIED)
+    return example.beginning(VERIFIED)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
-from headlight.capture.captured_model import VERIFIED
+from headlight.capture.captured_model import shortened
 from headlight.capture.one_text import capture_one, one_picture, one_text
 from headlight.chats import Readable
 from headlight.corpora.pictures import picture_address
@@ -271,7 +271,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     counted = _counted(len(sites), progress)
     layers_read = ReadLayers(parts, value_bias, contributions, counted)
     if residual:
-        model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
+        model.verify_residuals(model.collate([shortened(example)]), sites)
     of_text = {
         each: TextStatistics(model, example, each, of_kind, value_bias)
         for each, of_kind in by_kind.items()

@@ -10,9 +10,10 @@ import torch
 
 import headlight
 from headlight.capture import CapturedModel, attention_replaced
+from headlight.capture.batching_check import resized
 from headlight.capture.head_weights import input_times_gradient
 from headlight.corpora import Document
-from headlight.encode import texts as encoded_texts
+from headlight.encode import encode_one, texts as encoded_texts
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
 from studies.classifiers import sequence_classifier
@@ -61,6 +62,25 @@ def test_uniform_attention_is_that_of_a_loop(family: str) -> None:
         moved.append(float((own - other).abs().sum() / 2))
     assert float(result.tvd.sel(change="uniform")) == pytest.approx(np.mean(moved), abs=1e-6)
     assert float(result.tvd.sel(change="uniform")) > 1e-4
+
+
+@pytest.mark.parametrize("words", [1, 9, 50, 300])
+@pytest.mark.parametrize("separated", [False, True])
+def test_texts_of_any_length_are_tried_with_the_end_that_they_have(
+    words: int, separated: bool
+) -> None:
+    """The class is asked for at the last end, of which every text must have as many."""
+    made = sequence_classifier("t5")
+    text = " ".join(texts(60, longest=9)).split()[:words]
+    pair = " ".join(text) if separated else None
+    example = encode_one(made.require_tokenizer(""), " ".join(text), pair)
+    for tokens in (2, 7, 12, 128):
+        ends = resized(example, tokens).ids[-1], resized(example, tokens).ids.count(2)
+        assert ends == (2, 1)
+    tried = made.verify_on([example])
+    assert tried is not None
+    assert tried.input_ids[0, -1] == 2
+    assert made.verify_batching(example) is not None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
