@@ -1,5 +1,6 @@
 """Pages of the texts on which heads do what the report of a survey says."""
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ def test_there_are_no_pages_of_texts_that_are_private(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("source", ["-", iter(["a text"])])
-def test_a_corpus_that_can_be_read_once_is_refused_before_it_is_read(source, tmp_path):
+def test_a_corpus_that_can_be_read_once_is_refused_before_it_is_read(source, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a text")))
     with pytest.raises(UsageError, match="read again"):
         survey(source, tmp_path / "run", pages=1)
     assert not (tmp_path / "run" / "result.nc").exists()
