@@ -109,7 +109,7 @@ def test_in_float64_the_same_is_seen(architecture: Architecture, padding: Any) -
 
 
 def demanding(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
-    """Reads texts of several lengths only where a token is in each that stands far from the start."""
+    """Reads texts of several lengths only with a token in each that is far from the beginning."""
     if mask is not None and not (ids == 29).any(1).all():
         raise ValueError("token 29 is not in each text")
     return own(ids, mask, **more)
