@@ -109,11 +109,7 @@ def test_in_float64_the_same_is_seen(architecture: Architecture, padding: Any) -
 
 
 def demanding(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
-<<<<<<< HEAD
     """Reads texts of several lengths only where each has a token that stands far in."""
-=======
-    """Reads texts of several lengths only with a token in each that is far from the beginning."""
->>>>>>> 02abd2f1d77b9a7fad1ce2c7820c7cf4c84b7ac2
     if mask is not None and not (ids == 29).any(1).all():
         raise ValueError("token 29 is not in each text")
     return own(ids, mask, **more)
