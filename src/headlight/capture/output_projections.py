@@ -260,16 +260,18 @@ def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
     """Refuse a module that attends to its input in parts and puts their contexts together."""
     for call, following in pairwise(calls):
         is_joined = call.module is following.module and call.projection is following.projection
-        # One that attends twice with the same weights combines contexts of the same tokens.
-        is_same = call.weight.shape == following.weight.shape
-        is_same = is_same and torch.equal(call.weight, following.weight)
-        if is_joined and call.projection is None and not is_same:
+        if is_joined and call.projection is None and not _attend_alike(call, following):
             raise UnsupportedModelError(
                 f"{names[call.module]}: this attention looks at parts of its input one after the "
                 "other (windows, or pictures), and what the heads compute of them is joined before "
                 "it is projected, so that no part has a projection of its own; give an input of "
                 "one part."
             )
+
+
+def _attend_alike(one: Call, other: Call) -> bool:
+    """Whether two calls have the same weights: contexts of the same tokens are then combined."""
+    return one.weight.shape == other.weight.shape and torch.equal(one.weight, other.weight)
 
 
 def _site(
