@@ -51,11 +51,13 @@ def check_batching(model: Any, example: Encoded) -> float:
     with unreplaced(model.transformer):
         beside, alone = _records(model, together), _records(model, single)
         allowed = _allowed_differences(model, single, alone, longest)
+    watch = PaddingWatch(model.name, together, model.kinds)
+    for padded in beside:
+        watch.look(padded)
+    watch.finish()
     worst = 0.0
     for padded, own, limit in zip(beside, alone, allowed, strict=True):
         queries, keys = _mask(padded.site, together)
-        _check_tokens(model.name, padded, queries, keys)
-        _check_padding(model.name, padded, queries, keys)
         rows, columns = queries[1].bool().cpu(), keys[1].bool().cpu()
         weight, value = padded.weight[1][:, rows][..., columns], padded.value[1][:, columns]
         error = _difference(weight, value, own)
@@ -341,12 +343,6 @@ def padding_watched(model: Any, batch: Batch) -> Iterator[None]:
     finally:
         recorder.watch = None
     watch.finish()
-
-
-def _check_padding(name: str, record: LayerRecord, queries: Tensor, keys: Tensor) -> None:
-    """Refuse weight of tokens on padding, however little."""
-    outside = queries[:, None, :, None].bool() & ~keys[:, None, None].bool()
-    _refuse_padding(name, record.site, record.weight.where(outside, 0).sum(-1))
 
 
 def _refuse_padding(name: str, site: AttentionSite, lost: Tensor) -> None:

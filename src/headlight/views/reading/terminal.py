@@ -125,14 +125,15 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     table = terminal(Table("links", "", pd.DataFrame(rows)), len(rows))
     notes = []
     if hidden and not does:
-        reason = (
-            f"of {plural(values.shape[-2], 'row')} of attention none is ranked, only from "
-            f"{MIN_ROWS} on"
-        )
         if not is_understood(part):
             reason = "none is ranked for tokens that the tokenizer does not know"
         elif ranked:
             reason = "none does ten points more of anything than heads do on average"
+        else:
+            reason = (
+                f"of {plural(values.shape[-2], 'row')} of attention none is ranked, only from "
+                f"{MIN_ROWS} on"
+            )
         notes.append(
             f"The first {SHOWN} of {hidden + SHOWN} heads: {reason}; --all-heads shows the others "
             "too."
