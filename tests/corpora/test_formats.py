@@ -187,7 +187,7 @@ def test_paragraphs_of_a_string_keep_their_indentation(tmp_path):
 
 
 def test_raw_files_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("headlight.corpora.text_corpus.DOCUMENT_LIMIT", 10)
+    monkeypatch.setattr("headlight.corpora.files.DOCUMENT_LIMIT", 10)
     (tmp_path / "a.py").write_text("x = 1\n" * 2)
     assert "a.py: the file is longer than 10" in complaint(tmp_path / "a.py", format="raw")
 

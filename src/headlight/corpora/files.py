@@ -98,6 +98,28 @@ class Lines:
         """File and line, as messages name them: ``"a.txt:12"``."""
         return f"{self.name}:{self.number}"
 
+    def whole(self, content: str, cure: str) -> list[str]:
+        """Return all lines, which are one document together.
+
+        Args:
+            content: Name of what the file holds, for a refusal.
+            cure: Advice on a document that is too long.
+
+        Raises:
+            CorpusError: It is longer than `DOCUMENT_LIMIT` characters.
+        """
+        gathered: list[str] = []
+        size = 0
+        for line in self:
+            gathered.append(line)
+            size += len(line)
+            if size > DOCUMENT_LIMIT:
+                raise CorpusError(
+                    f"{self.name}: the {content} is longer than {DOCUMENT_LIMIT:,} characters; "
+                    f"{cure}."
+                )
+        return gathered
+
     def _read(self) -> str:
         try:
             raw = self._stream.readline(LINE_LIMIT + 1)

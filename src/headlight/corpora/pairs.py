@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
 
-from headlight.corpora.files import DOCUMENT_LIMIT, Lines
+from headlight.corpora.files import Lines
 from headlight.corpora.text import (
     CommaSeparated,
     TabSeparated,
@@ -206,16 +206,7 @@ def messages(lines: Lines) -> Iterator[LabelledRow | None]:
         CorpusError: The file is longer than `DOCUMENT_LIMIT`.
     """
     lines.encoding = OLD_ENCODING
-    gathered: list[str] = []
-    size = 0
-    for line in lines:
-        gathered.append(line)
-        size += len(line)
-        if size > DOCUMENT_LIMIT:
-            raise CorpusError(
-                f"{lines.name}: the message is longer than {DOCUMENT_LIMIT:,} characters; leave it "
-                "out."
-            )
+    gathered = lines.whole("message", "leave it out")
     broken = (
         gathered if len(gathered) > 1 else list(chain(*(line.split("\t") for line in gathered)))
     )

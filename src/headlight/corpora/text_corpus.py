@@ -16,7 +16,7 @@ from headlight.corpora.corpus import (
     with_text,
 )
 from headlight.corpora.file_kinds import markup_of
-from headlight.corpora.files import DOCUMENT_LIMIT, Lines, files, text_files
+from headlight.corpora.files import Lines, files, text_files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.text import (
     Document,
@@ -69,16 +69,7 @@ def read_lines(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
 
 def read_raw(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
     """A file is a document, with its line breaks, its indentation and its blank lines."""
-    gathered: list[str] = []
-    size = 0
-    for line in lines:
-        gathered.append(line)
-        size += len(line)
-        if size > DOCUMENT_LIMIT:
-            raise CorpusError(
-                f"{lines.name}: the file is longer than {DOCUMENT_LIMIT:,} characters; divide it."
-            )
-    text = "".join(gathered)
+    text = "".join(lines.whole("file", "divide it"))
     yield Document(f"{lines.name}:1", (text,)) if text.strip() else None
 
 
