@@ -62,7 +62,7 @@ ours := $(pip) install --quiet --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
 .PHONY: help demo models test test-quick test-core slowest test-real test-notebook test-lowest check check-format \
-  check-lint check-types check-layers check-budget docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
+  check-lint check-types check-layers size docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
   pretrained-pages package release try-release try-newest lock clean
 .DELETE_ON_ERROR:
 
@@ -114,7 +114,7 @@ test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions th
 	$(bin)/uv pip install --quiet --python $(lowest) --group test
 	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest)
 
-check: check-format check-lint check-types check-layers check-budget docs ## format, lint, types, layers, budget, documentation
+check: check-format check-lint check-types check-layers docs ## format, lint, types, layers, documentation
 
 check-format: $(VENV)/.installed-dev
 	$(bin)/ruff format --check .
@@ -128,8 +128,8 @@ check-types: $(VENV)/.installed-dev
 check-layers: $(VENV)/.installed-dev
 	$(bin)/lint-imports
 
-check-budget: $(VENV)/.installed
-	$(bin)/python scripts/budget.py
+size: ## print lines of code without docstrings, by package
+	@$(PYTHON) scripts/size.py
 
 # Not with --quiet, which also keeps --strict from seeing warnings.
 docs: $(VENV)/.installed-dev ## build the documentation into build/site

@@ -27,9 +27,14 @@ def subject(layers: int = 6, width: int = 512, heads: int = 8) -> CapturedModel:
     sizes |= {f"{side}_attention_heads": heads for side in ("encoder", "decoder")}
     sizes |= {f"{side}_ffn_dim": 4 * width for side in ("encoder", "decoder")}
     config = MarianConfig(
-        vocab_size=VOCABULARY, d_model=width, pad_token_id=0, eos_token_id=1,
-        decoder_start_token_id=0, max_position_embeddings=128, **sizes,
-    )  # fmt: skip
+        vocab_size=VOCABULARY,
+        d_model=width,
+        pad_token_id=0,
+        eos_token_id=1,
+        decoder_start_token_id=0,
+        max_position_embeddings=128,
+        **sizes,
+    )
     return CapturedModel(MarianMTModel(config).eval(), name="OPUS-MT's shape, random weights")
 
 
@@ -42,11 +47,16 @@ def batch(pairs: int, length: int) -> Batch:
         ids = torch.randint(5, VOCABULARY, (2, length), generator=generator).tolist()
         examples.append(
             Encoded(
-                f"pair {number}", tuple(ids[0]), (0,) * length, (3,) * length, words,
-                target=(0, *ids[1][: length - 2]), target_categories=(3,) * (length - 1),
+                f"pair {number}",
+                tuple(ids[0]),
+                (0,) * length,
+                (3,) * length,
+                words,
+                target=(0, *ids[1][: length - 2]),
+                target_categories=(3,) * (length - 1),
                 target_words=(-1, *words[: length - 2]),
             )
-        )  # fmt: skip
+        )
     return collate(examples, pad_id=0)
 
 

@@ -265,9 +265,12 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     marks = [("<s>", 1), ("</s>", 2)]
     inner.post_processor = TemplateProcessing(single="<s> $A </s>", special_tokens=marks)
     return PreTrainedTokenizerFast(
-        tokenizer_object=inner, pad_token="<pad>", unk_token="<unk>", cls_token="<s>",
+        tokenizer_object=inner,
+        pad_token="<pad>",
+        unk_token="<unk>",
+        cls_token="<s>",
         sep_token="</s>",
-    )  # fmt: skip
+    )
 
 
 def whole_runs(shape: Shape, device: torch.device, number: int, tokens: int) -> list[Row]:
@@ -286,9 +289,16 @@ def whole_runs(shape: Shape, device: torch.device, number: int, tokens: int) -> 
             corpus.write_text("\n".join(lines[:texts_read]))
             began = time.perf_counter()
             result = headlight.survey(
-                corpus, model=loaded, format="lines", max_length=tokens, out=folder / "run",
-                overwrite=True, workers=workers, progress=False, pages=0,
-            )  # fmt: skip
+                corpus,
+                model=loaded,
+                format="lines",
+                max_length=tokens,
+                out=folder / "run",
+                overwrite=True,
+                workers=workers,
+                progress=False,
+                pages=0,
+            )
             return result, time.perf_counter() - began
 
         survey_of(number // 2)

@@ -46,9 +46,19 @@ def awesome_align(model: str, layer: int, pairs: str, out: str) -> float:
 
     run_align.word_align = timed
     sys.argv = [
-        "awesome-align", "--data_file", pairs, "--output_file", f"{out}.softmax", "--no_cuda",
-        "--model_name_or_path", model, "--align_layer", str(layer), "--num_workers", "0",
-    ]  # fmt: skip
+        "awesome-align",
+        "--data_file",
+        pairs,
+        "--output_file",
+        f"{out}.softmax",
+        "--no_cuda",
+        "--model_name_or_path",
+        model,
+        "--align_layer",
+        str(layer),
+        "--num_workers",
+        "0",
+    ]
     run_align.main()
     return seconds[0]
 

@@ -23,17 +23,32 @@ from transformers import (
 )
 
 _SIZES = (
-    "vocab_size", "embedding_size", "hidden_size", "num_hidden_layers", "num_hidden_groups",
-    "num_attention_heads", "intermediate_size", "inner_group_num", "hidden_act",
-    "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "initializer_range",
+    "vocab_size",
+    "embedding_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_hidden_groups",
+    "num_attention_heads",
+    "intermediate_size",
+    "inner_group_num",
+    "hidden_act",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "layer_norm_eps",
+    "initializer_range",
     "num_labels",
-)  # fmt: skip
+)
 """Settings of a configuration that later versions still know."""
 
 _LEFT_OUT = (
-    "cls.seq_relationship.", "cls.species.", "cls.chain.", "cls.graft.", "bert.pooler.",
-    "albert.pooler.", "bert.embeddings.position_ids",
-)  # fmt: skip
+    "cls.seq_relationship.",
+    "cls.species.",
+    "cls.chain.",
+    "cls.graft.",
+    "bert.pooler.",
+    "albert.pooler.",
+    "bert.embeddings.position_ids",
+)
 """What stands beside a model of masked pieces: heads of other tasks, and numbers of positions."""
 
 

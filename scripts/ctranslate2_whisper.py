@@ -33,20 +33,32 @@ def from_ctranslate2(unpacked: Path, out: Path) -> None:
         stored = dict(_tensors(file))
     tokenizer = WhisperTokenizerFast(
         tokenizer_file=str(path.parent / "tokenizer.json"),
-        bos_token=_END, eos_token=_END, unk_token=_END, pad_token=_END,
-    )  # fmt: skip
+        bos_token=_END,
+        eos_token=_END,
+        unk_token=_END,
+        pad_token=_END,
+    )
     start, end, no_times = tokenizer.convert_tokens_to_ids([_START, _END, _NO_TIMES])
     width, channels, _ = stored["encoder/conv1/weight"].shape[:3]
     heads = int(stored["encoder/num_heads"])
     inner = stored["encoder/layer_0/ffn/linear_0/bias"].numel()
     config = WhisperConfig(
-        vocab_size=len(stored["decoder/embeddings/weight"]), num_mel_bins=channels, d_model=width,
-        encoder_layers=_depth(stored, "encoder"), decoder_layers=_depth(stored, "decoder"),
-        encoder_ffn_dim=inner, decoder_ffn_dim=inner,
-        encoder_attention_heads=heads, decoder_attention_heads=heads,
-        max_source_positions=len(stored[f"encoder/{_FRAMES}"]), max_target_positions=_LONGEST,
-        bos_token_id=end, eos_token_id=end, pad_token_id=end, decoder_start_token_id=start,
-    )  # fmt: skip
+        vocab_size=len(stored["decoder/embeddings/weight"]),
+        num_mel_bins=channels,
+        d_model=width,
+        encoder_layers=_depth(stored, "encoder"),
+        decoder_layers=_depth(stored, "decoder"),
+        encoder_ffn_dim=inner,
+        decoder_ffn_dim=inner,
+        encoder_attention_heads=heads,
+        decoder_attention_heads=heads,
+        max_source_positions=len(stored[f"encoder/{_FRAMES}"]),
+        max_target_positions=_LONGEST,
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=end,
+        decoder_start_token_id=start,
+    )
     model = WhisperForConditionalGeneration(config).eval()
     missing, unexpected = model.load_state_dict(dict(_renamed(stored)), strict=False)
     if set(missing) - {"proj_out.weight"} or unexpected:
@@ -56,10 +68,16 @@ def from_ctranslate2(unpacked: Path, out: Path) -> None:
         alignment_heads=said["alignment_heads"],
         suppress_tokens=said["suppress_ids"],
         begin_suppress_tokens=said["suppress_ids_begin"],
-        bos_token_id=end, eos_token_id=end, pad_token_id=end, decoder_start_token_id=start,
-        forced_decoder_ids=None, is_multilingual=False, no_timestamps_token_id=no_times,
-        max_length=_LONGEST, return_timestamps=False,
-    )  # fmt: skip
+        bos_token_id=end,
+        eos_token_id=end,
+        pad_token_id=end,
+        decoder_start_token_id=start,
+        forced_decoder_ids=None,
+        is_multilingual=False,
+        no_timestamps_token_id=no_times,
+        max_length=_LONGEST,
+        return_timestamps=False,
+    )
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
     WhisperFeatureExtractor(feature_size=channels).save_pretrained(out)

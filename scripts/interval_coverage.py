@@ -117,18 +117,26 @@ def table(title: str, rows: dict[str, list[float]], columns: tuple[object, ...])
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    table("texts", {
-        name: [held(draw, scale, texts, count) for texts in TEXTS]
-        for name, (draw, scale) in NUMBERS.items()
-    }, TEXTS)  # fmt: skip
+    table(
+        "texts",
+        {
+            name: [held(draw, scale, texts, count) for texts in TEXTS]
+            for name, (draw, scale) in NUMBERS.items()
+        },
+        TEXTS,
+    )
     sizes = (100, 300, 1000)
-    table("texts of documents of 10", {
-        f"{name}{'' if known else ', documents unknown'}": [
-            held(draw, scale, texts, count, PER_DOCUMENT, known) for texts in sizes
-        ]
-        for name, (draw, scale) in list(NUMBERS.items())[:2]
-        for known in (True, False)
-    }, sizes)  # fmt: skip
+    table(
+        "texts of documents of 10",
+        {
+            f"{name}{'' if known else ', documents unknown'}": [
+                held(draw, scale, texts, count, PER_DOCUMENT, known) for texts in sizes
+            ]
+            for name, (draw, scale) in list(NUMBERS.items())[:2]
+            for known in (True, False)
+        },
+        sizes,
+    )
 
 
 if __name__ == "__main__":

@@ -56,8 +56,9 @@ def compiled(kept: str, *arguments: str) -> str:
                 *(word for name in OURS for word in ("--no-emit-package", name)),
                 *arguments,
             ],
-            cwd=ROOT, check=False,
-        )  # fmt: skip
+            cwd=ROOT,
+            check=False,
+        )
         if done.returncode:
             sys.exit(done.returncode)
         return file.read_text(encoding="utf-8")

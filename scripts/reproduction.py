@@ -100,8 +100,12 @@ def _page(
     arguments: argparse.Namespace,
 ) -> Iterator[str]:
     make, option = "", ""
-    for given, what in (("data", "folder"), ("compare", "fine-tuned"), ("model", "MODEL"),
-                        ("text", "TEXT")):  # fmt: skip
+    for given, what in (
+        ("data", "folder"),
+        ("compare", "fine-tuned"),
+        ("model", "MODEL"),
+        ("text", "TEXT"),
+    ):
         if getattr(arguments, given) is not None:
             make += f" {given.upper()}={what}"
             option += f" --{given} {what}"

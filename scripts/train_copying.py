@@ -60,10 +60,16 @@ def train(asked: argparse.Namespace) -> None:
     """Write the model to a folder for each step that is kept, from 0."""
     torch.manual_seed(asked.seed)
     config = LlamaConfig(
-        vocab_size=len(SPECIAL) + len(WORDS), max_position_embeddings=1 + 2 * LONGEST,
-        hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        initializer_range=0.05, bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
+        vocab_size=len(SPECIAL) + len(WORDS),
+        max_position_embeddings=1 + 2 * LONGEST,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        initializer_range=0.05,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
     model, words = LlamaForCausalLM(config), tokenizer()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     schedule = rise_and_fall(optimizer, asked.steps)

@@ -52,10 +52,16 @@ def train(steps: int = STEPS) -> Any:
     """Return the trained classifier."""
     torch.manual_seed(0)
     config = ViTConfig(
-        image_size=SIDE, patch_size=PATCH, hidden_size=64, num_hidden_layers=3,
-        num_attention_heads=4, intermediate_size=128, hidden_dropout_prob=0.0,
-        id2label=dict(enumerate(NAMES)), label2id={name: at for at, name in enumerate(NAMES)},
-    )  # fmt: skip
+        image_size=SIDE,
+        patch_size=PATCH,
+        hidden_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        intermediate_size=128,
+        hidden_dropout_prob=0.0,
+        id2label=dict(enumerate(NAMES)),
+        label2id={name: at for at, name in enumerate(NAMES)},
+    )
     model = ViTForImageClassification(config)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, steps)

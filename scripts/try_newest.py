@@ -69,8 +69,11 @@ def find(version: str) -> str | None:
     """Return the path of a Python of this machine, also of pyenv, or say that there is none."""
     done = subprocess.run(
         [*UV, "python", "find", "--system", "--no-python-downloads", version],
-        env=os.environ | {"PYENV_VERSION": version}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=os.environ | {"PYENV_VERSION": version},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         print(f"Python {version} is not on this machine.", flush=True)
         return None
@@ -114,8 +117,9 @@ def test(environment: Path, folder: Path) -> None:
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     python = environment / "bin/python"
-    run(*UV, "pip", "install", "--quiet", "--python", python, "pytest", "pytest-xdist",
-        "hypothesis")  # fmt: skip
+    run(
+        *UV, "pip", "install", "--quiet", "--python", python, "pytest", "pytest-xdist", "hypothesis"
+    )
     said = run(
         *(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(os.cpu_count() or 1)),
         *("--dist", "worksteal", "-m", "not slow and not browser and not data and not real"),
@@ -135,8 +139,12 @@ def run(*command: str | Path, cwd: Path = ROOT, quiet: bool = False) -> str:
     print("$", *command, flush=True)
     done = subprocess.run(
         [*map(str, command)],
-        cwd=cwd, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=cwd,
+        env=os.environ | ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     print(done.stdout, done.stderr, sep="", flush=True)
     if done.returncode:
         sys.exit(f"{Path(command[0]).name} ended with {done.returncode}.")

@@ -67,8 +67,12 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
     print("$", *command, flush=True)
     done = subprocess.run(
         [*map(str, command)],
-        cwd=cwd, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(f"{done.stdout}\nnot released: {command[0]} ended with {done.returncode}.")
     return done.stdout
@@ -127,14 +131,16 @@ def publish(clone: Path, address: str, environment: Path) -> None:
     """`make release` there, with the environment of this tree, which stays as it is."""
     make_old(clone)
     run(
-        "make", f"VENV={environment}", "release",
+        "make",
+        f"VENV={environment}",
+        "release",
         cwd=clone,
         PYTHONPATH=os.pathsep.join(str(clone / each) for each in ("src", "packages/papers/src")),
         TWINE_REPOSITORY_URL=address,
         TWINE_USERNAME="anybody",
         TWINE_PASSWORD="anything",
         TWINE_NON_INTERACTIVE="1",
-    )  # fmt: skip
+    )
 
 
 def make_old(clone: Path) -> None:
@@ -171,9 +177,18 @@ def installed(
         )
         run(*install, "pytest", "hypothesis")
         said = run(
-            python, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS,
-            cwd=source, HF_HUB_OFFLINE="1", PYTHONPATH="", PYTEST_ADDOPTS="",
-        ).splitlines()[-1]  # fmt: skip
+            python,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            TESTS,
+            cwd=source,
+            HF_HUB_OFFLINE="1",
+            PYTHONPATH="",
+            PYTEST_ADDOPTS="",
+        ).splitlines()[-1]
         asked = "import platform, torch; print(platform.python_version(), torch.__version__)"
         which, has = run(python, "-c", asked).split()
         size = f"{whole:>10,.0f} MB{whole - torch:>12,.0f} MB"

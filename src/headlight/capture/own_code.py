@@ -49,9 +49,27 @@ from headlight.errors import UnsupportedModelError
 LOWEST = -1000.0
 """Scores below are those of keys that a query cannot see: masks add less, models make none."""
 
-SHAPES = {"view", "reshape", "transpose", "permute", "flatten", "unflatten", "squeeze", "unsqueeze",
-          "swapaxes", "swapdims", "movedim", "t", "view_as", "reshape_as", "expand", "expand_as",
-          "__getitem__", "contiguous", "clone"}  # fmt: skip
+SHAPES = {
+    "view",
+    "reshape",
+    "transpose",
+    "permute",
+    "flatten",
+    "unflatten",
+    "squeeze",
+    "unsqueeze",
+    "swapaxes",
+    "swapdims",
+    "movedim",
+    "t",
+    "view_as",
+    "reshape_as",
+    "expand",
+    "expand_as",
+    "__getitem__",
+    "contiguous",
+    "clone",
+}
 """Functions that move the elements of weights, so that what belongs to each moves with it."""
 
 MASKS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "masked_fill", "masked_fill_", "where"}

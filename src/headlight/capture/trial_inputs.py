@@ -249,8 +249,15 @@ _BESIDE: _Makers = {
 }
 """Arguments that a forward pass may need beside its main input."""
 
-_WITH_MAIN = ("bbox", "pixel_values", "visual_feats", "visual_pos", "target_sizes",
-              "decoder_input_values", "encoder_hidden_states")  # fmt: skip
+_WITH_MAIN = (
+    "bbox",
+    "pixel_values",
+    "visual_feats",
+    "visual_pos",
+    "target_sizes",
+    "decoder_input_values",
+    "encoder_hidden_states",
+)
 """Arguments that a model may turn out to need only as it runs."""
 
 

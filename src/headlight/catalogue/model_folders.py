@@ -160,11 +160,24 @@ MOST_LABELS = 100_000
 """Maximum number of labels, each of which is given a name when the configuration is read."""
 PATIENCE = 5.0
 """Seconds that the hub is given to take a connection."""
-_DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
-           "decoder_layers", "num_decoder_layers")  # fmt: skip
+_DEPTHS = (
+    "num_hidden_layers",
+    "num_layers",
+    "n_layer",
+    "n_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "num_decoder_layers",
+)
 """Names in configuration files of the number of layers, or of those of one half."""
-_HEADS = ("num_attention_heads", "num_heads", "n_head", "n_heads", "encoder_attention_heads",
-          "decoder_attention_heads")  # fmt: skip
+_HEADS = (
+    "num_attention_heads",
+    "num_heads",
+    "n_head",
+    "n_heads",
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+)
 """Names of the number of heads of a layer, or of those of one half."""
 _TOKENIZER = ("tokenizer*", "*.model", "vocab.*", "*vocab.json", f"*{GGUF}")
 """Files of tokenizers; that of a GGUF file lies in it."""

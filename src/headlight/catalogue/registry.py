@@ -43,9 +43,16 @@ TAKEN = {
 """Names of the root and of commands, besides those of modules, that no study may have."""
 
 IN_PAPERS = (
-    "adversary", "attribution", "coreference", "guided", "instance_adversary", "parser_probes",
-    "permutation", "reproduce", "token_identity",
-)  # fmt: skip
+    "adversary",
+    "attribution",
+    "coreference",
+    "guided",
+    "instance_adversary",
+    "parser_probes",
+    "permutation",
+    "reproduce",
+    "token_identity",
+)
 """Studies and commands of the distribution headlight-papers, which may not be installed."""
 
 _NOT_INSTALLED = (

@@ -170,16 +170,34 @@ KOBAYASHI, BRUNNER = "Kobayashi et al. (2020)", "Brunner et al. (2020)"
 
 def _to_category(name: str, short: str, target: str) -> Statistic:
     help = f"The share of a row that goes to {target.format(category='tokens of a kind')}."
-    return _behaviour(name, short, target, help, variable="share", rest="", kinds=KINDS,
-                      labels={"key_category": name, "query_category": "all"},
-                      prominent=True, source=f"{CLARK}, Section 3.2")  # fmt: skip
+    return _behaviour(
+        name,
+        short,
+        target,
+        help,
+        variable="share",
+        rest="",
+        kinds=KINDS,
+        labels={"key_category": name, "query_category": "all"},
+        prominent=True,
+        source=f"{CLARK}, Section 3.2",
+    )
 
 
 def _to_neighbour(name: str, short: str, target: str, kinds: tuple[Kind, ...] = OWN) -> Statistic:
     help = f"The share of a row that goes to {target.format(unit='token')}."
-    return _behaviour(name, short, target, help, variable="neighbour", rest="relative_rest",
-                      labels={"offset": NEIGHBOURS[name]}, kinds=kinds,
-                      prominent=True, source=f"{CLARK}, Section 3.1")  # fmt: skip
+    return _behaviour(
+        name,
+        short,
+        target,
+        help,
+        variable="neighbour",
+        rest="relative_rest",
+        labels={"offset": NEIGHBOURS[name]},
+        kinds=kinds,
+        prominent=True,
+        source=f"{CLARK}, Section 3.1",
+    )
 
 
 def _behaviour(name: str, short: str, target: str, help: str, **more: Any) -> Statistic:

@@ -286,18 +286,30 @@ class Argument:
 
 
 RUN = (
-    Argument("out", str | Location | None, None,
-             "a folder, which makes the run resumable and keeps result, report and tables"),
+    Argument(
+        "out",
+        str | Location | None,
+        None,
+        "a folder, which makes the run resumable and keeps result, report and tables",
+    ),
     Argument("resume", bool, False, "go on with the run in `out`"),
     Argument("overwrite", bool, False, "remove the run in `out` first"),
-    Argument("workers", int | str | None, None,
-             'processes that share the run: a number, ``"auto"``, ``"ray"`` or '
-             '``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number '
-             "that were started elsewhere"),
-    Argument("corpus_name", str | None, None,
-             "what titles call the corpus, in place of the end of its path"),
+    Argument(
+        "workers",
+        int | str | None,
+        None,
+        'processes that share the run: a number, ``"auto"``, ``"ray"`` or '
+        '``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number '
+        "that were started elsewhere",
+    ),
+    Argument(
+        "corpus_name",
+        str | None,
+        None,
+        "what titles call the corpus, in place of the end of its path",
+    ),
     Argument("progress", bool, True, "show a bar on standard error"),
-)  # fmt: skip
+)
 """Arguments of every study about its run."""
 
 

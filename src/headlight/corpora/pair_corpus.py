@@ -19,8 +19,12 @@ from headlight.files import Location
 from headlight.settings import require_choice
 
 TASKS = {
-    "mrpc": "mrpc", "msr_paraphrase": "mrpc", "cola": "cola", "mnli": "mnli", "multinli": "mnli",
-}  # fmt: skip
+    "mrpc": "mrpc",
+    "msr_paraphrase": "mrpc",
+    "cola": "cola",
+    "mnli": "mnli",
+    "multinli": "mnli",
+}
 TASK_NAME = re.compile(rf"(?<![a-z])({'|'.join(TASKS)})(?![a-z])")
 OTHER = "pairs"
 """Name of sentence pairs that are of none of the three."""

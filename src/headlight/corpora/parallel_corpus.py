@@ -220,9 +220,13 @@ PARALLEL_FORMATS = ("bars", "tsv", "csv", "jsonl", "tmx")
 """The formats that a file of translations may have."""
 
 SUFFIXES = {
-    ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".tsv": "tsv",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".tmx": "tmx",
-}  # fmt: skip
+}
 
 XML = ("<?xml", "<!DOCTYPE tmx", "<tmx")
 

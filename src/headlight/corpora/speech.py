@@ -51,8 +51,10 @@ def checked_times(text: str, rows: Iterable[tuple[str, object, object]], place: 
     triples = list(rows)
     timed = [word for word, _, _ in triples]
     if timed != words:
-        at = next((n for n, pair in enumerate(zip(timed, words, strict=False)) if len({*pair}) > 1),
-                  min(len(timed), len(words)))  # fmt: skip
+        at = next(
+            (n for n, pair in enumerate(zip(timed, words, strict=False)) if len({*pair}) > 1),
+            min(len(timed), len(words)),
+        )
         has, wants = (each[at] if at < len(each) else "the end" for each in (timed, words))
         raise CorpusError(
             f"{place}: word {at + 1} is {has!r}, and in the transcript it is {wants!r}; give the "
@@ -88,9 +90,12 @@ WORDS = "words"
 """The key of JSON lines with the words and their times."""
 
 TABLES = {
-    ".tsv": tab_rows, ".csv": comma_rows, ".jsonl": json_rows, ".ndjson": json_rows,
+    ".tsv": tab_rows,
+    ".csv": comma_rows,
+    ".jsonl": json_rows,
+    ".ndjson": json_rows,
     ".json": json_rows,
-}  # fmt: skip
+}
 
 
 def open_recordings(

@@ -178,16 +178,43 @@ FORMATS = (*PLAIN, *TABLES)
 """The formats a file may have."""
 
 PROGRAMS = (
-    ".c", ".cc", ".cpp", ".cs", ".go", ".h", ".hpp", ".hs", ".java", ".jl", ".js", ".kt", ".lua",
-    ".m", ".php", ".pl", ".py", ".r", ".rb", ".rs", ".scala", ".sh", ".sql", ".swift", ".ts",
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cs",
+    ".go",
+    ".h",
+    ".hpp",
+    ".hs",
+    ".java",
+    ".jl",
+    ".js",
+    ".kt",
+    ".lua",
+    ".m",
+    ".php",
+    ".pl",
+    ".py",
+    ".r",
+    ".rb",
+    ".rs",
+    ".scala",
+    ".sh",
+    ".sql",
+    ".swift",
+    ".ts",
     ".tsx",
-)  # fmt: skip
+)
 """Suffixes of programs, whose lines and indentation are part of what they say."""
 
 SUFFIXES = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
     **dict.fromkeys(PROGRAMS, "raw"),
-}  # fmt: skip
+}
 
 LOOKED_AT, CHARACTERS = 10_000, 2**24
 """Lines by which a file is taken as texts, one a line; fewer, if they have this many characters."""

@@ -146,10 +146,27 @@ def _check_size(size: int, lines: Lines, count: int) -> None:
         )
 
 
-UNIVERSAL = frozenset({
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
-    "PUNCT", "SCONJ", "SYM", "VERB", "X",
-})  # fmt: skip
+UNIVERSAL = frozenset(
+    {
+        "ADJ",
+        "ADP",
+        "ADV",
+        "AUX",
+        "CCONJ",
+        "DET",
+        "INTJ",
+        "NOUN",
+        "NUM",
+        "PART",
+        "PRON",
+        "PROPN",
+        "PUNCT",
+        "SCONJ",
+        "SYM",
+        "VERB",
+        "X",
+    }
+)
 """The parts of speech of Universal Dependencies."""
 
 NOTHING = "_"
@@ -278,9 +295,7 @@ def _range(widths: range) -> str:
     return f"{widths[0]} to {widths[-1]}" if len(widths) < 100 else f"at least {widths[0]}"
 
 
-CONLLU = Layout(
-    range(10, 11), number=0, word=1, upos=3, xpos=4, head=6, relation=7, one_root=True
-)  # fmt: skip
+CONLLU = Layout(range(10, 11), number=0, word=1, upos=3, xpos=4, head=6, relation=7, one_root=True)
 MISC = 9
 
 NEW_DOCUMENT = "newdoc"

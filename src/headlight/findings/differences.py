@@ -368,9 +368,10 @@ def _equal(statistics: Sequence[_Statistic], numbers: Sequence[Estimate]) -> dic
     equal: dict[str, str] = {}
     for at, each in enumerate(statistics):
         twins = (
-            one for one in distinct
+            one
+            for one in distinct
             if np.allclose(values[at], values[one], rtol=0, atol=ROUNDING, equal_nan=True)
-        )  # fmt: skip
+        )
         twin = next(twins, None) if spread[at] > ROUNDING else None
         if twin is None:
             distinct.append(at)
@@ -394,8 +395,12 @@ def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.
     both = both[:, np.isfinite(both).all(0) & (both.std(0) > 0)]
     both = (both - both.mean(0)) / both.std(0)
     one, two = np.split(both, [len(vectors[0])])
-    apart = np.sqrt(np.maximum((one**2).mean(1)[:, None] + (two**2).mean(1)
-                               - 2 * one @ two.T / max(both.shape[1], 1), 0))  # fmt: skip
+    apart = np.sqrt(
+        np.maximum(
+            (one**2).mean(1)[:, None] + (two**2).mean(1) - 2 * one @ two.T / max(both.shape[1], 1),
+            0,
+        )
+    )
     nearest = apart.argmin(1)
     mutual = np.flatnonzero(apart.argmin(0)[nearest] == np.arange(len(one)))
     partner, distance = np.full(len(heads), -1), np.full(len(heads), np.nan)

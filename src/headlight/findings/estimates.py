@@ -295,8 +295,9 @@ def undecided(numbers: Estimate, names: Sequence[str], which: str, noun: str = "
     first = numbers.first()
     if first is None or np.isfinite(numbers.value).sum() < 2:
         return ""
-    places = [int(np.ravel_multi_index(each, numbers.value.shape))
-              for each in (first, *numbers.rivals())]  # fmt: skip
+    places = [
+        int(np.ravel_multi_index(each, numbers.value.shape)) for each in (first, *numbers.rivals())
+    ]
     text = f" {which[0].upper()}{which[1:]} is inconclusive"
     if not np.isfinite(numbers.low[first] + numbers.high[first]):
         return f"{text}: {NO_INTERVAL}."

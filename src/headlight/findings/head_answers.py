@@ -45,8 +45,10 @@ def most(scores: xr.DataArray) -> list[tuple[str, float]]:
     order = np.argsort(-np.where(np.isfinite(values), values, -np.inf), axis=None, kind="stable")
     places = zip(*np.unravel_index(order, values.shape), strict=True)
     layers, heads = scores["layer"].values, scores["head"].values
-    return [(head_name(int(layers[row]), int(heads[column])), float(values[row, column]))
-            for row, column in places]  # fmt: skip
+    return [
+        (head_name(int(layers[row]), int(heads[column])), float(values[row, column]))
+        for row, column in places
+    ]
 
 
 def joined_heads(
@@ -114,8 +116,11 @@ def _repeated(result: xr.Dataset) -> list[str]:
 
 def _names(result: xr.Dataset) -> list[str]:
     """All heads, in the order of estimates."""
-    return [head_name(int(layer), int(head))
-            for layer in result["layer"].values for head in result["head"].values]  # fmt: skip
+    return [
+        head_name(int(layer), int(head))
+        for layer in result["layer"].values
+        for head in result["head"].values
+    ]
 
 
 def _retrieval(result: xr.Dataset) -> list[str]:
@@ -158,9 +163,11 @@ def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
         return f"no head is certainly above {bound:g}; {more}, {first}"
     sentence = f"{plural(len(certain), name)} above {bound:g}"
     first_few = listed(certain[:CIRCUIT_ANSWERS])
-    sentence += f", the first being {first_few}" if len(certain) > CIRCUIT_ANSWERS else (
-        f": {listed(certain)}"
-    )  # fmt: skip
+    sentence += (
+        f", the first being {first_few}"
+        if len(certain) > CIRCUIT_ANSWERS
+        else (f": {listed(certain)}")
+    )
     return f"{sentence}; {more}" if open_ones else sentence
 
 
@@ -174,9 +181,13 @@ def _weights(result: xr.Dataset) -> str:
             alike = f"{called} is alike in all heads ({number(score)} at most)"
             one = result[name].size == 1 or differ(score, middle)
             parts.append(of_head if one else alike)
-    return f"From the weights alone, {OF_WEIGHTS}, {' and '.join(parts)}." if parts else (
-        "No scores from the weights alone: no matrices of queries, keys or values were found."
-    )  # fmt: skip
+    return (
+        f"From the weights alone, {OF_WEIGHTS}, {' and '.join(parts)}."
+        if parts
+        else (
+            "No scores from the weights alone: no matrices of queries, keys or values were found."
+        )
+    )
 
 
 def _composition(result: xr.Dataset) -> list[str]:

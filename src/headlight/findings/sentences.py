@@ -88,8 +88,9 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     """
     if not is_understood(result):
         return []
-    by_row = {row.name: _of_row(result, row) for row in statistic_table()
-              if row.target and row.prominent}  # fmt: skip
+    by_row = {
+        row.name: _of_row(result, row) for row in statistic_table() if row.target and row.prominent
+    }
     candidates = [
         *_joined(_first_token(result), by_row),
         _massive(result),
@@ -203,8 +204,10 @@ def _first_token(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
     if not by:
         return None
     shares_by = {name: shares.mean() for name, shares in by.items()}
-    means = [f"{percent(float(mean.value))} of the {name}{around(mean)}"
-             for name, mean in shares_by.items()]  # fmt: skip
+    means = [
+        f"{percent(float(mean.value))} of the {name}{around(mean)}"
+        for name, mean in shares_by.items()
+    ]
     if not differ(max(float(mean.value) for mean in shares_by.values()), uniform_share(result)):
         return None
     less = len(by) > 1 and str(by["weight"].minus(by["norm"]).mean().compared(APART)) == "above"
@@ -312,8 +315,9 @@ def _where(result: xr.Dataset) -> str:
     """The layers in which special tokens together get far more weight than norm."""
     weight, norm = (_special_share(result, m).mean(axis=1) for m in ("weight", "norm"))
     gap = weight.minus(norm).compared(APART)
-    layers, open_ones = (result["layer"].values[gap == each].tolist()
-                         for each in ("above", "inconclusive"))  # fmt: skip
+    layers, open_ones = (
+        result["layer"].values[gap == each].tolist() for each in ("above", "inconclusive")
+    )
     if layers:
         return f"; the gap is ten points and more in {layer_list(layers)}{_and_open(open_ones)}"
     if open_ones:

@@ -51,11 +51,13 @@ def _by_map(last: xr.Dataset, name: str) -> str:
     """A share of all tokens, by each method."""
     every = last.sel(token="all")
     numbers = estimates(every, name, ("map",))
-    return listed([
-        f"{percent(float(each.value))}{around(each)} by {_called(one)}"
-        for place, one in enumerate(every["map"].values)
-        for each in [numbers.at(place)]
-    ])  # fmt: skip
+    return listed(
+        [
+            f"{percent(float(each.value))}{around(each)} by {_called(one)}"
+            for place, one in enumerate(every["map"].values)
+            for each in [numbers.at(place)]
+        ]
+    )
 
 
 def _agreement(last: xr.Dataset) -> list[str]:
@@ -125,12 +127,17 @@ def _mixing(result: xr.Dataset) -> list[str]:
 def _frequency(result: xr.Dataset) -> list[str]:
     """Rare types against frequent ones, in the layers in which intervals tell them apart."""
     whole = result.sel(scope=WHOLE)
-    frequencies = [each for each in whole["frequency"].values if whole["mixing_by_frequency"].sel(
-        frequency=each).notnull().all()]  # fmt: skip
+    frequencies = [
+        each
+        for each in whole["frequency"].values
+        if whole["mixing_by_frequency"].sel(frequency=each).notnull().all()
+    ]
     if len(frequencies) < 2:
         return []
-    rare, frequent = (estimates(whole, "mixing_by_frequency", ("layer",), frequency=frequencies[at])
-                      for at in (0, -1))  # fmt: skip
+    rare, frequent = (
+        estimates(whole, "mixing_by_frequency", ("layer",), frequency=frequencies[at])
+        for at in (0, -1)
+    )
     verdicts = rare.against(frequent)
     more, less = (int((verdicts == each).sum()) for each in ("above", "below"))
     layers = len(verdicts)
@@ -338,9 +345,10 @@ def _closest_pair(result: xr.Dataset, names: dict[str, str]) -> list[str]:
     if "correlation" not in result:
         return []
     pairs = [
-        pair for pair in combinations([name for name in names if name != RANDOM], 2)
+        pair
+        for pair in combinations([name for name in names if name != RANDOM], 2)
         if not agree_by_construction(*pair)
-    ]  # fmt: skip
+    ]
     every = pairwise(result, "correlation", pairs, "map")
     place = every.first() if pairs else None
     if place is None:

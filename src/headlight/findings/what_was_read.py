@@ -76,9 +76,7 @@ def what_was_read(result: xr.Dataset) -> WhatWasRead:
     """Return the summary of how much was read, with cautions."""
     if "texts_read" in result.attrs:  # a comparison
         return WhatWasRead(str(result.attrs["texts_read"]))
-    sentences = [
-        *_read(result), *_joined(result), *_left_out(result), *written_special(result)
-    ]  # fmt: skip
+    sentences = [*_read(result), *_joined(result), *_left_out(result), *written_special(result)]
     return WhatWasRead(" ".join(sentences), tuple(_cautions(result)))
 
 
@@ -390,8 +388,11 @@ def _has_ends(result: xr.Dataset) -> bool | None:
     moved = [name.removesuffix(MOVED) for name in slot_coordinates(result) if name.endswith(MOVED)]
     if any(estimate.known for name in moved if (estimate := estimate_of(result, name)) is not None):
         return True
-    ends = [each for name, each in result.data_vars.items()
-            if str(name) == "low" or str(name).endswith("_low")]  # fmt: skip
+    ends = [
+        each
+        for name, each in result.data_vars.items()
+        if str(name) == "low" or str(name).endswith("_low")
+    ]
     if moved and not ends:
         return False
     return any(bool(each.notnull().any()) for each in ends) if ends else None

@@ -282,8 +282,10 @@ def undecided_heads(result: xr.Dataset) -> str:
     numbers = estimates(result, "accuracy", (*dims, "direction"))
     better = np.nan_to_num(numbers.value, nan=-1).argmax(-1)  # direction of each
     best = numbers.at((*np.indices(better.shape), better))
-    names = [head_of_row(result, dict(zip(dims, place, strict=True)))
-             for place in product(*(result[dim].values.tolist() for dim in dims))]  # fmt: skip
+    names = [
+        head_of_row(result, dict(zip(dims, place, strict=True)))
+        for place in product(*(result[dim].values.tolist() for dim in dims))
+    ]
     return undecided(best, names, "which head finds most")
 
 

@@ -75,9 +75,13 @@ COLUMNS = ("sentence", "source", "target", "kind")
 """First columns of a table; scores and words may follow."""
 
 SUFFIXES: dict[str, LinkFormat] = {
-    ".pharaoh": "pharaoh", ".talp": "talp", ".naacl": "naacl", ".wa": "naacl",
-    ".jsonl": "jsonl", ".json": "jsonl",
-}  # fmt: skip
+    ".pharaoh": "pharaoh",
+    ".talp": "talp",
+    ".naacl": "naacl",
+    ".wa": "naacl",
+    ".jsonl": "jsonl",
+    ".json": "jsonl",
+}
 
 LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})(?::\S+|(?:-\d?\.\d+)+)?", re.ASCII)
 """A link, and perhaps its score: ``3-4``, ``3p4``, ``3-4:0.83``; simalign's ``3-4-.83-.91``."""

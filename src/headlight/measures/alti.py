@@ -233,7 +233,7 @@ def _in_threads(
 
 
 @no_type_check
-def _loop(  # noqa: PLR0913, PLR0917 - arrays of one loop
+def _loop(  # noqa: PLR0913 - arrays of one loop
     weight, vectors, counts, sign, size, missed_sums, step, start
 ):
     """Sum Σ_d min(p_d, 2|y_d| − p_d) where it counts, for the queries start, start + step, ..."""

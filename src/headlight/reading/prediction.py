@@ -230,8 +230,9 @@ def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
             "at other places; compare texts of as many tokens, such as those that differ in a word."
         )
     names = [*map(str, first.data_vars)]
-    less = first.assign({name: (first[name].dims, first[name].values - other[name].values)
-                         for name in names})  # fmt: skip
+    less = first.assign(
+        {name: (first[name].dims, first[name].values - other[name].values) for name in names}
+    )
     for name in names:
         less[name].attrs = first[name].attrs
     about = {f"compare_{name}": other.attrs[name] for name in ("text", "predicted", "probability")}

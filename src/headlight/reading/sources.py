@@ -266,11 +266,15 @@ def _measured(
     count, generator = len(prompt.prompt.passages), np.random.default_rng([settings.seed, number])
     rows = [
         _in_order(
-            model, prompt, list(order), generator.random((settings.masks, count)) < 0.5, chosen,
+            model,
+            prompt,
+            list(order),
+            generator.random((settings.masks, count)) < 0.5,
+            chosen,
             settings,
         )
         for order in _orders(count, settings.orders, generator)
-    ]  # fmt: skip
+    ]
     value = {name: np.mean([row.value[name] for row in rows], 0) for name in rows[0].value}
     shares = np.mean([row.head_share for row in rows], 0)
     return rows[0]._replace(value=value, head_share=shares, orders=len(rows))
@@ -337,9 +341,13 @@ def _heads(
     from headlight.studies.circuits.study import run
 
     probes = CircuitsSettings(
-        kind="decoder", parts=("needle",), measures=("weight",), needles=settings.needles,
-        haystack=settings.haystack, seed=settings.seed,
-    )  # fmt: skip
+        kind="decoder",
+        parts=("needle",),
+        measures=("weight",),
+        needles=settings.needles,
+        haystack=settings.haystack,
+        seed=settings.seed,
+    )
     copied = run(None, model, probes, progress=False)["retrieval"]
     scores = copied.sel(version="paper", measure="weight").values
     if np.nansum(scores) > 0:
@@ -379,11 +387,12 @@ def _dataset(
             _padded([each.head_share for each in answers]),
         ),
         "lookback": (
-            ("answer", "layer", "head", "token"), _padded([each.lookback for each in answers])
+            ("answer", "layer", "head", "token"),
+            _padded([each.lookback for each in answers]),
         ),
         "retrieval": (("layer", "head"), scores),
         "log_probability": ("answer", [each.log_probability for each in answers]),
-    }  # fmt: skip
+    }
     tokenizer = model.tokenizer
     assert tokenizer is not None  # noqa: S101 - `sources` has required it
     tokens = [token_names(tokenizer, each.ids) for each in prompts]
@@ -397,11 +406,12 @@ def _dataset(
         "question": ("answer", [each.question for each in prompts]),
         "answer_text": ("answer", [each.answer for each in prompts]),
         "passage_text": (
-            ("answer", "passage"), _filled([each.prompt.passages for each in prompts])
+            ("answer", "passage"),
+            _filled([each.prompt.passages for each in prompts]),
         ),
         "token_text": (("answer", "token"), _filled(tokens)),
         "chosen": (("layer", "head"), chosen),
-    }  # fmt: skip
+    }
     return described(variables, coordinates, VARIABLES)
 
 

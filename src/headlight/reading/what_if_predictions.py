@@ -86,8 +86,14 @@ Change = Literal["remove", "uniform", "first", "separator", "previous", "weights
 """Change of rows of attention."""
 
 CHANGES: tuple[Change, ...] = (
-    "remove", "uniform", "first", "separator", "previous", "weights", "alternative",
-)  # fmt: skip
+    "remove",
+    "uniform",
+    "first",
+    "separator",
+    "previous",
+    "weights",
+    "alternative",
+)
 
 Share = Annotated[float, Range(minimum=0, maximum=1)]
 

@@ -100,8 +100,10 @@ class Estimate:
     def joined(numbers: Sequence["Estimate"]) -> "Estimate":
         """Return numbers of one corpus, of any shapes, along one axis."""
         if not numbers or any(each.ends is not None for each in numbers):
-            parts = ([getattr(each, name).ravel() for each in numbers]
-                     for name in ("value", "low", "high"))  # fmt: skip
+            parts = (
+                [getattr(each, name).ravel() for each in numbers]
+                for name in ("value", "low", "high")
+            )
             return Estimate.with_ends(*(np.concatenate([*part, np.zeros(0)]) for part in parts))
         return Estimate(
             np.concatenate([each.value.ravel() for each in numbers]),
@@ -247,13 +249,15 @@ class Estimate:
             np.where(filled, moved / count, np.nan),
             weights,
             self.units,
-            np.asarray(self.scale[tuple(0 if n in axes else slice(None)
-                                        for n in range(self.value.ndim))]),
+            np.asarray(
+                self.scale[tuple(0 if n in axes else slice(None) for n in range(self.value.ndim))]
+            ),
             np.asarray(np.where(np.isfinite(freedom), freedom, np.nan)),
             None,
-            None if self.differing is None else
-            np.asarray(np.where(observed, self.differing, 0).max(axes)),
-        )  # fmt: skip
+            None
+            if self.differing is None
+            else np.asarray(np.where(observed, self.differing, 0).max(axes)),
+        )
 
     def minus(self, other: "Estimate", *, paired: bool = True) -> "Estimate":
         """Return the difference, whose interval is smaller where the two move alike.
@@ -444,7 +448,9 @@ def with_ends(
     axes = [dim for n, dim in enumerate(dims) if n not in over]
     attributes = result.variables[name].attrs
     of = f"end of the 95% interval of {attributes.get('long_name', name)}"
-    return result.assign({
-        f"{name}_{which}": (axes, end, {**attributes, "long_name": f"{which} {of}"})
-        for which, end in zip(("low", "high"), ends, strict=True)
-    })  # fmt: skip
+    return result.assign(
+        {
+            f"{name}_{which}": (axes, end, {**attributes, "long_name": f"{which} {of}"})
+            for which, end in zip(("low", "high"), ends, strict=True)
+        }
+    )

@@ -162,8 +162,11 @@ class HeadlightAccessor:
     def _estimate(self, name: str) -> tuple[Estimate, tuple[str, ...]]:
         estimate = estimate_of(self._result, name)
         if estimate is None:
-            names = [each.removesuffix(MOVED) for each in slot_coordinates(self._result)
-                     if each.endswith(MOVED)]  # fmt: skip
+            names = [
+                each.removesuffix(MOVED)
+                for each in slot_coordinates(self._result)
+                if each.endswith(MOVED)
+            ]
             raise UnknownNameError("number with an interval", name, names)
         return estimate, tuple(map(str, self._result[name].dims))
 

@@ -234,8 +234,9 @@ def _view(
     cell, full = formats
     flat = [float(value) for value in numbers.value.ravel()]
     shares = full is percent_text
-    halves = [plus_minus(float(half), share=shares)
-              for half in ((numbers.high - numbers.low) / 2).ravel()]  # fmt: skip
+    halves = [
+        plus_minus(float(half), share=shares) for half in ((numbers.high - numbers.low) / 2).ravel()
+    ]
     return View(
         title=words[0],
         help=words[1],

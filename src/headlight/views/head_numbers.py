@@ -46,13 +46,19 @@ def numbers_as_json(
     at = [(layers.get(layer, 0), heads.get(head, 0)) for layer, head in places]
 
     def placed(values: NDArray[np.float64]) -> list[float | None]:
-        return [_short(values[one]) if is_there else None
-                for one, is_there in zip(at, exists, strict=True)]  # fmt: skip
+        return [
+            _short(values[one]) if is_there else None
+            for one, is_there in zip(at, exists, strict=True)
+        ]
 
     data = []
     for row, by in rows:
-        about = {"name": row.name, "label": row_label(result, row), "unit": row.unit,
-                 "help": row.help}  # fmt: skip
+        about = {
+            "name": row.name,
+            "label": row_label(result, row),
+            "unit": row.unit,
+            "help": row.help,
+        }
         few = rests_on_few(result, row) or bool(why_of_tokens(result, row))
         rests = {"rows": say_rows(result, row), "few": few}
         numbers = {

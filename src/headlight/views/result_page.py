@@ -136,8 +136,7 @@ def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
     """Resamples of a single text are all alike, which says nothing of others."""
     if has_interval(result):
         return result
-    ends = [name for name in map(str, result.variables)
-            if name.endswith(("low", "high", MOVED))]  # fmt: skip
+    ends = [name for name in map(str, result.variables) if name.endswith(("low", "high", MOVED))]
     return result.assign({name: result[name] * np.nan for name in ends})
 
 

@@ -94,8 +94,19 @@ def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
     ]
 
 
-COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
-           "high", "false alarms"]  # fmt: skip
+COLUMNS = [
+    "head",
+    "number",
+    "run",
+    "beside",
+    "distance",
+    "first",
+    "other",
+    "difference",
+    "low",
+    "high",
+    "false alarms",
+]
 """Columns of the table of all that differs."""
 
 LARGEST = 10
@@ -321,12 +332,18 @@ def _texts(result: xr.Dataset) -> Section:
     own = result.attrs["kind"] != "cross"
     for (statistic, layer, head), each in groups:
         lines = [
-            element("p", element("span", f"{names[run]} ", class_="quiet small"),
-                    element("span", drawn_passage(passage, own=own),
-                            element("span", strongest(passage), class_="quiet small"),
-                            class_="example"))
+            element(
+                "p",
+                element("span", f"{names[run]} ", class_="quiet small"),
+                element(
+                    "span",
+                    drawn_passage(passage, own=own),
+                    element("span", strongest(passage), class_="quiet small"),
+                    class_="example",
+                ),
+            )
             for _, _, _, run, passage in each
-        ]  # fmt: skip
+        ]
         title = f"{head_name(layer, head)}, {statistic.replace('_', ' ')}"
         parts.append(element("li", element("span", title, class_="kind"), *lines))
     html = element("ol", joined(parts), class_="highlights") if parts else Markup()
@@ -349,8 +366,17 @@ def _strip(result: xr.Dataset) -> Section:
     statistics = map(str, here["statistic"].values)
     by = By("statistic", {each: each.replace("_", " ") for each in statistics})
     numbers = "; ".join(f"{at} is {name}" for at, name in enumerate(names))
-    curve = Curve("strongest", panel="{statistic}", by=by, over="run", interval=True, percent=True,
-                  limits=(0.0, 1.0), x_label="run", marked=True)  # fmt: skip
+    curve = Curve(
+        "strongest",
+        panel="{statistic}",
+        by=by,
+        over="run",
+        interval=True,
+        percent=True,
+        limits=(0.0, 1.0),
+        x_label="run",
+        marked=True,
+    )
     drawing = Drawing("runs", "", "What the strongest head of each run gives.", curves(here, curve))
     return Section(
         "runs",
@@ -419,10 +445,20 @@ def _places(result: xr.Dataset) -> Section:
                 head = head_name(int(here["layer"]), int(here["head"]))
                 beside = head_name(int(here["partner_layer"]), int(here["partner_head"]))
                 distance = float(here["match_distance"])
-                rows.append({"head": head, "beside": beside, "distance": distance,
-                             "run": _names(result)[other]})  # fmt: skip
-    table = Table("places", "Heads that are most like one at another place", pd.DataFrame(rows),
-                  {"distance": ".2f"})  # fmt: skip
+                rows.append(
+                    {
+                        "head": head,
+                        "beside": beside,
+                        "distance": distance,
+                        "run": _names(result)[other],
+                    }
+                )
+    table = Table(
+        "places",
+        "Heads that are most like one at another place",
+        pd.DataFrame(rows),
+        {"distance": ".2f"},
+    )
     return Section(
         "places",
         "Which heads stand elsewhere?",

@@ -33,8 +33,18 @@ MICHEL = "Michel et al. (2019), Section 3"
 NAMED = 5
 """Heads that stand out by name in the picture of lengths."""
 
-KEPT = ("layer", "head", "left", "token", "right", "kl", "before", "before_share", "after",
-        "after_share")  # fmt: skip
+KEPT = (
+    "layer",
+    "head",
+    "left",
+    "token",
+    "right",
+    "kl",
+    "before",
+    "before_share",
+    "after",
+    "after_share",
+)
 """Names of the variables of a passage, without their prefix."""
 
 COLUMNS = (
@@ -171,8 +181,9 @@ def _lengths(result: xr.Dataset) -> Section:
         result.get_index(dim).get_indexer(pd.Index(frame[dim])) for dim in ("layer", "head")
     )
     norms, divergences = (estimates(result, f"head_{name}").at(places) for name in ("norm", "kl"))
-    of_longest = np.array([str(divergences.at(longest).against(divergences.at(at)))
-                           for at in range(len(frame))])  # fmt: skip
+    of_longest = np.array(
+        [str(divergences.at(longest).against(divergences.at(at))) for at in range(len(frame))]
+    )
     first = 1 + int((of_longest == "below").sum())
     last = len(frame) - int((of_longest == "above").sum())
     rank = f"{first} of" if first == last else f"{first} to {last} (inconclusive) of"

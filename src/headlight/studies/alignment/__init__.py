@@ -95,9 +95,13 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         if medium_of(source) == "speech":
             next(iter(open_recordings(str(source))))
             return
-        next(iter(open_parallel(
-            str(source), target=self.target, format=self.format, columns=self.columns
-        )))  # fmt: skip
+        next(
+            iter(
+                open_parallel(
+                    str(source), target=self.target, format=self.format, columns=self.columns
+                )
+            )
+        )
 
     def check_other_files(self) -> None:
         """The first gold links are read."""

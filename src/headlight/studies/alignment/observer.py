@@ -306,8 +306,9 @@ def found(
     scaled = np.concatenate([scaled.mean(0, keepdims=True), scaled])
     starts = row_starts(scaled)
     stretches = word_stretches(starts, words, len(example.target_text), frames)
-    shares = on_path(np.concatenate([maps.mean(0, keepdims=True), maps]), starts,
-                     round(AROUND / example.frame))  # fmt: skip
+    shares = on_path(
+        np.concatenate([maps.mean(0, keepdims=True), maps]), starts, round(AROUND / example.frame)
+    )
     numbers = np.full((*stretches.shape[:2], len(OF_WORDS)), np.nan)
     numbers[..., -1] = _by_word(shares, words, numbers.shape[1])
     if example.times is not None:

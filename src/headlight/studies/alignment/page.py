@@ -330,9 +330,15 @@ def _ways(result: xr.Dataset) -> Section:
         ),
         "Radford et al. (2022), word timing of the published code",
         [Drawing("ways", "", "Mean error of the beginnings of words.", draw)],
-        [Table("ways", "Ways to link words to time", labelled,
-               {name: each for name, each in formats.items() if name in labelled})],
-    )  # fmt: skip
+        [
+            Table(
+                "ways",
+                "Ways to link words to time",
+                labelled,
+                {name: each for name, each in formats.items() if name in labelled},
+            )
+        ],
+    )
 
 
 def _speech_layers(result: xr.Dataset) -> Section:
@@ -362,11 +368,16 @@ def _speech_layers(result: xr.Dataset) -> Section:
 def _speech_heads(result: xr.Dataset) -> Section:
     by, timed = ("measure", "step"), times_known(result)
     drawn = (
-        Map("head_start_error", f"error of beginnings: {BOTH}", by=by, format=".2f",
-            low_is_good=True)
+        Map(
+            "head_start_error",
+            f"error of beginnings: {BOTH}",
+            by=by,
+            format=".2f",
+            low_is_good=True,
+        )
         if timed
         else Map("head_on_path", f"on the path: {BOTH}", by=by, format=".0%")
-    )  # fmt: skip
+    )
     drawings = [Drawing("heads", "", "Every head alone.", maps(result, drawn))]
     formats = {"inside": ".1%", "on_path": ".1%"}
     numbers = [

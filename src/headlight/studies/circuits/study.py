@@ -189,10 +189,16 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         heads = list(range(max(site.heads for site in self.sites)))
         variables = {**self._of_weights(), **variables}
         coordinates: dict[str, Any] = {
-            "layer": layers, "head": heads, "later_layer": layers, "later_head": heads,
-            "path": list(PATHS), "behaviour": list(BEHAVIOURS), "version": list(VERSIONS),
-            "measure": list(self.settings.measures), "needle": list(range(self.settings.needles)),
-        }  # fmt: skip
+            "layer": layers,
+            "head": heads,
+            "later_layer": layers,
+            "later_head": heads,
+            "path": list(PATHS),
+            "behaviour": list(BEHAVIOURS),
+            "version": list(VERSIONS),
+            "measure": list(self.settings.measures),
+            "needle": list(range(self.settings.needles)),
+        }
         used = {*xarray.Dataset(variables).dims, "layer", "head"}
         return described(
             variables, {each: coordinates[each] for each in coordinates if each in used}, VARIABLES

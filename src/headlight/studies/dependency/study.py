@@ -112,11 +112,15 @@ def _variables(
         "uas_without_punctuation": (_CELL, unpunctuated),
         "count": ("relation", count),
         "offset_correct": (("offset", "relation"), offset),
-        **with_slots("offset_accuracy", ("offset", "relation"), of_offset,
-                     of_sums(counts["offset"], whole, units)),
+        **with_slots(
+            "offset_accuracy",
+            ("offset", "relation"),
+            of_offset,
+            of_sums(counts["offset"], whole, units),
+        ),
         "gain": (axes, accuracy - of_offset.max(axis=0)),
         "right_branching": ("relation", share(totals["right_branching"], count)),
-    }  # fmt: skip
+    }
 
 
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -64,9 +64,17 @@ class FaithfulnessSettings(TextSettings):
     """
 
     maps: tuple[TokenMap, ...] = (
-        "weight", "merged_norm", "rollout", "rollout_norm", "globenc", "alti", "decompx",
-        "prediction", "gradient_input", "leave_one_out",
-    )  # fmt: skip
+        "weight",
+        "merged_norm",
+        "rollout",
+        "rollout_norm",
+        "globenc",
+        "alti",
+        "decompx",
+        "prediction",
+        "gradient_input",
+        "leave_one_out",
+    )
     questions: tuple[Question, ...] = ("removal",)
     units: Literal["tokens", "words"] = "tokens"
     removal: Removal | None = None

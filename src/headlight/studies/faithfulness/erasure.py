@@ -287,10 +287,11 @@ class TargetProbabilities:
         alone = [[frozenset({at}) for at in range(each.tokens)] for each in self.examples]
         self.ask((text, words) for text, own in enumerate(alone) for words in (frozenset(), *own))
         return [
-            np.array([self.without(text, frozenset())[0] - self.without(text, words)[0]
-                      for words in own])
+            np.array(
+                [self.without(text, frozenset())[0] - self.without(text, words)[0] for words in own]
+            )
             for text, own in enumerate(alone)
-        ]  # fmt: skip
+        ]
 
 
 def _hiding(batch: Batch, cuts: Sequence[Cut[E]]) -> Batch:

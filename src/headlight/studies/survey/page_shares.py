@@ -238,8 +238,11 @@ def _weight_against_norm(result: xr.Dataset, every: Sequence[Highlight]) -> list
         for head in range(result.sizes["head"])
     ]
     apart = np.nan_to_num(np.abs(weight - norm))
-    spoken_of = [names.index(head_name(each.layer, each.head)) for each in every[:SAID]
-                 if each.layer is not None and each.head is not None]  # fmt: skip
+    spoken_of = [
+        names.index(head_name(each.layer, each.head))
+        for each in every[:SAID]
+        if each.layer is not None and each.head is not None
+    ]
     farthest = np.argsort(-apart, kind="stable")[:NAMED]
     named = {int(at): names[at] for at in (*spoken_of, *farthest)}
     what = row_target(result, row)

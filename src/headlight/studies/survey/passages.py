@@ -192,9 +192,10 @@ class PassageSeeker(PartObserver):
         middle = query if self._own else weight.argmax(-1)
         kept_keys = _kept(weight, middle, is_key)
         is_kept = np.take_along_axis(is_key, kept_keys, -1)
-        values = [np.take_along_axis(each, kept_keys, -1) for each in (
-            key_places[example], key_ids[example], weight
-        )]  # fmt: skip
+        values = [
+            np.take_along_axis(each, kept_keys, -1)
+            for each in (key_places[example], key_ids[example], weight)
+        ]
         values = [np.where(is_kept, each, np.nan) for each in values]
         values = [_widened(each) for each in values]
         about = [ranks, is_key.sum(-1), query_places[example, query], query_ids[example, query]]

@@ -280,13 +280,21 @@ def _of_kind(result: xr.Dataset | None, kind: str) -> xr.Dataset | None:
 
 def _beside(part: Mapping[str, Any], survey: xr.Dataset) -> list[dict[str, Any]]:
     """The statistics of the text, each with that of the corpus."""
-    rows = {row["name"]: row["by"]
-            for row in numbers_as_json(survey, statistics_of(survey), _places(part))}  # fmt: skip
+    rows = {
+        row["name"]: row["by"]
+        for row in numbers_as_json(survey, statistics_of(survey), _places(part))
+    }
     return [
-        {**row, "corpus": {name: rows[row["name"]][name] for name in row["by"]
-                           if name in rows.get(row["name"], ())}}
+        {
+            **row,
+            "corpus": {
+                name: rows[row["name"]][name]
+                for name in row["by"]
+                if name in rows.get(row["name"], ())
+            },
+        }
         for row in part["statistics"]
-    ]  # fmt: skip
+    ]
 
 
 def _places(part: Mapping[str, Any]) -> list[tuple[int, int]]:
@@ -315,8 +323,10 @@ def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, An
     rows = []
     for name in sorted(frequent):
         row = Statistic(name=f"relation {name}", short=name, title=name)
-        by = {each: estimates(of_best.sel(relation=name), "accuracy", measure=each)
-              for each in measures}  # fmt: skip
+        by = {
+            each: estimates(of_best.sel(relation=name), "accuracy", measure=each)
+            for each in measures
+        }
         rows.append((row, by))
     numbers = numbers_as_json(of_best, rows, _places(part))
     return [{**row, "relation": True} for row in numbers]

@@ -285,9 +285,10 @@ def _unsaid(pair: Matched, side: str) -> list[int]:
     first = 1 if side == "key" else 0
     later = {at for word in swapped(pair, side) for at in word["places"][first:]}
     return [
-        at for at, (one, two) in enumerate(pair.places[side])
+        at
+        for at, (one, two) in enumerate(pair.places[side])
         if min(one, two) < 0 or one in hidden[0] or two in hidden[1] or at in later
-    ]  # fmt: skip
+    ]
 
 
 def _named(pair: Matched, side: str) -> dict[str, Any]:
@@ -414,8 +415,9 @@ def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
 def _statistics(pair: Matched) -> list[dict[str, Any]]:
     """Return the statistics of each text by itself, since tokens of the other are no neighbours."""
     layers = pair.first["layer"].values.tolist()
-    places = [(layer, head) for layer, n in zip(layers, pair.heads, strict=True)
-              for head in range(n)]  # fmt: skip
+    places = [
+        (layer, head) for layer, n in zip(layers, pair.heads, strict=True) for head in range(n)
+    ]
     rows: dict[str, dict[str, Any]] = {}
     for part, end in zip(pair.alone, ("", SECOND), strict=True):
         for row in numbers_as_json(part, statistics_of(part), places):

@@ -112,8 +112,13 @@ def _labels(prediction: xr.Dataset) -> list[str]:
     if "token_other" not in prediction.coords:
         return labels
     others = labels_of(prediction, "token_other")
-    pairs = zip(labels, others, prediction["token_text"].values, prediction["token_other"].values,
-                strict=True)  # fmt: skip
+    pairs = zip(
+        labels,
+        others,
+        prediction["token_text"].values,
+        prediction["token_other"].values,
+        strict=True,
+    )
     return [one if raw == second else f"{one} / {two}" for one, two, raw, second in pairs]
 
 

@@ -257,10 +257,13 @@ def _answers(result: xr.Dataset) -> list[tuple[str, str, list[str], list[float]]
     return [
         (str(question), str(answer), [str(text) for text in texts if text], falls.tolist())
         for question, answer, texts, falls in zip(
-            result["question"].values, result["answer_text"].values,
-            result["passage_text"].values, removal, strict=True,
+            result["question"].values,
+            result["answer_text"].values,
+            result["passage_text"].values,
+            removal,
+            strict=True,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _marked(answer: tuple[str, str, list[str], list[float]]) -> Markup:
@@ -268,10 +271,14 @@ def _marked(answer: tuple[str, str, list[str], list[float]]) -> Markup:
     question, text, passages, falls = answer
     highest = max(falls[: len(passages)])
     lines = [
-        element("span", printable(passage), class_=f"q{level(fall, 0.0, highest)}",
-                title=f"removal {fall:.2f} nats".replace("-", MINUS))
+        element(
+            "span",
+            printable(passage),
+            class_=f"q{level(fall, 0.0, highest)}",
+            title=f"removal {fall:.2f} nats".replace("-", MINUS),
+        )
         for passage, fall in zip(passages, falls, strict=False)
-    ]  # fmt: skip
+    ]
     posed = element("span", printable(question), class_="q0")
     answered = element("span", printable(text), class_="q0 asking")
     return Markup("").join(

@@ -177,39 +177,187 @@ def _search(end: str, labels: Sequence[str], wanted: frozenset[str] | set[str]) 
     return next((n for n in order if labels[n] in wanted), None)
 
 
-PRONOUNS = frozenset({
-    "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves",
-    "you", "your", "yours", "yourself", "yourselves", "thou", "thee", "thy", "thine", "thyself",
-    "ye", "he", "him", "his", "himself", "she", "her", "hers", "herself",
-    "it", "its", "itself", "they", "them", "their", "theirs", "themselves", "em", "'em", "’em",
-    "'s", "’s", "oneself", "who", "whom", "whose", "which", "what", "whoever", "whomever",
-    "whatever", "this", "that", "these", "those",
-    "someone", "somebody", "something", "anyone", "anybody", "anything", "everyone", "everybody",
-    "everything", "nobody", "nothing",
-})  # fmt: skip
+PRONOUNS = frozenset(
+    {
+        "i",
+        "me",
+        "my",
+        "mine",
+        "myself",
+        "we",
+        "us",
+        "our",
+        "ours",
+        "ourselves",
+        "you",
+        "your",
+        "yours",
+        "yourself",
+        "yourselves",
+        "thou",
+        "thee",
+        "thy",
+        "thine",
+        "thyself",
+        "ye",
+        "he",
+        "him",
+        "his",
+        "himself",
+        "she",
+        "her",
+        "hers",
+        "herself",
+        "it",
+        "its",
+        "itself",
+        "they",
+        "them",
+        "their",
+        "theirs",
+        "themselves",
+        "em",
+        "'em",
+        "’em",
+        "'s",
+        "’s",
+        "oneself",
+        "who",
+        "whom",
+        "whose",
+        "which",
+        "what",
+        "whoever",
+        "whomever",
+        "whatever",
+        "this",
+        "that",
+        "these",
+        "those",
+        "someone",
+        "somebody",
+        "something",
+        "anyone",
+        "anybody",
+        "anything",
+        "everyone",
+        "everybody",
+        "everything",
+        "nobody",
+        "nothing",
+    }
+)
 """Words that are pronouns when they head a mention."""
 
-PREPOSITIONS = frozenset({
-    "about", "above", "across", "after", "against", "along", "alongside", "amid", "amidst", "among",
-    "amongst", "around", "as", "at", "before", "behind", "below", "beneath", "beside", "besides",
-    "between", "beyond", "by", "concerning", "despite", "down", "during", "except", "for", "from",
-    "in", "inside", "into", "like", "near", "of", "off", "on", "onto", "opposite", "out", "outside",
-    "over", "past", "per", "since", "than", "through", "throughout", "till", "to", "toward",
-    "towards", "under", "underneath", "unlike", "until", "unto", "up", "upon", "versus", "via",
-    "with", "within", "without",
-})  # fmt: skip
+PREPOSITIONS = frozenset(
+    {
+        "about",
+        "above",
+        "across",
+        "after",
+        "against",
+        "along",
+        "alongside",
+        "amid",
+        "amidst",
+        "among",
+        "amongst",
+        "around",
+        "as",
+        "at",
+        "before",
+        "behind",
+        "below",
+        "beneath",
+        "beside",
+        "besides",
+        "between",
+        "beyond",
+        "by",
+        "concerning",
+        "despite",
+        "down",
+        "during",
+        "except",
+        "for",
+        "from",
+        "in",
+        "inside",
+        "into",
+        "like",
+        "near",
+        "of",
+        "off",
+        "on",
+        "onto",
+        "opposite",
+        "out",
+        "outside",
+        "over",
+        "past",
+        "per",
+        "since",
+        "than",
+        "through",
+        "throughout",
+        "till",
+        "to",
+        "toward",
+        "towards",
+        "under",
+        "underneath",
+        "unlike",
+        "until",
+        "unto",
+        "up",
+        "upon",
+        "versus",
+        "via",
+        "with",
+        "within",
+        "without",
+    }
+)
 
-RELATIVES = frozenset({
-    "that", "which", "who", "whom", "whose", "when", "where", "whereby", "wherein", "why",
-})  # fmt: skip
+RELATIVES = frozenset(
+    {
+        "that",
+        "which",
+        "who",
+        "whom",
+        "whose",
+        "when",
+        "where",
+        "whereby",
+        "wherein",
+        "why",
+    }
+)
 """Words that begin a relative clause."""
 
 CONJUNCTIONS = frozenset({"and", "or", "nor", "&"})
 
 
-PASSED = frozenset({
-    "'s", "’s", "'", "’", "-", "‐", "‑", '"', "``", "''", "`", "‘", "“", "”", "«", "»",
-})  # fmt: skip
+PASSED = frozenset(
+    {
+        "'s",
+        "’s",
+        "'",
+        "’",
+        "-",
+        "‐",
+        "‑",
+        '"',
+        "``",
+        "''",
+        "`",
+        "‘",
+        "“",
+        "”",
+        "«",
+        "»",
+    }
+)
 NO_NOUNS = PREPOSITIONS | RELATIVES | CONJUNCTIONS
 
 
@@ -281,9 +429,13 @@ def _ends_nouns(word: str) -> bool:
 
 UPOS: dict[str, MentionKind] = {"PRON": "pronoun", "PROPN": "proper"}
 XPOS: dict[str, MentionKind] = {
-    "PRP": "pronoun", "PRP$": "pronoun", "WP": "pronoun", "WP$": "pronoun",
-    "NNP": "proper", "NNPS": "proper",
-}  # fmt: skip
+    "PRP": "pronoun",
+    "PRP$": "pronoun",
+    "WP": "pronoun",
+    "WP$": "pronoun",
+    "NNP": "proper",
+    "NNPS": "proper",
+}
 DEMONSTRATIVES = frozenset({"this", "that", "these", "those"})
 
 

@@ -125,8 +125,11 @@ CHANGES = {
     "largest": "all weight on the largest",
     "random": "all weight on a random key",
 }
-WHERE = {"": "in all layers at once", "layer_": "in one layer, on average",
-         "head_": "in one head, on average"}  # fmt: skip
+WHERE = {
+    "": "in all layers at once",
+    "layer_": "in one layer, on average",
+    "head_": "in one head, on average",
+}
 
 
 def permutation(result: xr.Dataset) -> list[str]:
@@ -287,8 +290,16 @@ def systems_table(result: xarray.Dataset, measure: str | None = None) -> pandas.
 
 
 _COLUMNS = (
-    "measure", "mention_kind", "count", "layer", "head", "direction", "accuracy", "low", "high",
-)  # fmt: skip
+    "measure",
+    "mention_kind",
+    "count",
+    "layer",
+    "head",
+    "direction",
+    "accuracy",
+    "low",
+    "high",
+)
 
 
 def _best(result: xarray.Dataset, measure: str) -> list[dict[str, object]]:
@@ -318,8 +329,10 @@ def attribution(result: xr.Dataset) -> list[str]:
     own = estimates(result, "own_mean", ("layer",), group="all")
     other = estimates(result, "not_largest", ("layer",))
     first, last = (f"layer {int(result['layer'].values[at])}" for at in (0, -1))
-    rows = [[f"{percent(float(of.value[at]))}{around(of.at(at))}" for at in (0, -1)]
-            for of in (own, other)]  # fmt: skip
+    rows = [
+        [f"{percent(float(of.value[at]))}{around(of.at(at))}" for at in (0, -1)]
+        for of in (own, other)
+    ]
     if len(own.value) == 1:
         return [
             f"In {first}, {rows[0][0]} of a hidden token is due to its own input; for {rows[1][0]} "
@@ -402,10 +415,15 @@ def parser_probes(result: xr.Dataset) -> list[str]:
     scores = estimates(result, "score", ("row",), metric="uas")
     probes = [str(name).replace("_", " ") for name in result["probe"].values]
     measures = list(map(str, result["measure"].values))
-    names = np.array([" by ".join(filter(None, each))
-                      for each in zip(probes, measures, strict=True)])  # fmt: skip
-    sees = np.array([measure != "" and probe != "random attention"
-                     for probe, measure in zip(probes, measures, strict=True)])  # fmt: skip
+    names = np.array(
+        [" by ".join(filter(None, each)) for each in zip(probes, measures, strict=True)]
+    )
+    sees = np.array(
+        [
+            measure != "" and probe != "random attention"
+            for probe, measure in zip(probes, measures, strict=True)
+        ]
+    )
     looking, others = scores.at(sees), scores.at(~sees)
     first, second = looking.first(), others.first()
     if first is None:

@@ -100,9 +100,15 @@ TASKS = {
 """The sets that both papers have, in their order, read as Jain and Wallace do."""
 
 NAMES = {
-    "sst": "sst", "stsa": "sst", "imdb": "imdb", "aclimdb": "imdb", "ag_news": "ag_news",
-    "agnews": "ag_news", "20news": "20news", "20_news": "20news",
-}  # fmt: skip
+    "sst": "sst",
+    "stsa": "sst",
+    "imdb": "imdb",
+    "aclimdb": "imdb",
+    "ag_news": "ag_news",
+    "agnews": "ag_news",
+    "20news": "20news",
+    "20_news": "20news",
+}
 """Sets by the names of folders, files and data sets that hold them."""
 IN_A_NAME = re.compile(rf"(?<![a-z0-9])({'|'.join(NAMES)})")
 OTHER_NAMES = ("labelled",)

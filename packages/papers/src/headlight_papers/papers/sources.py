@@ -140,33 +140,44 @@ def _of_translations(name: str) -> Callable[[Path, Languages], Any]:
 
 
 TREEBANKS = Source(
-    "treebanks", ("ud_", "treebank", "dependency", "ptb"),
-    (".conllu", ".conll", ".conllx", ".dp", ".dep"), _for_evaluation,
-    opener=partial(open_treebank, invalid="skip"), needed_by=("dependency",),
-)  # fmt: skip
+    "treebanks",
+    ("ud_", "treebank", "dependency", "ptb"),
+    (".conllu", ".conll", ".conllx", ".dp", ".dep"),
+    _for_evaluation,
+    opener=partial(open_treebank, invalid="skip"),
+    needed_by=("dependency",),
+)
 SOURCES = {
     "text": Source(
-        "text", ("wikipedia", "text"),
-        choose=lambda places: _first(place for place, _ in places), opener=open_corpus,
+        "text",
+        ("wikipedia", "text"),
+        choose=lambda places: _first(place for place, _ in places),
+        opener=open_corpus,
     ),
     "dependency": TREEBANKS,
-    "dependency_train": replace(
-        TREEBANKS, title="", choose=_for_training, belongs_to="dependency"
-    ),
+    "dependency_train": replace(TREEBANKS, title="", choose=_for_training, belongs_to="dependency"),
     "coreference": Source(
-        "coreference corpora", ("…coref",),
-        (".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"), _for_evaluation,
-        opener=partial(open_coreference, invalid="skip"), needed_by=("coreference",),
+        "coreference corpora",
+        ("…coref",),
+        (".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"),
+        _for_evaluation,
+        opener=partial(open_coreference, invalid="skip"),
+        needed_by=("coreference",),
     ),
     "word_vectors": Source(
-        "word vectors", ("glove", "word2vec", "word_vectors", "fasttext"), (".txt", ".vec"),
+        "word vectors",
+        ("glove", "word2vec", "word_vectors", "fasttext"),
+        (".txt", ".vec"),
         _first_file,
     ),
     "frequency_ranks": Source(),
     "pairs": Source(
-        "sentence pairs", ("…mrpc", "…cola", "…mnli", "pairs"),
-        (".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"), _one_of_each,
-        opener=open_sentence_pairs, needed_by=("pairs", "cola", "mnli"),
+        "sentence pairs",
+        ("…mrpc", "…cola", "…mnli", "pairs"),
+        (".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"),
+        _one_of_each,
+        opener=open_sentence_pairs,
+        needed_by=("pairs", "cola", "mnli"),
     ),
     "translations": Source("translations", ("align",), search=_of_translations("translations")),
     "parallel": Source("parallel text", ("parallel",), search=_of_translations("parallel")),
@@ -174,21 +185,23 @@ SOURCES = {
         name: Source(search=_of_translations(name), belongs_to="translations")
         for name in ("translations_target", "gold", "links")
     },
-    "parallel_target": Source(
-        search=_of_translations("parallel_target"), belongs_to="parallel"
-    ),
+    "parallel_target": Source(search=_of_translations("parallel_target"), belongs_to="parallel"),
     "tagged": Source(
-        "tagged sentences", ("conll2000", "chunk", "tagged"),
+        "tagged sentences",
+        ("conll2000", "chunk", "tagged"),
         (".txt", ".conll", ".iob2", ".bio"),
-        lambda places: _for_training(places) or _first_file(places[:1]), opener=open_tagged,
+        lambda places: _for_training(places) or _first_file(places[:1]),
+        opener=open_tagged,
         needed_by=("tagged",),
     ),
     "labelled": Source(
-        "labelled texts", ("sst", "imdb", "ag_news", "20news", "labelled"),
-        search=lambda folder, _: labelled_in(folder), opener=open_sentence_pairs,
+        "labelled texts",
+        ("sst", "imdb", "ag_news", "20news", "labelled"),
+        search=lambda folder, _: labelled_in(folder),
+        opener=open_sentence_pairs,
         needed_by=("labelled",),
     ),
-}  # fmt: skip
+}
 """One row for each field of `Sources`."""
 
 

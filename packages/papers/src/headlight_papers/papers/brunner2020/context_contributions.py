@@ -182,11 +182,17 @@ def _comparisons(result: xarray.Dataset) -> list[Comparison]:
     nearest, farthest = (layer_of_most(share, distance) for distance in ("1", "11+"))
     return [
         Comparison(
-            "layer in which the nearest neighbours count most", 1, nearest, digits=0,
+            "layer in which the nearest neighbours count most",
+            1,
+            nearest,
+            digits=0,
             note=f"the paper: significantly more in the first layers; {last} layers here",
         ),
         Comparison(
-            "layer in which the farthest neighbours count most", 12, farthest, digits=0,
+            "layer in which the farthest neighbours count most",
+            12,
+            farthest,
+            digits=0,
             note=f"the paper: most in the deeper layers; {last} layers here",
         ),
         *(
@@ -197,7 +203,7 @@ def _comparisons(result: xarray.Dataset) -> list[Comparison]:
             )
             for layer in shown_layers(result)
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _list_places(places: tuple[int, ...]) -> str:

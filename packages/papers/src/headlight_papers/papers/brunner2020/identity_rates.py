@@ -233,9 +233,13 @@ def _by_fraction(result: xarray.Dataset) -> list[Comparison]:
 
 
 OFFSET_COLOURS = {
-    -3: "#9cc4e4", -2: "#4f97cf", -1: "#0b559f",
-    3: "#f2a49b", 2: "#e05a4b", 1: "#a50f15",
-}  # fmt: skip
+    -3: "#9cc4e4",
+    -2: "#4f97cf",
+    -1: "#0b559f",
+    3: "#f2a49b",
+    2: "#e05a4b",
+    1: "#a50f15",
+}
 """Previous tokens are blue and next ones red, as in the paper; the nearest are darkest."""
 
 
@@ -303,19 +307,25 @@ def _neighbours_comparisons(rates: xarray.DataArray) -> list[Comparison]:
     previous, following = (float(mean.sel(offset=offsets).mean()) for offsets in sides)
     return [
         Comparison(
-            "falls with distance, on both sides", "yes", yes_or_no(nearer),
+            "falls with distance, on both sides",
+            "yes",
+            yes_or_no(nearer),
             note=_each(mean),
         ),
         Comparison(
-            "lower in the last layer than in the first", "yes", yes_or_no(deeper),
-            note=f"first {_each(rates.isel(layer=0))}; "
-            f"last {_each(rates.isel(layer=-1))}",
+            "lower in the last layer than in the first",
+            "yes",
+            yes_or_no(deeper),
+            note=f"first {_each(rates.isel(layer=0))}; last {_each(rates.isel(layer=-1))}",
         ),
         Comparison(
-            "previous and next tokens differ", "yes", 100 * (previous - following), "pp",
+            "previous and next tokens differ",
+            "yes",
+            100 * (previous - following),
+            "pp",
             "previous minus next here, on average",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _each(rates: xarray.DataArray) -> str:

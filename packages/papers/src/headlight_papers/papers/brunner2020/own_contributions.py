@@ -255,15 +255,51 @@ def _comparisons(
 
 
 CONTENT = (
-    "NN", "NNS", "NNP", "NNPS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "JJ", "JJR", "JJS",
-    "RB", "RBR", "RBS", "NOUN", "PROPN", "VERB", "ADJ", "ADV",
-)  # fmt: skip
+    "NN",
+    "NNS",
+    "NNP",
+    "NNPS",
+    "VB",
+    "VBD",
+    "VBG",
+    "VBN",
+    "VBP",
+    "VBZ",
+    "JJ",
+    "JJR",
+    "JJS",
+    "RB",
+    "RBR",
+    "RBS",
+    "NOUN",
+    "PROPN",
+    "VERB",
+    "ADJ",
+    "ADV",
+)
 """Nouns, verbs, adjectives and adverbs, of the Penn Treebank and of Universal Dependencies."""
 
 FUNCTION = (
-    "DT", "PDT", "WDT", "IN", "PRP", "PRP$", "WP", "WP$", "CC", "TO", "POS", "SYM", "RP",
-    "DET", "ADP", "PRON", "CCONJ", "SCONJ", "PART",
-)  # fmt: skip
+    "DT",
+    "PDT",
+    "WDT",
+    "IN",
+    "PRP",
+    "PRP$",
+    "WP",
+    "WP$",
+    "CC",
+    "TO",
+    "POS",
+    "SYM",
+    "RP",
+    "DET",
+    "ADP",
+    "PRON",
+    "CCONJ",
+    "SCONJ",
+    "PART",
+)
 """Determiners, prepositions, pronouns, conjunctions, particles and symbols."""
 
 FEWEST = 20

@@ -29,8 +29,12 @@ class Settings(TextPaperSettings):
 
     title: ClassVar[str] = "What Does BERT Look At? (Clark et al. 2019)"
     reads: ClassVar[tuple[str, ...]] = (
-        "text", "dependency", "dependency_train", "coreference", "word_vectors",
-    )  # fmt: skip
+        "text",
+        "dependency",
+        "dependency_train",
+        "coreference",
+        "word_vectors",
+    )
 
     measures: Annotated[tuple[str, ...], Measure] = MEASURES  # checked below, one by one
     segment_ids: SegmentIds = "zeros"

@@ -147,8 +147,11 @@ def broad_below(survey: xarray.Dataset) -> Claim:
 
 def finds_relations(result: xarray.Dataset, name: str) -> Claim:
     """Section 4.2, Table 1: for each relation there is a head that beats the best offset."""
-    gains = [_of_best(result, row, "gain") for row in _best(result).to_dict("records")
-             if row["relation"] != ALL]  # fmt: skip
+    gains = [
+        _of_best(result, row, "gain")
+        for row in _best(result).to_dict("records")
+        if row["relation"] != ALL
+    ]
     above = sum(within(gain, above=0) is True for gain in gains)
     far = sum(within(gain, least=GAIN / 100) is True for gain in gains)
     answers = [within(gain, above=0) for gain in gains]
@@ -164,8 +167,11 @@ def finds_relations(result: xarray.Dataset, name: str) -> Claim:
 
 def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
     """Section 4.2: no single head does well at syntax over all."""
-    bests = [_of_best(result, row, "accuracy") for row in _best(result).to_dict("records")
-             if row["relation"] == ALL]  # fmt: skip
+    bests = [
+        _of_best(result, row, "accuracy")
+        for row in _best(result).to_dict("records")
+        if row["relation"] == ALL
+    ]
     row = published.TABLE_1["all"]
     return Claim(
         f"6. No head finds most governors ({name})",

@@ -23,9 +23,15 @@ class Settings(TextPaperSettings):
 
     title: ClassVar[str] = "Attention Module is Not Only a Weight (Kobayashi et al. 2020)"
     reads: ClassVar[tuple[str, ...]] = (
-        "text", "frequency_ranks", "translations", "translations_target", "gold", "links",
-        "parallel", "parallel_target",
-    )  # fmt: skip
+        "text",
+        "frequency_ranks",
+        "translations",
+        "translations_target",
+        "gold",
+        "links",
+        "parallel",
+        "parallel_target",
+    )
     models: ClassVar[tuple[str, ...]] = ("model", "translator")
 
     kind: Kind | None = None

@@ -49,8 +49,12 @@ FIGURE_6 = {"weight": -0.08, "norm": 0.75}
 FIGURE_9 = 1.8
 """The largest singular value of f is at least this many times the smallest."""
 
-TABLE_3 = {("weight", "best"): 51.9, ("weight", "mean"): 81.4, ("norm", "best"): 28.3,
-           ("norm", "mean"): 61.6}  # fmt: skip
+TABLE_3 = {
+    ("weight", "best"): 51.9,
+    ("weight", "mean"): 81.4,
+    ("norm", "best"): 28.3,
+    ("norm", "mean"): 61.6,
+}
 """Alignment error rates in percent: of the best layer, and the mean of all layers."""
 
 TABLE_3_OTHERS = {"size": 36.4, "input": 36.4, "fast_align": 28.4, "GIZA++": 21.0}

@@ -22,8 +22,12 @@ class Settings(AdversaryPaperSettings):
     reads: ClassVar[tuple[str, ...]] = ("labelled", "word_vectors")
 
     lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (
-        0.0, 1.05e-3, 1.6e-3, 3e-3, 1e-2,
-    )  # fmt: skip
+        0.0,
+        1.05e-3,
+        1.6e-3,
+        3e-3,
+        1e-2,
+    )
     """Twice the 5.25e-4 and 8e-4 that are quoted of the paper's are among them."""
     predictions: Literal["labels", "tvd"] = "tvd"
     repeats: AtLeast1 = 5

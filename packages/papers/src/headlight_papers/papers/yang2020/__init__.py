@@ -21,8 +21,16 @@ class Settings(AdversaryPaperSettings):
     reads: ClassVar[tuple[str, ...]] = ("tagged", "labelled", "word_vectors")
 
     lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (
-        0.0, 1e-4, 3e-4, 1e-3, 3e-3, 6.92e-3, 1e-2, 3e-2, 0.104,
-    )  # fmt: skip
+        0.0,
+        1e-4,
+        3e-4,
+        1e-3,
+        3e-3,
+        6.92e-3,
+        1e-2,
+        3e-2,
+        0.104,
+    )
     """The paper's 0.2 and 3 over 28.9, the mean length of a row of CoNLL-2000, are among them."""
     max_sentences: AtLeast1 | None = None
 

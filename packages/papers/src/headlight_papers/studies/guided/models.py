@@ -337,10 +337,12 @@ def _rows(
         by_guide["attribution"] = share_of_rows(contribution, joined)
     if tagger:
         places = torch.tensor(
-            [[example.places[min(at, len(example.places) - 1)] for at in range(longest)]
-             for example in examples],
+            [
+                [example.places[min(at, len(example.places) - 1)] for at in range(longest)]
+                for example in examples
+            ],
             device=model.transformer.device,
-        )  # fmt: skip
+        )
         texts = torch.arange(len(examples), device=places.device)[:, None]
         by_word = {name: values[texts, places] for name, values in by_guide.items()}
     else:

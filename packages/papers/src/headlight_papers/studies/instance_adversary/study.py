@@ -250,9 +250,13 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             parts = [part.of_head(head) for part in parts]
         options = self._settings
         search = AdversarySearch(
-            epsilon=options.epsilon, margin=options.margin, steps=options.steps, take=options.take,
-            learning_rate=options.learning_rate, patience=options.patience,
-        )  # fmt: skip
+            epsilon=options.epsilon,
+            margin=options.margin,
+            steps=options.steps,
+            take=options.take,
+            learning_rate=options.learning_rate,
+            patience=options.patience,
+        )
         run = InstanceSearch(self._model, self._batch, self._positions, before, search).run(parts)
         if self._kept:
             self._found[component] = Found.of(run, parts)

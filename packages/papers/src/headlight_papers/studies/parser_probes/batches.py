@@ -38,8 +38,10 @@ def pair_scores(
     """
     # tanh x = 2 σ(2x) - 1, and a sentence at a time, which stays in the cache: three times as fast.
     sides = zip(features, 2 * dependent, 2 * candidate, strict=True)
-    sums = [(pairs @ (2 * weight) + one[:, None] + other).sigmoid() @ (2 * out)
-            for pairs, one, other in sides]  # fmt: skip
+    sums = [
+        (pairs @ (2 * weight) + one[:, None] + other).sigmoid() @ (2 * out)
+        for pairs, one, other in sides
+    ]
     scores: Scores = torch.stack(sums) - out.sum()
     return scores
 

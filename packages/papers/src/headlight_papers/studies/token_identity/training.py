@@ -68,9 +68,11 @@ class Validation:
     ) -> Float[Tensor, "group rate"]:
         """The mean loss of every map of a stack whose rows are of these groups; float64."""
         return torch.stack(
-            [self._of_group(model, [w[row : row + 1] for w in weights], group)
-             for row, group in enumerate(groups)]
-        )  # fmt: skip
+            [
+                self._of_group(model, [w[row : row + 1] for w in weights], group)
+                for row, group in enumerate(groups)
+            ]
+        )
 
     def _of_group(self, model: MapFamily, weights: Weights, group: int) -> Float[Tensor, " rate"]:
         total: Tensor | float = self._rest[group]
