@@ -6,9 +6,15 @@ is that of the study and whose value its row, ``package:STUDY``; a command by on
 kind.  Nothing here needs torch.
 """
 
+from headlight.catalogue.distributions import (
+    DISTRIBUTIONS,
+    PAPERS,
+    WORDS,
+    Distribution,
+    distribution_of,
+)
 from headlight.catalogue.registry import (
     GROUP,
-    IN_PAPERS,
     Command,
     cannot_be_loaded,
     commands,
@@ -29,12 +35,15 @@ from headlight.catalogue.study import (
 )
 
 __all__ = [
+    "DISTRIBUTIONS",
     "EMBEDDED_CLASSIFIER",
     "EMBEDDED_TRANSLATOR",
     "GROUP",
-    "IN_PAPERS",
+    "PAPERS",
     "SOURCES",
+    "WORDS",
     "Command",
+    "Distribution",
     "Reads",
     "SourceKind",
     "Statistic",
@@ -42,6 +51,7 @@ __all__ = [
     "behaviours",
     "cannot_be_loaded",
     "commands",
+    "distribution_of",
     "find_ours",
     "find_study",
     "refused",

@@ -10,7 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from headlight.catalogue.study import PAPERS, Study
+from headlight.catalogue.distributions import DISTRIBUTIONS, distribution_of
+from headlight.catalogue.study import Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -41,24 +42,6 @@ TAKEN = {
     *("reproduce", "routes", "serve", "sources", "status"),
 }
 """Names of the root and of commands, besides those of modules, that no study may have."""
-
-IN_PAPERS = (
-    "adversary",
-    "attribution",
-    "coreference",
-    "guided",
-    "instance_adversary",
-    "parser_probes",
-    "permutation",
-    "reproduce",
-    "token_identity",
-)
-"""Studies and commands of the distribution headlight-papers, which may not be installed."""
-
-_NOT_INSTALLED = (
-    "{} is part of headlight-papers, which is not installed; "
-    "pip install 'headlight-attention[papers]'."
-)
 
 T = TypeVar("T")
 """A kind of rows, which have names."""
@@ -102,7 +85,12 @@ def commands() -> Mapping[str, Command]:
 def refused() -> Mapping[str, str]:
     """Studies and commands that cannot be had, by name, each with a sentence that says why."""
     here = {*studies(), *commands()}
-    missing = {name: _NOT_INSTALLED.format(name) for name in IN_PAPERS if name not in here}
+    missing = {
+        name: distribution.refusal(name)
+        for distribution in DISTRIBUTIONS
+        for name in distribution.contents
+        if name not in here
+    }
     return missing | {**_commands().refused, **_found().refused}
 
 
@@ -133,7 +121,7 @@ def find_ours(name: str) -> Study | None:
         study: Study | None = getattr(import_module(likely), "STUDY", None)
         if study and study.name == name:
             return study
-    if name in IN_PAPERS:
+    if distribution_of(name) is not None:
         entries = (entry for entry in _entries(GROUP) if entry.name == name and _is_ours(entry))
         with suppress(UsageError):  # which `find_study` raises
             return next((_load(entry, {}, Study) for entry in entries), None)
@@ -230,7 +218,8 @@ def _entries(group: str) -> list["EntryPoint"]:
 
 
 def _is_ours(entry: "EntryPoint") -> bool:
-    return entry.module.partition(".")[0] == PAPERS
+    packages = (distribution.package for distribution in DISTRIBUTIONS)
+    return entry.module.partition(".")[0] in packages
 
 
 def _why(problem: Exception) -> str:

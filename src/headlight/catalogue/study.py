@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
+from headlight.catalogue.distributions import DISTRIBUTIONS
 from headlight.errors import UsageError, setting
 from headlight.files import Location, standard_input
 from headlight.settings import StudySettings, accepted, default_of, entries
@@ -162,9 +163,6 @@ STANDARD_INPUT = "-"
 HOW_READ = ("format", "column", "columns", "label_column")
 """Settings of how files are read."""
 
-PAPERS = "headlight_papers"
-"""The package of the distribution headlight-papers, which may not be installed."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
@@ -226,7 +224,8 @@ class Study:
     @property
     def is_ours(self) -> bool:
         """Whether a distribution of this project has it, and not another package."""
-        return self.package.partition(".")[0] in (__name__.partition(".")[0], PAPERS)
+        packages = (distribution.package for distribution in DISTRIBUTIONS)
+        return self.package.partition(".")[0] in (__name__.partition(".")[0], *packages)
 
     def check_files(self, source: Any, settings: StudySettings) -> None:
         """Refuse files of which not even the beginning can be read, before a model is loaded.

@@ -13,10 +13,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from headlight.catalogue import (
-    IN_PAPERS,
     Command,
     cannot_be_loaded,
     commands,
+    distribution_of,
     find_ours,
     refused,
     register_measures,
@@ -222,7 +222,7 @@ OWN = {each.name: each for each in (*FIRST, *LAST)}
 
 def entries() -> dict[str, Command]:
     """All commands, with those of the studies that there are now."""
-    refusals = [_refusal(name) for name in cannot_be_loaded() if name not in IN_PAPERS]
+    refusals = [_refusal(name) for name in cannot_be_loaded() if distribution_of(name) is None]
     between = [*map(_of_study, studies().values()), *refusals]
     own = {each.name: each for each in (*FIRST, *between, *LAST)}
     return own | {name: each for name, each in commands().items() if name not in own}
@@ -237,7 +237,7 @@ def find_entry(name: str) -> Command | None:
         return _of_study(ours)
     if name in commands():
         return commands()[name]
-    return entries().get(name) or (_refusal(study) if study in IN_PAPERS else None)
+    return entries().get(name) or (_refusal(study) if distribution_of(study) else None)
 
 
 def make_app() -> typer.Typer:

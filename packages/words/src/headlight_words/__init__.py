@@ -1,0 +1,1 @@
+"""Annotated and parallel text: word alignment, dependency, coreference, probes that parse."""
