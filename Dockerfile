@@ -12,7 +12,7 @@ RUN pip install --no-cache-dir --require-hashes --requirement /requirements/buil
  && pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu \
       --constraint /requirements/torch.txt torch
 RUN --mount=type=bind,target=/build \
-    pip install --no-cache-dir --no-deps --no-build-isolation /build /build/packages/papers
+    pip install --no-cache-dir --no-deps --no-build-isolation /build /build/packages/words /build/packages/papers
 
 # Whichever user it is run as can write into both folders; libraries that ask for a name find one.
 ENV HOME=/home/reader USER=reader

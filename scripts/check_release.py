@@ -14,11 +14,11 @@ import headlight
 ROOT = Path(__file__).resolve().parent.parent
 PLACEHOLDERS = ("https://example.org/headlight", "account-of-a-maintainer")
 """The address of the repository, and the maintainer of the recipes, until there are any."""
-PROJECTS = ("pyproject.toml", "packages/papers/pyproject.toml")
+PROJECTS = ("pyproject.toml", "packages/words/pyproject.toml", "packages/papers/pyproject.toml")
 CITATION = "CITATION.cff"
 RECIPES = tuple(
     f"packaging/conda-forge/{name}/recipe.yaml"
-    for name in ("headlight-attention", "headlight-papers")
+    for name in ("headlight-attention", "headlight-words", "headlight-papers")
 )
 FILLED_IN = (*PROJECTS, CITATION, *RECIPES)
 """Files in which placeholders stand."""
@@ -49,7 +49,7 @@ def problems(root: Path = ROOT) -> list[str]:
 def disagreements(root: Path = ROOT) -> list[str]:
     """Return in what files differ that repeat each other, a sentence each."""
     version = headlight.__version__
-    core, papers = (_read_project(root, name) for name in PROJECTS)
+    core, words, papers = (_read_project(root, name) for name in PROJECTS)
     address, authors = core["urls"]["Repository"], core["authors"]
     citation = _read_yaml(root, CITATION)
     recipes = {name: _read_yaml(root, name) for name in RECIPES}
@@ -57,18 +57,21 @@ def disagreements(root: Path = ROOT) -> list[str]:
         f"version of {CITATION}": (citation["version"], version),
         f"repository-code of {CITATION}": (citation["repository-code"], address),
         f"authors of {CITATION}": (citation["authors"], authors),
-        "version of headlight-papers": (papers["version"], version),
-        "urls of headlight-papers": (papers["urls"], core["urls"]),
-        "authors of headlight-papers": (papers["authors"], authors),
-        "dependencies of headlight-papers": (
-            papers["dependencies"],
-            [f"headlight-attention=={version}"],
-        ),
-        "extra papers": (
-            core["optional-dependencies"]["papers"],
-            [f"headlight-papers=={version}"],
-        ),
     }
+    below = [f"headlight-attention=={version}"]
+    for project in (words, papers):  # each stands on those before it
+        name, extra = project["name"], project["name"].removeprefix("headlight-")
+        pinned = f"{name}=={version}"
+        repeated |= {
+            f"version of {name}": (project["version"], version),
+            f"urls of {name}": (project["urls"], core["urls"]),
+            f"authors of {name}": (project["authors"], authors),
+            f"dependencies of {name}": (project["dependencies"], below),
+            f"extra {extra}": (core["optional-dependencies"][extra], [pinned]),
+        }
+        below = [*below, pinned]
+    aligners = f"headlight-words[align]=={version}"
+    repeated["extra align"] = (core["optional-dependencies"]["align"], [aligners])
     for name, recipe in recipes.items():
         about = recipe["about"]
         repeated[f"version of {name}"] = (recipe["context"]["version"], version)

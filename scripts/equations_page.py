@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "equations.md"
-FOLDERS = (ROOT / "src", ROOT / "packages" / "papers" / "src")
+FOLDERS = (ROOT / "src", ROOT / "packages/words/src", ROOT / "packages/papers/src")
 
 SOURCE = re.compile(r"^Source: (.*?)(?=\n\n|\n[A-Z][a-z]+:\n|\Z)", re.MULTILINE | re.DOTALL)
 NAME = r"[A-ZÀ-Þ][\w'-]+"

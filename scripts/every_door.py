@@ -20,7 +20,7 @@ from pkgutil import walk_packages
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("headlight", "headlight_papers")
+PACKAGES = ("headlight", "headlight_words", "headlight_papers")
 
 
 def main() -> int:

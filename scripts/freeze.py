@@ -17,7 +17,8 @@ from pathlib import Path
 import transformers
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "packages/papers/tests")]
+TESTS = ("tests", "packages/words/tests", "packages/papers/tests")
+sys.path[:0] = [str(ROOT / each) for each in TESTS]
 
 import frozen_paper_runs as papers  # noqa: E402 - it is in one of the folders above
 import frozen_runs as core  # noqa: E402

@@ -5,7 +5,7 @@
     make lock OPTIONS="--upgrade-package numpy"       # takes the newest of one
 
 OPTIONS are those of `uv pip compile`.  All versions are found together and are written into
-`build.txt` (pip and the build backend), `run.txt` (what both distributions need, and the app),
+`build.txt` (pip and the build backend), `run.txt` (what our distributions need, and the app),
 `dev.txt` (all extras and dependency groups, and so all of the others as well) and `torch.txt`.
 Where Pythons or systems need different versions, lines have markers.  With every version come the
 hashes of its files, but not in `torch.txt`: which build of torch is installed depends on the index
@@ -21,8 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "requirements"
-PROJECTS = ("pyproject.toml", "packages/papers/pyproject.toml")
-OURS = ("headlight-attention", "headlight-papers")
+PROJECTS = ("pyproject.toml", "packages/words/pyproject.toml", "packages/papers/pyproject.toml")
+OURS = ("headlight-attention", "headlight-words", "headlight-papers")
 INPUTS: dict[str, Sequence[str]] = {
     "build": ("--group=build",),
     "run": ("--extra=serve", *PROJECTS),

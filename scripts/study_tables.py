@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from headlight.catalogue import IN_PAPERS, Study, studies
+from headlight.catalogue import DISTRIBUTIONS, Study, distribution_of, studies
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ("headlight", "studies", "papers")
@@ -22,8 +22,14 @@ NAMES = (
 )
 PAGES = [ROOT / "docs" / name for name in NAMES]
 OURS = [study for study in studies().values() if study.is_ours]
-PAPERS = [study for study in OURS if study.name in IN_PAPERS]
-CORE = [study for study in OURS if study not in PAPERS]
+PARTS = {
+    "": [study for study in OURS if distribution_of(study.name) is None],
+    **{
+        f" of {part.extra}": [study for study in OURS if study.name in part.contents]
+        for part in DISTRIBUTIONS
+    },
+}
+"""Studies of each distribution, by the end of the name of their tables."""
 TABLE = re.compile(r"(<!-- studies: ([a-z -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -73,8 +79,11 @@ def reference(of: Sequence[Study]) -> str:
 PARTED = (questions, reference)
 KINDS: Mapping[str, Callable[[], str]] = {
     "functions": functions,
-    **{make.__name__: partial(make, CORE) for make in PARTED},
-    **{f"{make.__name__} of papers": partial(make, PAPERS) for make in PARTED},
+    **{
+        f"{make.__name__}{part}": partial(make, members)
+        for part, members in PARTS.items()
+        for make in PARTED
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""Install both wheels with the newest of all they need, and look whether they work.
+"""Install all wheels with the newest of all they need, and look whether they work.
 
     make try-newest PYTHONS="3.12 3.13"
 
@@ -81,15 +81,15 @@ def find(version: str) -> str | None:
 
 
 def installed(python: str, folder: Path, options: list[str]) -> Path:
-    """Return an environment of both wheels, all extras, and what the tests need."""
+    """Return an environment of all wheels, all extras, and what the tests need."""
     environment = folder / "environment"
     run(*UV, "venv", "--quiet", "--python", python, environment)
-    core, papers = (
+    core, words, papers = (
         next((folder / "wheels").glob(f"headlight_{name}-*.whl"))
-        for name in ("attention", "papers")
+        for name in ("attention", "words", "papers")
     )
     install = (*UV, "pip", "install", "--quiet", "--python", environment)
-    run(*install, *options, f"headlight-attention[all] @ {core.as_uri()}", papers)
+    run(*install, *options, f"headlight-attention[all] @ {core.as_uri()}", words, papers)
     asked = ("torch", "transformers", "numpy", "pandas", "scipy", "numba")
     shown = "import sys; from importlib.metadata import version; print(sys.version.split()[0], *("
     run(

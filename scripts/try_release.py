@@ -4,9 +4,9 @@
 
 What is committed is released as it will be, by `make release`, from a clone that gets a tag and
 what is not there yet: an address, a maintainer, a date.  Then each Python gets an empty
-environment, and twice by its name from that index a distribution, first alone and then with
-papers, and the smallest run of every study.  At last every module is imported, and every command
-asked for its help.  What follows ``--`` goes to ``uv pip install``.
+environment, and three times by its name from that index a distribution, first alone, then with
+words and then with papers, and the smallest run of every study.  At last every module is imported,
+and every command asked for its help.  What follows ``--`` goes to ``uv pip install``.
 """
 
 import argparse
@@ -31,10 +31,16 @@ from try_newest import find
 import headlight
 
 ROOT = Path(__file__).resolve().parent.parent
-DISTRIBUTIONS = ("headlight-attention", "headlight-attention[papers]")
+DISTRIBUTIONS = (
+    "headlight-attention",
+    "headlight-attention[words]",
+    "headlight-attention[papers]",
+)
 """What is installed, one after the other."""
 WITH_EXTRAS = "headlight-attention[serve,widget]"
 """What brings all that a module imports when it is imported."""
+SOURCES = ("src", "packages/words/src", "packages/papers/src")
+"""Folders of packages."""
 FILLINGS = ("https://localhost/headlight", "somebody")
 """What takes the place of placeholders."""
 TESTS = "tests/test_bare_commands.py"
@@ -135,7 +141,7 @@ def publish(clone: Path, address: str, environment: Path) -> None:
         f"VENV={environment}",
         "release",
         cwd=clone,
-        PYTHONPATH=os.pathsep.join(str(clone / each) for each in ("src", "packages/papers/src")),
+        PYTHONPATH=os.pathsep.join(str(clone / each) for each in SOURCES),
         TWINE_REPOSITORY_URL=address,
         TWINE_USERNAME="anybody",
         TWINE_PASSWORD="anything",
@@ -163,7 +169,7 @@ def installed(
     with tarfile.open(sdist) as archive:
         archive.extractall(tests, filter="data")
     (source,) = tests.iterdir()
-    for each in ("src", "packages/papers/src"):
+    for each in SOURCES:
         shutil.rmtree(source / each)  # the packages that are run are those that were installed
     rows = []
     for distribution in DISTRIBUTIONS:

@@ -23,7 +23,7 @@ import torch
 import headlight.sessions.session  # noqa: F401 - and with it all that most programs import
 
 ENDS = ("read", "write")
-OURS = ("headlight", "headlight_papers")
+OURS = ("headlight", "headlight_words", "headlight_papers")
 
 
 class Forked(subprocess.Popen):

@@ -15,7 +15,14 @@ from typer.main import get_command
 
 import headlight
 from headlight import cli as application
-from headlight.catalogue import Study, registry, studies
+from headlight.catalogue import (
+    DISTRIBUTIONS,
+    Distribution,
+    Study,
+    distribution_of,
+    registry,
+    studies,
+)
 from headlight.cli import app, make_app
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
@@ -154,21 +161,33 @@ def test_a_study_of_ours_stays_where_another_has_its_name(declared) -> None:
     assert found.is_ours
 
 
-INSTALL = (
-    r"is part of headlight-papers, which is not installed; pip install 'headlight-attention\[p"
-)
+COMMANDS_ALONE = {"aer", "align", "reproduce"}
+"""Which are no functions of the root."""
 
 
-def test_without_the_other_distribution_a_study_says_what_to_install(declared) -> None:
+def install(distribution: Distribution) -> str:
+    """The end of the sentence that says what to install, as a pattern."""
+    name, extra = distribution.name, distribution.extra
+    return (
+        rf"is part of {name}, which is not installed; pip install 'headlight-attention\[{extra}\]'"
+    )
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda each: each.extra)
+def test_without_a_distribution_its_studies_say_what_to_install(
+    declared, distribution: Distribution
+) -> None:
     declared()
-    assert not {*registry.IN_PAPERS} & {*studies(), *registry.commands(), *headlight.__all__}
-    for name in {*registry.IN_PAPERS} - {"reproduce"}:
-        with pytest.raises(UsageError, match=f"^{name} {INSTALL}"):
+    contents = {*distribution.contents}
+    assert not contents & {*studies(), *registry.commands(), *headlight.__all__}
+    for name in contents - COMMANDS_ALONE:
+        with pytest.raises(UsageError, match=f"^{name} {install(distribution)}"):
             getattr(headlight, name)
-        with pytest.raises(UsageError, match=f"^{name} {INSTALL}"):
+        with pytest.raises(UsageError, match=f"^{name} {install(distribution)}"):
             registry.find_study(name)
-    with pytest.raises(AttributeError):
-        _ = headlight.reproduce  # which is a command alone
+    for name in contents & COMMANDS_ALONE:
+        with pytest.raises(AttributeError):
+            getattr(headlight, name)
 
 
 @pytest.mark.parametrize(
@@ -182,18 +201,21 @@ def test_without_the_other_distribution_a_study_says_what_to_install(declared) -
     ],
     ids=" ".join,
 )
-def test_without_the_other_distribution_a_command_says_what_to_install(
+def test_without_its_distribution_a_command_says_what_to_install(
     declared, headlight, arguments: list[str]
 ) -> None:
     declared()
-    assert re.search(INSTALL, headlight.refused(*arguments, code=2))
+    distribution = distribution_of(arguments[0].replace("-", "_"))
+    assert distribution is not None
+    assert re.search(install(distribution), headlight.refused(*arguments, code=2))
 
 
-def test_without_the_other_distribution_help_lists_what_there_is(declared, headlight) -> None:
+def test_without_other_distributions_help_lists_what_there_is(declared, headlight) -> None:
     declared()
     _, listed, _ = headlight("--help")
     assert "survey" in listed
-    assert not {name.replace("_", "-") for name in registry.IN_PAPERS} & {*listed.split()}
+    missing = {name for each in DISTRIBUTIONS for name in each.contents}
+    assert not {name.replace("_", "-") for name in missing} & {*listed.split()}
 
 
 def test_of_two_packages_ours_has_the_study(declared) -> None:

@@ -33,7 +33,7 @@ EXTENDING = DOCS / "extending.md"
 """Its code is a package; test_study_of_another_package.py installs and runs it."""
 PAGES_THAT_RUN = [*(page for page in PAGES if page != EXTENDING), ROOT / "README.md"]
 PACKAGE = ROOT / "src" / "headlight"
-PAPERS = ROOT / "packages/papers/src/headlight_papers"
+OTHERS = [ROOT / f"packages/{each}/src/headlight_{each}" for each in ("words", "papers")]
 PACKAGES = [each.name for each in pkgutil.walk_packages([str(PACKAGE)], "headlight.") if each.ispkg]
 
 
@@ -253,13 +253,14 @@ def test_results_names_what_a_reading_holds(tmp_path: Path) -> None:
     assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
 
 
-DOTTED = re.compile(r"(?:`|^::: )(headlight(?:_papers)?(?:\.[A-Za-z_]\w*)+)", re.MULTILINE)
+DOTTED = re.compile(r"(?:`|^::: )(headlight(?:_papers|_words)?(?:\.[A-Za-z_]\w*)+)", re.MULTILINE)
 
 
 def dotted_names() -> dict[str, set[str]]:
     """Names below the root that docs and docstrings mention, with the files that do."""
     found: dict[str, set[str]] = {}
-    for path in [*GUIDES, *sorted(PACKAGE.rglob("*.py")), *sorted(PAPERS.rglob("*.py"))]:
+    modules = [path for package in (PACKAGE, *OTHERS) for path in sorted(package.rglob("*.py"))]
+    for path in [*GUIDES, *modules]:
         text = path.read_text(encoding="utf-8")
         for name in DOTTED.findall(text):
             found.setdefault(name, set()).add(str(path.relative_to(ROOT)))

@@ -13,13 +13,13 @@ import pytest
 import headlight
 
 SOURCE = Path(headlight.__file__).parent
-PAPERS = Path(__file__).resolve().parent.parent / "packages/papers/src"
+OTHERS = sorted((Path(__file__).resolve().parent.parent / "packages").glob("*/src"))
 MODULES = {
     path.relative_to(place).as_posix(): path
-    for place in (SOURCE, PAPERS)
+    for place in (SOURCE, *OTHERS)
     for path in place.rglob("*.py")
 }
-"""Of both packages, by name: of this one from within, as most of the tables have it."""
+"""Of all packages, by name: of this one from within, as most of the tables have it."""
 
 CHANGING = {
     "files.py": "the door",

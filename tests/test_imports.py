@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import headlight
-from headlight.catalogue import studies
+from headlight.catalogue import DISTRIBUTIONS, studies
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 TORCH = {"torch", "transformers"}
@@ -214,14 +214,16 @@ def test_only_the_command_line_changes_the_allocator_of_the_process() -> None:
     assert using == ["cli/__init__.py", "processes.py"]
 
 
-def test_the_core_imports_nothing_of_the_other_distribution() -> None:
-    """Nor loads it in any other way: it knows the package by its name alone."""
+def test_the_core_imports_nothing_of_other_distributions() -> None:
+    """Nor loads them in any other way: it knows the packages by their names alone."""
     files = sorted((SOURCE / "headlight").rglob("*.py"))
-    named = [path.name for path in files if "headlight_papers" in path.read_text(encoding="utf-8")]
-    assert named == ["study.py"]
+    others = tuple(each.package for each in DISTRIBUTIONS)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+    named = [name for name, text in texts.items() if any(other in text for other in others)]
+    assert named == ["distributions.py"]
     heads = {"headlight", "headlight.cli", "headlight.api"}
     loaded = set().union(*(loaded_by(f"import {each}") for each in heads))
-    assert not {name for name in loaded if name.startswith("headlight_papers")}
+    assert not {name for name in loaded if name.startswith(others)}
 
 
 @pytest.mark.slow
@@ -229,7 +231,7 @@ def test_scripts_and_examples_import_what_exists() -> None:
     """Check every import of ours in files that no type checker reads, also within functions."""
     root = SOURCE.parent
     statements = set()
-    for folder in ("benchmarks", "examples", "scripts", "tests", "packages/papers/tests"):
+    for folder in ("benchmarks", "examples", "scripts", "tests", "packages"):
         for path in (root / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headlight"):

@@ -15,11 +15,15 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "requirements"
 PYTHONS = ("3.11", "3.12", "3.13")
-CORE, PAPERS = (
+CORE, *_ = PROJECTS = [
     tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
-    for name in ("pyproject.toml", "packages/papers/pyproject.toml")
-)
-OURS = {each["project"]["name"] for each in (CORE, PAPERS)}
+    for name in (
+        "pyproject.toml",
+        "packages/words/pyproject.toml",
+        "packages/papers/pyproject.toml",
+    )
+]
+OURS = {each["project"]["name"] for each in PROJECTS}
 
 
 @cache
@@ -55,12 +59,17 @@ def needs(project: dict[str, Any]) -> list[str]:
     return [*project["project"]["dependencies"], *project["build-system"]["requires"]]
 
 
-EXTRAS = [each for rows in CORE["project"]["optional-dependencies"].values() for each in rows]
+EXTRAS = [
+    each
+    for project in PROJECTS
+    for rows in project["project"].get("optional-dependencies", {}).values()
+    for each in rows
+]
 GROUPS = [each for name in CORE["dependency-groups"] for each in group(name)]
 WANTED = {
-    "build": [*group("build"), *(each for row in (CORE, PAPERS) for each in needs(row)[-1:])],
-    "run": CORE["project"]["dependencies"] + PAPERS["project"]["dependencies"],
-    "dev": [*needs(CORE), *needs(PAPERS), *EXTRAS, *GROUPS],
+    "build": [*group("build"), *(each for row in PROJECTS for each in needs(row)[-1:])],
+    "run": [each for row in PROJECTS for each in row["project"]["dependencies"]],
+    "dev": [*(each for row in PROJECTS for each in needs(row)), *EXTRAS, *GROUPS],
 }
 """What has to be in each file."""
 

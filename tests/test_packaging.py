@@ -21,15 +21,20 @@ import yaml
 from packaging.requirements import Requirement
 
 import headlight
-from headlight.catalogue import IN_PAPERS
+from headlight.catalogue import DISTRIBUTIONS, Distribution
 from headlight.catalogue.registry import COMMANDS, GROUP
 from headlight.result import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PAPERS = tomllib.loads((ROOT / "packages/papers/pyproject.toml").read_text(encoding="utf-8"))
+OTHERS = {
+    each.name: tomllib.loads(
+        (ROOT / "packages" / each.extra / "pyproject.toml").read_text(encoding="utf-8")
+    )
+    for each in DISTRIBUTIONS
+}
+"""The projects of the other distributions, each of which stands on those before it."""
 DISTRIBUTION = "headlight-attention"
-PROJECTS = ("pyproject.toml", "packages/papers/pyproject.toml")
 RECIPES = ROOT / "packaging/conda-forge"
 TOLD = [
     path
@@ -59,20 +64,27 @@ def test_the_recipe_of_conda_asks_for_what_the_project_needs() -> None:
     assert f">={recipe['context']['python_min']}" == PROJECT["project"]["requires-python"]
 
 
-def test_both_distributions_are_released_together() -> None:
-    papers = PAPERS["project"]
-    recipe = yaml.safe_load((RECIPES / papers["name"] / "recipe.yaml").read_text(encoding="utf-8"))
-    assert recipe["requirements"]["run"][1:] == [f"{DISTRIBUTION} ==${{{{ version }}}}"]
-    for shared in ("requires-python", "classifiers", "license"):
-        assert papers[shared] == PROJECT["project"][shared]
-    licences = [(ROOT / folder / "LICENSE").read_bytes() for folder in ("", "packages/papers")]
-    assert licences[0] == licences[1]
+def test_all_distributions_are_released_together() -> None:
+    below = [DISTRIBUTION]
+    for distribution in DISTRIBUTIONS:
+        project = OTHERS[distribution.name]["project"]
+        assert project["name"] == distribution.name
+        path = RECIPES / distribution.name / "recipe.yaml"
+        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+        needed = [f"{name} ==${{{{ version }}}}" for name in below]
+        assert recipe["requirements"]["run"][1:] == needed
+        for shared in ("requires-python", "classifiers", "license"):
+            assert project[shared] == PROJECT["project"][shared]
+        licence = ROOT / "packages" / distribution.extra / "LICENSE"
+        assert licence.read_bytes() == (ROOT / "LICENSE").read_bytes()
+        below.append(distribution.name)
 
 
-def test_image_and_recipes_have_both_distributions() -> None:
+def test_image_and_recipes_have_all_distributions() -> None:
     image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert {"/build", "/build/packages/papers"} <= {*image.split()}
-    names = {PROJECT["project"]["name"], PAPERS["project"]["name"]}
+    folders = [f"packages/{each.extra}" for each in DISTRIBUTIONS]
+    assert {"/build", *(f"/build/{folder}" for folder in folders)} <= {*image.split()}
+    names = {PROJECT["project"]["name"], *OTHERS}
     assert {each.parent.name for each in RECIPES.glob("*/recipe.yaml")} == names
     for name in names:
         recipe = yaml.safe_load((RECIPES / name / "recipe.yaml").read_text(encoding="utf-8"))
@@ -81,17 +93,23 @@ def test_image_and_recipes_have_both_distributions() -> None:
     package = re.search(r"^package:.*?\n\n", (ROOT / "Makefile").read_text("utf-8"), re.M | re.S)
     assert package is not None
     assert "uv build --quiet --all-packages" in package[0]
-    members = PROJECT["tool"]["uv"]["workspace"]["members"]
-    assert [f"{each}/pyproject.toml" for each in members] == [PROJECTS[1]]
+    assert PROJECT["tool"]["uv"]["workspace"]["members"] == folders
 
 
-@pytest.mark.papers
-def test_the_core_names_what_the_other_distribution_has() -> None:
-    entries = PAPERS["project"]["entry-points"]
-    assert {*entries[GROUP], *entries[COMMANDS]} == {*IN_PAPERS}
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        pytest.param(each, marks=getattr(pytest.mark, each.extra), id=each.extra)
+        for each in DISTRIBUTIONS
+    ],
+)
+def test_the_core_names_what_another_distribution_has(distribution: Distribution) -> None:
+    entries = OTHERS[distribution.name]["project"].get("entry-points", {})
+    named = {name for group in (GROUP, COMMANDS) for name in entries.get(group, {})}
+    assert named == {*distribution.contents}
     installed = {
         (entry.group, entry.name, entry.value)
-        for entry in metadata.distribution("headlight-papers").entry_points
+        for entry in metadata.distribution(distribution.name).entry_points
     }
     assert installed == {
         (group, name, value) for group, rows in entries.items() for name, value in rows.items()
@@ -209,7 +227,11 @@ def test_each_file_that_differs_is_named(
     differing = [sentence.partition(" is ")[0] for sentence in check.disagreements(unready)]
     assert differing == [
         *("version of CITATION.cff", "repository-code of CITATION.cff", "authors of CITATION.cff"),
-        *(f"{what} of headlight-papers" for what in ("version", "urls", "authors", "dependencies")),
+        *(
+            f"{what} of {name}"
+            for name in OTHERS
+            for what in ("version", "urls", "authors", "dependencies")
+        ),
         *(
             f"{what} of {recipe}"
             for recipe in check.RECIPES
@@ -280,10 +302,10 @@ def test_a_release_has_a_tag_one_date_and_no_changes(
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with wheels and sdists of both distributions."""
+    """A folder with wheels and sdists of all distributions."""
     folder = tmp_path_factory.mktemp("dist")
     pytest.importorskip("hatchling", reason="the build backend is not installed here")
-    for place in (ROOT, ROOT / "packages/papers"):
+    for place in (ROOT, *(ROOT / "packages" / each.extra for each in DISTRIBUTIONS)):
         for kind in ("wheel", "sdist"):
             run("hatchling", "build", "--target", kind, "--directory", str(folder), place=place)
     return folder
@@ -298,7 +320,7 @@ def run(module: str, *arguments: str, place: Path = ROOT) -> None:
 
 
 @pytest.mark.slow
-def test_both_pass_the_checks_of_an_index(built: Path) -> None:
+def test_all_pass_the_checks_of_an_index(built: Path) -> None:
     pytest.importorskip("twine")
     run("twine", "check", "--strict", *map(str, sorted(built.iterdir())))
 
@@ -320,7 +342,10 @@ class Addresses(HTMLParser):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "readme"),
-    [("headlight_attention", "README.md"), ("headlight_papers", "packages/papers/README.md")],
+    [
+        ("headlight_attention", "README.md"),
+        *((each.package, f"packages/{each.extra}/README.md") for each in DISTRIBUTIONS),
+    ],
 )
 def test_an_index_shows_a_description_that_leads_somewhere(
     built: Path, name: str, readme: str
@@ -369,7 +394,10 @@ def test_an_sdist_makes_the_same_description(built: Path, tmp_path: Path) -> Non
     ("distribution", "package", "source"),
     [
         (DISTRIBUTION, "headlight", ROOT / "src"),
-        ("headlight-papers", "headlight_papers", ROOT / "packages/papers/src"),
+        *(
+            (each.name, each.package, ROOT / "packages" / each.extra / "src")
+            for each in DISTRIBUTIONS
+        ),
     ],
 )
 def test_a_wheel_holds_the_package_and_nothing_else(

@@ -22,7 +22,7 @@ from headlight.processes import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = (ROOT / "src" / "headlight", ROOT / "packages/papers/src")
+SOURCES = (ROOT / "src" / "headlight", *sorted(ROOT.glob("packages/*/src")))
 STARTERS = {"subprocess", "multiprocessing", "concurrent", "pty", "joblib", "loky"}
 """Packages that start processes, whatever is called."""
 OF_SYSTEM = ("exec", "fork", "popen", "posix_spawn", "spawn", "startfile", "system")

@@ -357,7 +357,7 @@ def test_names_of_anything(called, tmp_path, command):
 
 
 def test_only_one_module_prints():
-    sources = (Path(headlight.__file__).parent, ROOT / "packages/papers/src")
+    sources = (Path(headlight.__file__).parent, *ROOT.glob("packages/*/src"))
     prints = re.compile(r"\bprint\(|typer\.echo|click\.|\bConsole\(|sys\.stdout")
     files = [path for source in sources for path in source.rglob("*.py")]
     found = [path.name for path in files if prints.search(path.read_text("utf-8"))]

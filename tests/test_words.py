@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = {
     ROOT / "src": ("*.py", "*.pyi", "*.js", "*.html"),
+    ROOT / "packages/words/src": ("*.py",),
     ROOT / "packages/papers/src": ("*.py",),
     ROOT / "docs": ("*.md",),
     ROOT: ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"),
