@@ -44,19 +44,21 @@ DRAWN = ("drawn", "browser", "real")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow, what papers are needed for, and whose types are checked.
+    """Mark what is slow, what another distribution is needed for, and whose types are checked.
 
-    What waits for a whole run is slow.  What papers are needed for is skipped where there are none.
+    What waits for a whole run is slow.  What needs a distribution that is not there is skipped.
     Types are checked in quick tests on small texts, and in tiny runs of all studies and exhibits.
     """
-    from headlight.catalogue import IN_PAPERS
+    from headlight.catalogue import DISTRIBUTIONS
 
     for item in items:
         values = item.callspec.params if hasattr(item, "callspec") else {}
-        if any(values.get(each) in IN_PAPERS for each in ("name", "stage", "study")):
-            item.add_marker("papers")
-        if item.get_closest_marker("papers") and find_spec("headlight_papers") is None:
-            item.add_marker(pytest.mark.skip(reason="headlight-papers is not installed"))
+        named = [values.get(each) for each in ("name", "stage", "study")]
+        for each in DISTRIBUTIONS.values():
+            if any(name in named for name in (*each.studies, *each.commands)):
+                item.add_marker(each.extra)
+            if item.get_closest_marker(each.extra) and find_spec(each.package) is None:
+                item.add_marker(pytest.mark.skip(reason=f"{each.name} is not installed"))
         if WHOLE_RUNS & {*getattr(item, "fixturenames", ())}:
             item.add_marker("slow")
         place = item.path.relative_to(config.rootpath).as_posix()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from headlight.catalogue import IN_PAPERS, Study, studies
+from headlight.catalogue import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Study, studies
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ("headlight", "studies", "papers")
@@ -22,8 +22,8 @@ NAMES = (
 )
 PAGES = [ROOT / "docs" / name for name in NAMES]
 OURS = [study for study in studies().values() if study.is_ours]
-PAPERS = [study for study in OURS if study.name in IN_PAPERS]
-CORE = [study for study in OURS if study not in PAPERS]
+PAPERS = [study for study in OURS if study.name in DISTRIBUTIONS["papers"].studies]
+CORE = [study for study in OURS if study.name not in IN_OTHER_DISTRIBUTIONS]
 TABLE = re.compile(r"(<!-- studies: ([a-z -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

@@ -15,7 +15,13 @@ from typer.main import get_command
 
 import headlight
 from headlight import cli as application
-from headlight.catalogue import Study, registry, studies
+from headlight.catalogue import (
+    DISTRIBUTIONS,
+    IN_OTHER_DISTRIBUTIONS,
+    Study,
+    registry,
+    studies,
+)
 from headlight.cli import app, make_app
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
@@ -161,12 +167,15 @@ INSTALL = (
 
 def test_without_the_other_distribution_a_study_says_what_to_install(declared) -> None:
     declared()
-    assert not {*registry.IN_PAPERS} & {*studies(), *registry.commands(), *headlight.__all__}
-    for name in {*registry.IN_PAPERS} - {"reproduce"}:
-        with pytest.raises(UsageError, match=f"^{name} {INSTALL}"):
-            getattr(headlight, name)
-        with pytest.raises(UsageError, match=f"^{name} {INSTALL}"):
-            registry.find_study(name)
+    assert not {*IN_OTHER_DISTRIBUTIONS} & {*studies(), *registry.commands(), *headlight.__all__}
+    for each in DISTRIBUTIONS.values():
+        for name in each.studies:
+            with pytest.raises(UsageError, match=f"^{re.escape(each.refusal(name))}"):
+                getattr(headlight, name)
+            with pytest.raises(UsageError, match=f"^{re.escape(each.refusal(name))}"):
+                registry.find_study(name)
+    with pytest.raises(UsageError, match=f"^adversary {INSTALL}"):
+        _ = headlight.adversary
     with pytest.raises(AttributeError):
         _ = headlight.reproduce  # which is a command alone
 
@@ -193,7 +202,7 @@ def test_without_the_other_distribution_help_lists_what_there_is(declared, headl
     declared()
     _, listed, _ = headlight("--help")
     assert "survey" in listed
-    assert not {name.replace("_", "-") for name in registry.IN_PAPERS} & {*listed.split()}
+    assert not {name.replace("_", "-") for name in IN_OTHER_DISTRIBUTIONS} & {*listed.split()}
 
 
 def test_of_two_packages_ours_has_the_study(declared) -> None:
@@ -224,4 +233,4 @@ def test_a_command_that_cannot_be_loaded_is_refused_in_a_sentence(declared, head
 @pytest.mark.papers
 def test_names_that_are_taken_are_those_of_the_root_and_of_commands() -> None:
     commands = {*get_command(app).commands} - {each.command for each in studies().values()}
-    assert {*headlight.__all__, *commands} - {*studies()} == registry.TAKEN
+    assert {*headlight.__all__, *commands} - {*studies()} == registry.taken()

@@ -21,8 +21,7 @@ import yaml
 from packaging.requirements import Requirement
 
 import headlight
-from headlight.catalogue import IN_PAPERS
-from headlight.catalogue.registry import COMMANDS, GROUP
+from headlight.catalogue import DISTRIBUTIONS
 from headlight.result import versions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +29,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PAPERS = tomllib.loads((ROOT / "packages/papers/pyproject.toml").read_text(encoding="utf-8"))
 DISTRIBUTION = "headlight-attention"
 PROJECTS = ("pyproject.toml", "packages/papers/pyproject.toml")
+NAMED = ("studies", "commands", "questions", "formats")
+"""Groups of entry points whose names the core knows."""
 RECIPES = ROOT / "packaging/conda-forge"
 TOLD = [
     path
@@ -85,17 +86,34 @@ def test_image_and_recipes_have_both_distributions() -> None:
     assert [f"{each}/pyproject.toml" for each in members] == [PROJECTS[1]]
 
 
+def test_the_core_names_what_each_other_distribution_has() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    places = {path.parent.name: path for path in ROOT.glob("packages/*/pyproject.toml")}
+    assert {*places} == {*DISTRIBUTIONS}
+    for each in DISTRIBUTIONS.values():
+        project = tomllib.loads(places[each.extra].read_text(encoding="utf-8"))["project"]
+        named = {f"headlight.{kind}": getattr(each, kind) for kind in NAMED}
+        assert project["entry-points"].keys() <= named.keys()
+        for group, names in named.items():
+            assert sorted(project["entry-points"].get(group, ())) == sorted(names)
+        assert project["name"] == each.name
+        assert extras[each.extra] == [f"{each.name}=={project['version']}"]
+
+
 @pytest.mark.papers
-def test_the_core_names_what_the_other_distribution_has() -> None:
-    entries = PAPERS["project"]["entry-points"]
-    assert {*entries[GROUP], *entries[COMMANDS]} == {*IN_PAPERS}
-    installed = {
-        (entry.group, entry.name, entry.value)
-        for entry in metadata.distribution("headlight-papers").entry_points
-    }
-    assert installed == {
-        (group, name, value) for group, rows in entries.items() for name, value in rows.items()
-    }
+def test_what_is_installed_is_what_the_projects_say() -> None:
+    for each in DISTRIBUTIONS.values():
+        path = ROOT / "packages" / each.extra / "pyproject.toml"
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["entry-points"]
+        installed = {
+            (entry.group, entry.name, entry.value)
+            for entry in metadata.distribution(each.name).entry_points
+        }
+        assert installed == {
+            (group, name, value) for group, rows in entries.items() for name, value in rows.items()
+        }
+        models = getattr(importlib.import_module(each.package), "EMBEDDED_MODELS", {})
+        assert sorted(models) == sorted(each.models)
 
 
 @pytest.mark.parametrize(

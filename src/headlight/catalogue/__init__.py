@@ -6,9 +6,14 @@ is that of the study and whose value its row, ``package:STUDY``; a command by on
 kind.  Nothing here needs torch.
 """
 
+from headlight.catalogue.annotated_sources import EMBEDDED_TRANSLATOR
+from headlight.catalogue.distributions import (
+    DISTRIBUTIONS,
+    IN_OTHER_DISTRIBUTIONS,
+    Distribution,
+)
 from headlight.catalogue.registry import (
     GROUP,
-    IN_PAPERS,
     Command,
     cannot_be_loaded,
     commands,
@@ -21,21 +26,26 @@ from headlight.catalogue.registry import (
 from headlight.catalogue.statistics import Statistic, behaviours, statistic, statistic_table
 from headlight.catalogue.study import (
     EMBEDDED_CLASSIFIER,
-    EMBEDDED_TRANSLATOR,
-    SOURCES,
-    Reads,
+    HAYSTACK,
+    LABELLED,
+    TEXT,
+    TEXT_OR_LABELLED,
     SourceKind,
     Study,
 )
 
 __all__ = [
+    "DISTRIBUTIONS",
     "EMBEDDED_CLASSIFIER",
     "EMBEDDED_TRANSLATOR",
     "GROUP",
-    "IN_PAPERS",
-    "SOURCES",
+    "HAYSTACK",
+    "IN_OTHER_DISTRIBUTIONS",
+    "LABELLED",
+    "TEXT",
+    "TEXT_OR_LABELLED",
     "Command",
-    "Reads",
+    "Distribution",
     "SourceKind",
     "Statistic",
     "Study",

@@ -10,7 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from headlight.catalogue.study import PAPERS, Study
+from headlight.catalogue.distributions import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, PACKAGES
+from headlight.catalogue.study import Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -25,40 +26,8 @@ MEASURES = "headlight.measures"
 COMMANDS = "headlight.commands"
 """Group of entry points whose value is a `Command`."""
 
-TAKEN = {
-    *(
-        "HeadlightError",
-        "Model",
-        "Reading",
-        "load",
-        "open",
-        "aer",
-        "align",
-        "alternatives",
-        "check",
-    ),
-    *("compare", "explain", "gallery", "generate", "heads", "merge", "patch", "predict", "read"),
-    *("reproduce", "routes", "serve", "sources", "status"),
-}
-"""Names of the root and of commands, besides those of modules, that no study may have."""
-
-IN_PAPERS = (
-    "adversary",
-    "attribution",
-    "coreference",
-    "guided",
-    "instance_adversary",
-    "parser_probes",
-    "permutation",
-    "reproduce",
-    "token_identity",
-)
-"""Studies and commands of the distribution headlight-papers, which may not be installed."""
-
-_NOT_INSTALLED = (
-    "{} is part of headlight-papers, which is not installed; "
-    "pip install 'headlight-attention[papers]'."
-)
+QUESTIONS = "headlight.questions"
+"""Group of entry points whose value is a `headlight.catalogue.questions.Question`."""
 
 T = TypeVar("T")
 """A kind of rows, which have names."""
@@ -73,12 +42,14 @@ class Command:
         panel: the heading that it stands under.
         summary: the first sentence of its help.
         add: adds the command itself to a program of typer.
+        order: its place in the help among commands of other packages.
     """
 
     name: str
     panel: str
     summary: str
     add: Callable[[Any], object]
+    order: int = 1_000
 
 
 @dataclass(frozen=True)
@@ -102,7 +73,11 @@ def commands() -> Mapping[str, Command]:
 def refused() -> Mapping[str, str]:
     """Studies and commands that cannot be had, by name, each with a sentence that says why."""
     here = {*studies(), *commands()}
-    missing = {name: _NOT_INSTALLED.format(name) for name in IN_PAPERS if name not in here}
+    missing = {
+        name: distribution.refusal(name)
+        for name, distribution in IN_OTHER_DISTRIBUTIONS.items()
+        if name not in here
+    }
     return missing | {**_commands().refused, **_found().refused}
 
 
@@ -133,7 +108,7 @@ def find_ours(name: str) -> Study | None:
         study: Study | None = getattr(import_module(likely), "STUDY", None)
         if study and study.name == name:
             return study
-    if name in IN_PAPERS:
+    if name in IN_OTHER_DISTRIBUTIONS:
         entries = (entry for entry in _entries(GROUP) if entry.name == name and _is_ours(entry))
         with suppress(UsageError):  # which `find_study` raises
             return next((_load(entry, {}, Study) for entry in entries), None)
@@ -149,8 +124,17 @@ def cannot_be_loaded() -> list[str]:
     ]
 
 
+@cache
+def taken() -> frozenset[str]:
+    """Names of the root and of commands, besides those of modules, that no study may have."""
+    # Both lie above the catalogue, and are asked only where another package brings something.
+    root, program = import_module("headlight").HOMES, import_module("headlight.cli").OWN
+    commands = {name for each in DISTRIBUTIONS.values() for name in each.commands}
+    return frozenset({*root, *program, *commands})
+
+
 def _is_taken(name: str) -> bool:
-    return name in TAKEN or find_spec(f"headlight.{name}") is not None
+    return name in taken() or find_spec(f"headlight.{name}") is not None
 
 
 @cache
@@ -162,7 +146,9 @@ def _found() -> _Found[Study]:
 
 @cache
 def _commands() -> _Found[Command]:
-    return _load_all(COMMANDS, Command, {})
+    rows = _load_all(COMMANDS, Command, {})
+    in_order = sorted(rows.rows.values(), key=lambda command: command.order)
+    return _Found({command.name: command for command in in_order}, rows.refused)
 
 
 @cache
@@ -230,7 +216,7 @@ def _entries(group: str) -> list["EntryPoint"]:
 
 
 def _is_ours(entry: "EntryPoint") -> bool:
-    return entry.module.partition(".")[0] == PAPERS
+    return entry.module.partition(".")[0] in PACKAGES
 
 
 def _why(problem: Exception) -> str:
@@ -244,7 +230,8 @@ def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
     what = f"the {noun} {entry.name} of the package {package}"
     if not entry.name.isidentifier() or entry.name.startswith("_"):
         raise UsageError(f"{what} has a name that no function can have; rename it.")
-    is_taken = kind in (Study, Command) and _is_taken(entry.name) and not _is_ours(entry)
+    has_command = entry.group in (GROUP, COMMANDS, QUESTIONS)
+    is_taken = has_command and _is_taken(entry.name) and not _is_ours(entry)
     if entry.name in rows or is_taken:
         raise UsageError(f"{what} is left out, since its name is taken; rename it.")
     try:
@@ -256,6 +243,6 @@ def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
     if not isinstance(row, kind) or getattr(row, "name", None) != entry.name:
         raise UsageError(
             f"{what} is no {noun} of that name: {entry.value} must be a "
-            f"headlight.catalogue.{kind.__name__} with the name {entry.name!r}."
+            f"{kind.__module__.rpartition('.')[0]}.{kind.__name__} with the name {entry.name!r}."
         )
     return row

@@ -1,0 +1,72 @@
+"""Distributions of this project beside this one, and what each brings; any may not be installed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """A distribution beside this one, and the names that it brings by its entry points.
+
+    Attributes:
+        extra: its name among the extras of headlight-attention.
+        studies: names of its studies.
+        commands: names of its commands besides those of studies.
+        questions: names of its questions.
+        formats: names of its formats of files.
+        models: names of its embedded models, whose folders its package has in `EMBEDDED_MODELS`.
+    """
+
+    extra: str
+    studies: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name that installers know it by."""
+        return f"headlight-{self.extra}"
+
+    @property
+    def package(self) -> str:
+        """The package that it installs."""
+        return f"headlight_{self.extra}"
+
+    def refusal(self, what: str) -> str:
+        """Say that something needs this distribution, and how it is installed."""
+        return (
+            f"{what} is part of {self.name}, which is not installed; "
+            f"pip install 'headlight-attention[{self.extra}]'."
+        )
+
+
+DISTRIBUTIONS: Mapping[str, Distribution] = {
+    each.extra: each
+    for each in (
+        Distribution(
+            extra="papers",
+            studies=(
+                "adversary",
+                "attribution",
+                "coreference",
+                "guided",
+                "instance_adversary",
+                "parser_probes",
+                "permutation",
+                "token_identity",
+            ),
+            commands=("reproduce",),
+        ),
+    )
+}
+"""By extra; a test compares the names with the entry points of each."""
+
+IN_OTHER_DISTRIBUTIONS: Mapping[str, Distribution] = {
+    name: each for each in DISTRIBUTIONS.values() for name in (*each.studies, *each.commands)
+}
+"""Distributions by the names of their studies and commands."""
+
+PACKAGES = frozenset(each.package for each in DISTRIBUTIONS.values())
+"""Packages of the other distributions."""
