@@ -2,8 +2,8 @@
 
 A study of another package is found by an entry point of the group ``headlight.studies``, whose name
 is that of the study and whose value its row, ``package:STUDY``; a command by one of the group
-``headlight.commands``, whose value is a `Command`.  The statistics of heads are a table of the same
-kind.  Nothing here needs torch.
+``headlight.commands``, whose value is a `Command`.  The questions of one text and the statistics of
+heads are tables of the same kind.  Nothing here needs torch.
 """
 
 from headlight.catalogue.annotated_sources import EMBEDDED_TRANSLATOR
@@ -12,6 +12,7 @@ from headlight.catalogue.distributions import (
     IN_OTHER_DISTRIBUTIONS,
     Distribution,
 )
+from headlight.catalogue.questions import Question
 from headlight.catalogue.registry import (
     GROUP,
     Command,
@@ -46,6 +47,7 @@ __all__ = [
     "TEXT_OR_LABELLED",
     "Command",
     "Distribution",
+    "Question",
     "SourceKind",
     "Statistic",
     "Study",

@@ -23,7 +23,7 @@ from headlight.catalogue import (
     studies,
 )
 from headlight.catalogue.annotated_sources import TRANSLATIONS
-from headlight.catalogue.questions import QUESTIONS, Question
+from headlight.catalogue.questions import QUESTIONS, Question, questions
 from headlight.cli.help import HelpfulCommand
 from headlight.cli.printing import complain, exit_code, guarded_terminal, say
 from headlight.errors import HeadlightError, HeadlightWarning, RunInterruptedError, UsageError
@@ -224,7 +224,12 @@ def entries() -> dict[str, Command]:
     """All commands, with those of the studies that there are now."""
     refusals = [_refusal(name) for name in cannot_be_loaded() if name not in IN_OTHER_DISTRIBUTIONS]
     between = [*map(_of_study, studies().values()), *refusals]
-    own = {each.name: each for each in (*FIRST, *between, *LAST)}
+    asked = [
+        _of_question(each)
+        for name, each in questions().items()
+        if each.is_command and name not in QUESTIONS
+    ]
+    own = {each.name: each for each in (*FIRST, *asked, *between, *LAST)}
     return own | {name: each for name, each in commands().items() if name not in own}
 
 
