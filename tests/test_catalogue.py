@@ -18,11 +18,14 @@ from headlight import cli as application
 from headlight.catalogue import (
     DISTRIBUTIONS,
     IN_OTHER_DISTRIBUTIONS,
+    Distribution,
     Study,
     registry,
     studies,
 )
+from headlight.catalogue.questions import questions
 from headlight.cli import app, make_app
+from headlight.corpora import format_table, open_corpus
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
 
@@ -60,7 +63,24 @@ def test_a_function_is_found_again_where_it_says_that_it_is() -> None:
 @pytest.mark.papers
 def test_editors_read_what_the_catalogue_says() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "stubs.py"))
-    assert script["STUB"].read_text(encoding="utf-8") == script["stub"](), "run scripts/stubs.py"
+    for path, text in script["stubs"]().items():
+        assert path.read_text(encoding="utf-8") == text, "run scripts/stubs.py"
+
+
+@pytest.mark.papers
+def test_a_distribution_has_the_functions_of_its_studies() -> None:
+    for each in DISTRIBUTIONS.values():
+        package = import_module(each.package)
+        for name in each.studies:
+            assert getattr(package, name) is getattr(headlight, name)
+        assert {*each.studies} <= {*dir(package)}
+        with pytest.raises(AttributeError, match="no attribute 'survey'"):
+            _ = package.survey
+
+
+def test_the_core_names_no_type_of_another_distribution() -> None:
+    stub = (ROOT / "src" / "headlight" / "__init__.pyi").read_text(encoding="utf-8")
+    assert not [each for each in DISTRIBUTIONS.values() if each.package in stub]
 
 
 USED = """
@@ -122,6 +142,8 @@ def declared(monkeypatch: pytest.MonkeyPatch):
     def forget() -> None:
         registry._found.cache_clear()
         registry._commands.cache_clear()
+        questions.cache_clear()
+        format_table.cache_clear()
 
     yield declare
     monkeypatch.undo()
@@ -203,6 +225,23 @@ def test_without_the_other_distribution_help_lists_what_there_is(declared, headl
     _, listed, _ = headlight("--help")
     assert "survey" in listed
     assert not {name.replace("_", "-") for name in IN_OTHER_DISTRIBUTIONS} & {*listed.split()}
+
+
+def test_formats_models_and_questions_say_what_to_install(declared, monkeypatch) -> None:
+    row = Distribution(
+        extra="songs", formats=("verses",), models=("headlight-singer",), questions=("rhyme",)
+    )
+    for module in ("corpora.formats", "catalogue.model_folders", "catalogue.questions"):
+        monkeypatch.setattr(f"headlight.{module}.DISTRIBUTIONS", {"songs": row})
+    declared()
+    install = r" is part of headlight-songs, .* pip install 'headlight-attention\[songs\]'\.$"
+    for ask in (open_corpus, headlight.survey):
+        with pytest.raises(UsageError, match=f"^the format verses{install}"):
+            ask(str(ROOT / "README.md"), format="verses")
+    with pytest.raises(UsageError, match=f"^headlight-singer{install}"):
+        headlight.load("headlight-singer")
+    with pytest.raises(UsageError, match=f"^rhyme{install}"):
+        headlight.load().rhyme("The sea.")
 
 
 def test_of_two_packages_ours_has_the_study(declared) -> None:

@@ -22,7 +22,7 @@ from headlight.corpora.compression import (
 )
 from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
 from headlight.corpora.files import is_companion
-from headlight.corpora.formats import Format, find_format, formats, pair_format
+from headlight.corpora.formats import Format, find_format, format_table, pair_format
 from headlight.corpora.hub import PREFIX, HubSource, hub_splits, source_state
 from headlight.corpora.pair_corpus import (
     as_sentence_pairs,
@@ -78,7 +78,7 @@ __all__ = [
     "WordVectors",
     "as_sentence_pairs",
     "find_format",
-    "formats",
+    "format_table",
     "holds_a_text_a_line",
     "hub_splits",
     "is_companion",

@@ -42,7 +42,7 @@ _TABLE = (
 
 
 @cache
-def formats() -> Mapping[str, Format]:
+def format_table() -> Mapping[str, Format]:
     """Return all rows by name, those of other packages last."""
     own = {row.name: row for row in _TABLE}
     return own | rows_of_packages(GROUP, Format, own)
@@ -58,8 +58,8 @@ def find_format(name: str, needed: str | None = None) -> Format | None:
     Raises:
         UsageError: A distribution has it that is not installed.
     """
-    if name in formats():
-        return formats()[name]
+    if name in format_table():
+        return format_table()[name]
     for each in DISTRIBUTIONS.values():
         if name in each.formats:
             raise UsageError(each.refusal(needed or f"the format {name}"))

@@ -17,7 +17,7 @@ from headlight.corpora.corpus import (
 )
 from headlight.corpora.file_kinds import markup_of
 from headlight.corpora.files import Lines, files, text_files
-from headlight.corpora.formats import find_format, formats
+from headlight.corpora.formats import find_format, format_table
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.text import (
     Document,
@@ -308,7 +308,7 @@ def _open_by(name: str, source: Source | Corpus[Document], column: str | None) -
     """Open texts by a format of another package."""
     row = find_format(name)
     if row is None or row.holds != "texts":
-        others = (each.name for each in formats().values() if each.holds == "texts")
+        others = (each.name for each in format_table().values() if each.holds == "texts")
         raise UnknownNameError("format", name, (*FORMATS, *others))
     if column is not None:
         raise UsageError(f"the format {name!r} has no columns; leave out the column {column!r}.")
