@@ -38,10 +38,14 @@ def reads(study: Study) -> str:
 
 
 def functions() -> str:
-    """The functions of the root, of which mkdocstrings reads in the file for editors."""
-    members = "".join(f"        - {study.name}\n" for study in OURS)
-    return (
-        f"::: headlight\n    options:\n      show_root_toc_entry: false\n      members:\n{members}"
+    """The functions of each distribution, which mkdocstrings reads in its file for editors."""
+    brought = {"headlight": CORE}
+    for each in DISTRIBUTIONS.values():
+        brought[each.package] = [study for study in OURS if study.name in each.studies]
+    return "\n".join(
+        f"::: {package}\n    options:\n      show_root_toc_entry: false\n      members:\n"
+        + "".join(f"        - {study.name}\n" for study in rows)
+        for package, rows in brought.items()
     )
 
 
