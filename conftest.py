@@ -51,10 +51,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     from headlight.catalogue import DISTRIBUTIONS
 
-    missing = [each for each in DISTRIBUTIONS if find_spec(each.package) is None]
+    missing = [each for each in DISTRIBUTIONS.values() if find_spec(each.package) is None]
     for item in items:
         values = item.callspec.params if hasattr(item, "callspec") else {}
-        for each in DISTRIBUTIONS:
+        for each in DISTRIBUTIONS.values():
             if any(values.get(name) in each.contents for name in ("name", "stage", "study")):
                 item.add_marker(each.extra)
         for each in missing:

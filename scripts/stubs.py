@@ -2,20 +2,22 @@
 
     python scripts/stubs.py
 
-The functions are made of the catalogue while the program runs; ``__init__.pyi`` has the same
-signatures and docstrings as text.
+The functions are made of the catalogue while the program runs; the ``__init__.pyi`` of each
+distribution has the signatures and docstrings of those that it brings, as text.
 """
 
 import re
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from headlight.catalogue import Study, studies
+from headlight.catalogue import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Study, studies
 from headlight.catalogue.study import Argument, arguments, documentation
 
-STUB = Path(__file__).resolve().parent.parent / "src" / "headlight" / "__init__.pyi"
+ROOT = Path(__file__).resolve().parent.parent
+STUB = "__init__.pyi"
 
 HEAD = '''"""Written by scripts/stubs.py from the catalogue of studies; do not edit."""
 
@@ -34,16 +36,37 @@ from headlight.version import __version__ as __version__
 def __getattr__(name: str) -> Any: ...
 '''
 
+OTHER_HEAD = '''"""Written by scripts/stubs.py from the catalogue of studies; do not edit."""
 
-def stub() -> str:
-    """The whole file."""
-    classes: dict[str, str] = {}
-    functions = [function(each, classes) for each in studies().values() if each.is_ours]
+import xarray
+
+{imports}
+
+# Modules, and rows of entry points.
+def __getattr__(name: str) -> Any: ...
+'''
+
+
+def stubs() -> dict[Path, str]:
+    """The whole files, of this distribution and of each other, by where they are."""
+    ours = [each for each in studies().values() if each.is_ours]
+    core = [each for each in ours if each.name not in IN_OTHER_DISTRIBUTIONS]
+    files = {ROOT / "src" / "headlight" / STUB: stub(HEAD, core)}
+    for each in DISTRIBUTIONS.values():
+        place = ROOT / "packages" / each.extra / "src" / each.package / STUB
+        files[place] = stub(OTHER_HEAD, [study for study in ours if study.name in each.studies])
+    return files
+
+
+def stub(head: str, rows: Sequence[Study]) -> str:
+    """A file of functions."""
+    classes = {"Any": "typing"}
+    functions = [function(each, classes) for each in rows]
     imports = [
         f"from {home} import {', '.join(name for name in sorted(classes) if classes[name] == home)}"
         for home in sorted(set(classes.values()))
     ]
-    return "\n".join([HEAD.format(imports="\n".join(imports)), *functions])
+    return "\n".join([head.format(imports="\n".join(imports)), *functions])
 
 
 def function(study: Study, classes: dict[str, str]) -> str:
@@ -90,4 +113,5 @@ HOMES = {"pathlib._local": "pathlib", "headlight.files": "upath"}
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub(), encoding="utf-8")
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from headlight.catalogue import DISTRIBUTIONS, Study, distribution_of, studies
+from headlight.catalogue import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Study, studies
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ("headlight", "studies", "papers")
@@ -23,10 +23,10 @@ NAMES = (
 PAGES = [ROOT / "docs" / name for name in NAMES]
 OURS = [study for study in studies().values() if study.is_ours]
 PARTS = {
-    "": [study for study in OURS if distribution_of(study.name) is None],
+    "": [study for study in OURS if study.name not in IN_OTHER_DISTRIBUTIONS],
     **{
-        f" of {part.extra}": [study for study in OURS if study.name in part.contents]
-        for part in DISTRIBUTIONS
+        f" of {part.extra}": [study for study in OURS if study.name in part.studies]
+        for part in DISTRIBUTIONS.values()
     },
 }
 """Studies of each distribution, by the end of the name of their tables."""
@@ -44,10 +44,15 @@ def reads(study: Study) -> str:
 
 
 def functions() -> str:
-    """The functions of the root, of which mkdocstrings reads in the file for editors."""
-    members = "".join(f"        - {study.name}\n" for study in OURS)
-    return (
-        f"::: headlight\n    options:\n      show_root_toc_entry: false\n      members:\n{members}"
+    """The functions of each distribution, which mkdocstrings reads in its file for editors."""
+    brought = {"headlight": PARTS[""]}
+    for each in DISTRIBUTIONS.values():
+        brought[each.package] = PARTS[f" of {each.extra}"]
+    return "\n".join(
+        f"::: {package}\n    options:\n      show_root_toc_entry: false\n      members:\n"
+        + "".join(f"        - {study.name}\n" for study in rows)
+        for package, rows in brought.items()
+        if rows
     )
 
 

@@ -17,13 +17,15 @@ import headlight
 from headlight import cli as application
 from headlight.catalogue import (
     DISTRIBUTIONS,
+    IN_OTHER_DISTRIBUTIONS,
     Distribution,
     Study,
-    distribution_of,
     registry,
     studies,
 )
+from headlight.catalogue.questions import questions
 from headlight.cli import app, make_app
+from headlight.corpora import format_table, open_corpus
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
 
@@ -61,7 +63,24 @@ def test_a_function_is_found_again_where_it_says_that_it_is() -> None:
 @pytest.mark.papers
 def test_editors_read_what_the_catalogue_says() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "stubs.py"))
-    assert script["STUB"].read_text(encoding="utf-8") == script["stub"](), "run scripts/stubs.py"
+    for path, text in script["stubs"]().items():
+        assert path.read_text(encoding="utf-8") == text, "run scripts/stubs.py"
+
+
+@pytest.mark.papers
+def test_a_distribution_has_the_functions_of_its_studies() -> None:
+    for each in DISTRIBUTIONS.values():
+        package = import_module(each.package)
+        for name in each.studies:
+            assert getattr(package, name) is getattr(headlight, name)
+        assert {*each.studies} <= {*dir(package)}
+        with pytest.raises(AttributeError, match="no attribute 'survey'"):
+            _ = package.survey
+
+
+def test_the_core_names_no_type_of_another_distribution() -> None:
+    stub = (ROOT / "src" / "headlight" / "__init__.pyi").read_text(encoding="utf-8")
+    assert not [each for each in DISTRIBUTIONS.values() if each.package in stub]
 
 
 USED = """
@@ -123,6 +142,8 @@ def declared(monkeypatch: pytest.MonkeyPatch):
     def forget() -> None:
         registry._found.cache_clear()
         registry._commands.cache_clear()
+        questions.cache_clear()
+        format_table.cache_clear()
 
     yield declare
     monkeypatch.undo()
@@ -161,33 +182,24 @@ def test_a_study_of_ours_stays_where_another_has_its_name(declared) -> None:
     assert found.is_ours
 
 
-COMMANDS_ALONE = {"aer", "align", "reproduce"}
-"""Which are no functions of the root."""
+INSTALL = (
+    r"is part of headlight-papers, which is not installed; pip install 'headlight-attention\[p"
+)
 
 
-def install(distribution: Distribution) -> str:
-    """The end of the sentence that says what to install, as a pattern."""
-    name, extra = distribution.name, distribution.extra
-    return (
-        rf"is part of {name}, which is not installed; pip install 'headlight-attention\[{extra}\]'"
-    )
-
-
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda each: each.extra)
-def test_without_a_distribution_its_studies_say_what_to_install(
-    declared, distribution: Distribution
-) -> None:
+def test_without_the_other_distribution_a_study_says_what_to_install(declared) -> None:
     declared()
-    contents = {*distribution.contents}
-    assert not contents & {*studies(), *registry.commands(), *headlight.__all__}
-    for name in contents - COMMANDS_ALONE:
-        with pytest.raises(UsageError, match=f"^{name} {install(distribution)}"):
-            getattr(headlight, name)
-        with pytest.raises(UsageError, match=f"^{name} {install(distribution)}"):
-            registry.find_study(name)
-    for name in contents & COMMANDS_ALONE:
-        with pytest.raises(AttributeError):
-            getattr(headlight, name)
+    assert not {*IN_OTHER_DISTRIBUTIONS} & {*studies(), *registry.commands(), *headlight.__all__}
+    for each in DISTRIBUTIONS.values():
+        for name in each.studies:
+            with pytest.raises(UsageError, match=f"^{re.escape(each.refusal(name))}"):
+                getattr(headlight, name)
+            with pytest.raises(UsageError, match=f"^{re.escape(each.refusal(name))}"):
+                registry.find_study(name)
+    with pytest.raises(UsageError, match=f"^adversary {INSTALL}"):
+        _ = headlight.adversary
+    with pytest.raises(AttributeError):
+        _ = headlight.reproduce  # which is a command alone
 
 
 @pytest.mark.parametrize(
@@ -201,21 +213,35 @@ def test_without_a_distribution_its_studies_say_what_to_install(
     ],
     ids=" ".join,
 )
-def test_without_its_distribution_a_command_says_what_to_install(
+def test_without_the_other_distribution_a_command_says_what_to_install(
     declared, headlight, arguments: list[str]
 ) -> None:
     declared()
-    distribution = distribution_of(arguments[0].replace("-", "_"))
-    assert distribution is not None
-    assert re.search(install(distribution), headlight.refused(*arguments, code=2))
+    assert re.search(INSTALL, headlight.refused(*arguments, code=2))
 
 
-def test_without_other_distributions_help_lists_what_there_is(declared, headlight) -> None:
+def test_without_the_other_distribution_help_lists_what_there_is(declared, headlight) -> None:
     declared()
     _, listed, _ = headlight("--help")
     assert "survey" in listed
-    missing = {name for each in DISTRIBUTIONS for name in each.contents}
-    assert not {name.replace("_", "-") for name in missing} & {*listed.split()}
+    assert not {name.replace("_", "-") for name in IN_OTHER_DISTRIBUTIONS} & {*listed.split()}
+
+
+def test_formats_models_and_questions_say_what_to_install(declared, monkeypatch) -> None:
+    row = Distribution(
+        extra="songs", formats=("verses",), models=("headlight-singer",), questions=("rhyme",)
+    )
+    for module in ("corpora.formats", "catalogue.model_folders", "catalogue.questions"):
+        monkeypatch.setattr(f"headlight.{module}.DISTRIBUTIONS", {"songs": row})
+    declared()
+    install = r" is part of headlight-songs, .* pip install 'headlight-attention\[songs\]'\.$"
+    for ask in (open_corpus, headlight.survey):
+        with pytest.raises(UsageError, match=f"^the format verses{install}"):
+            ask(str(ROOT / "README.md"), format="verses")
+    with pytest.raises(UsageError, match=f"^headlight-singer{install}"):
+        headlight.load("headlight-singer")
+    with pytest.raises(UsageError, match=f"^rhyme{install}"):
+        headlight.load().rhyme("The sea.")
 
 
 def test_of_two_packages_ours_has_the_study(declared) -> None:
@@ -246,4 +272,4 @@ def test_a_command_that_cannot_be_loaded_is_refused_in_a_sentence(declared, head
 @pytest.mark.papers
 def test_names_that_are_taken_are_those_of_the_root_and_of_commands() -> None:
     commands = {*get_command(app).commands} - {each.command for each in studies().values()}
-    assert {*headlight.__all__, *commands} - {*studies()} == registry.TAKEN
+    assert {*headlight.__all__, *commands} - {*studies()} == registry.taken()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import example_data
 import headlight
 from headlight.catalogue.model_folders import EMBEDDED
-from headlight.catalogue.registry import COMMANDS
+from headlight.catalogue.registry import COMMANDS, QUESTIONS
 from headlight.catalogue.statistics import GROUP as STATISTICS
 from headlight.cli import app
 from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
@@ -286,7 +286,7 @@ def is_there(name: str) -> bool:
 def test_every_dotted_name_is_there() -> None:
     names = dotted_names()
     assert names
-    for group in (COMMANDS, STATISTICS):  # of entry points
+    for group in (COMMANDS, QUESTIONS, STATISTICS):  # of entry points
         del names[group]
     assert {name: files for name, files in names.items() if not is_there(name)} == {}
 

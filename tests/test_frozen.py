@@ -4,13 +4,11 @@ import pytest
 
 from frozen_files import FROZEN, changes
 from frozen_runs import RUNS, Material, numbers_of
-from headlight.catalogue import distribution_of, studies
+from headlight.catalogue import IN_OTHER_DISTRIBUTIONS, studies
 
 
 def test_no_study_and_no_file_is_forgotten() -> None:
-    assert {run.study for run in RUNS.values()} == {
-        name for name in studies() if not distribution_of(name)
-    }
+    assert {run.study for run in RUNS.values()} == {*studies()} - {*IN_OTHER_DISTRIBUTIONS}
     assert {path.stem for path in FROZEN.iterdir()} == set(RUNS)
 
 

@@ -22,7 +22,6 @@ from packaging.requirements import Requirement
 
 import headlight
 from headlight.catalogue import DISTRIBUTIONS, Distribution
-from headlight.catalogue.registry import COMMANDS, GROUP
 from headlight.result import versions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,10 +30,12 @@ OTHERS = {
     each.name: tomllib.loads(
         (ROOT / "packages" / each.extra / "pyproject.toml").read_text(encoding="utf-8")
     )
-    for each in DISTRIBUTIONS
+    for each in DISTRIBUTIONS.values()
 }
 """The projects of the other distributions, each of which stands on those before it."""
 DISTRIBUTION = "headlight-attention"
+NAMED = ("studies", "commands", "questions", "formats")
+"""Groups of entry points whose names the core knows."""
 RECIPES = ROOT / "packaging/conda-forge"
 TOLD = [
     path
@@ -66,7 +67,7 @@ def test_the_recipe_of_conda_asks_for_what_the_project_needs() -> None:
 
 def test_all_distributions_are_released_together() -> None:
     below = [DISTRIBUTION]
-    for distribution in DISTRIBUTIONS:
+    for distribution in DISTRIBUTIONS.values():
         project = OTHERS[distribution.name]["project"]
         assert project["name"] == distribution.name
         path = RECIPES / distribution.name / "recipe.yaml"
@@ -82,7 +83,7 @@ def test_all_distributions_are_released_together() -> None:
 
 def test_image_and_recipes_have_all_distributions() -> None:
     image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    folders = [f"packages/{each.extra}" for each in DISTRIBUTIONS]
+    folders = [f"packages/{each.extra}" for each in DISTRIBUTIONS.values()]
     assert {"/build", *(f"/build/{folder}" for folder in folders)} <= {*image.split()}
     names = {PROJECT["project"]["name"], *OTHERS}
     assert {each.parent.name for each in RECIPES.glob("*/recipe.yaml")} == names
@@ -100,13 +101,17 @@ def test_image_and_recipes_have_all_distributions() -> None:
     "distribution",
     [
         pytest.param(each, marks=getattr(pytest.mark, each.extra), id=each.extra)
-        for each in DISTRIBUTIONS
+        for each in DISTRIBUTIONS.values()
     ],
 )
 def test_the_core_names_what_another_distribution_has(distribution: Distribution) -> None:
     entries = OTHERS[distribution.name]["project"].get("entry-points", {})
-    named = {name for group in (GROUP, COMMANDS) for name in entries.get(group, {})}
-    assert named == {*distribution.contents}
+    named = {f"headlight.{kind}": getattr(distribution, kind) for kind in NAMED}
+    assert entries.keys() <= named.keys()
+    for group, names in named.items():
+        assert sorted(entries.get(group, ())) == sorted(names)
+    models = getattr(importlib.import_module(distribution.package), "EMBEDDED_MODELS", {})
+    assert sorted(models) == sorted(distribution.models)
     installed = {
         (entry.group, entry.name, entry.value)
         for entry in metadata.distribution(distribution.name).entry_points
@@ -305,7 +310,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with wheels and sdists of all distributions."""
     folder = tmp_path_factory.mktemp("dist")
     pytest.importorskip("hatchling", reason="the build backend is not installed here")
-    for place in (ROOT, *(ROOT / "packages" / each.extra for each in DISTRIBUTIONS)):
+    for place in (ROOT, *(ROOT / "packages" / each.extra for each in DISTRIBUTIONS.values())):
         for kind in ("wheel", "sdist"):
             run("hatchling", "build", "--target", kind, "--directory", str(folder), place=place)
     return folder
@@ -344,7 +349,7 @@ class Addresses(HTMLParser):
     ("name", "readme"),
     [
         ("headlight_attention", "README.md"),
-        *((each.package, f"packages/{each.extra}/README.md") for each in DISTRIBUTIONS),
+        *((each.package, f"packages/{each.extra}/README.md") for each in DISTRIBUTIONS.values()),
     ],
 )
 def test_an_index_shows_a_description_that_leads_somewhere(
@@ -396,7 +401,7 @@ def test_an_sdist_makes_the_same_description(built: Path, tmp_path: Path) -> Non
         (DISTRIBUTION, "headlight", ROOT / "src"),
         *(
             (each.name, each.package, ROOT / "packages" / each.extra / "src")
-            for each in DISTRIBUTIONS
+            for each in DISTRIBUTIONS.values()
         ),
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any
 from headlight.version import __version__ as __version__
 
 # Resolved when first asked for, so that `import headlight` loads neither torch nor xarray.
-_HOMES = {
+HOMES = {
     "HeadlightError": "headlight.errors",
     "Model": "headlight.reading.model",
     "Reading": "headlight.reading",
@@ -29,10 +29,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
     if name == "__all__":
-        return sorted([*_HOMES, *_catalogue().studies()])
+        return sorted([*HOMES, *_catalogue().studies()])
     if not name.startswith("_"):
         if find_spec(f"headlight.{name}"):  # such as headlight.corpora
             return import_module(f"headlight.{name}")

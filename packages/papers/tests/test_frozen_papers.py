@@ -4,11 +4,11 @@ import pytest
 
 from frozen_files import changes
 from frozen_paper_runs import FROZEN, RUNS, STUDY_RUNS, PaperMaterial, numbers_of
-from headlight.catalogue import PAPERS
+from headlight.catalogue import DISTRIBUTIONS
 
 
 def test_no_study_and_no_file_is_forgotten() -> None:
-    assert {run.study for run in STUDY_RUNS.values()} == {*PAPERS.contents} - {"reproduce"}
+    assert {run.study for run in STUDY_RUNS.values()} == {*DISTRIBUTIONS["papers"].studies}
     assert {path.stem for path in FROZEN.iterdir()} == set(RUNS)
 
 

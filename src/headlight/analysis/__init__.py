@@ -121,18 +121,18 @@ class TextSettings(ModelSettings):
     def check_source(self, source: str | None) -> None:
         """The first text, or pair of texts, is read; of a recording its transcript."""
         from headlight.corpora import (
-            OF_TWO_TEXTS,
             medium_of,
             open_corpus,
             open_recordings,
+            pair_format,
         )
 
         if source is None or medium_of(source) == "pictures":
             return  # which are decoded where the model sees them
         if medium_of(source) == "speech":
             next(iter(open_recordings(source, column=self.column)))
-        elif self.format is not None and self.format in OF_TWO_TEXTS:
-            next(iter(OF_TWO_TEXTS[self.format](source)))
+        elif (pairs := pair_format(self.format)) is not None:
+            next(iter(pairs.open(source)))
         else:
             try:
                 next(iter(open_corpus(source, format=self.format, column=self.column)))

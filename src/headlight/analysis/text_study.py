@@ -31,18 +31,17 @@ from headlight.analysis.word_study import CorpusStudy, GradientStudy
 from headlight.capture import CapturedModel, Kind, LayerRecord, Objective
 from headlight.capture.one_text import require_reader
 from headlight.corpora import (
-    OF_TWO_TEXTS,
     SAMPLE_TEXT,
-    SAMPLE_TRANSLATIONS,
     Corpus,
     Source,
     as_sentence_pairs,
+    find_format,
     holds_a_text_a_line,
     medium_of,
     open_corpus,
-    open_parallel,
     open_pictures,
     open_recordings,
+    pair_format,
 )
 from headlight.encode import Encoded, Examples, adjacent_segments, recordings, sentence_pairs, texts
 from headlight.encode.batch import Batch
@@ -152,7 +151,7 @@ def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
     """Return the corpus, opened as the settings say; refuse a format that does not go with it."""
     if isinstance(source, Corpus):
         return source
-    if settings.format is not None and settings.format in OF_TWO_TEXTS:
+    if (two_texts := pair_format(settings.format)) is not None:
         if settings.pairs:
             raise UsageError(
                 f"{settings.format} are two segments already; leave out pairs, which joins "
@@ -162,7 +161,7 @@ def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
             raise UsageError(
                 f"{settings.format} are read from files; give a path, or open them first."
             )
-        return OF_TWO_TEXTS[settings.format](str(source))
+        return two_texts.open(str(source))
     format = "lines" if reads_by_line(source, settings) else settings.format
     return open_corpus(source, format=format, column=settings.column)
 
@@ -223,7 +222,9 @@ def _open(source: Source | Corpus | None, model: CapturedModel, settings: TextSe
 def _sample(model: CapturedModel, settings: S) -> tuple[Corpus, S]:
     """Translations for a decoder that reads them, else texts, two adjacent paragraphs together."""
     if model.has_decoder_inputs and settings.kind != "encoder":
-        return open_parallel(SAMPLE_TRANSLATIONS), settings
+        translations = find_format("translations", needed=f"the sample that {model} reads")
+        if translations and translations.sample:
+            return translations.open(str(translations.sample)), settings
     longest = min(SAMPLE_LENGTH, model.longest or SAMPLE_LENGTH)
     settings = settings.replace(pairs=True, max_length=settings.max_length or longest)
     return open_corpus(SAMPLE_TEXT), settings

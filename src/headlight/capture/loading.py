@@ -45,11 +45,11 @@ from headlight.catalogue.model_folders import (
     AUTO,
     BALANCED,
     DTYPES,
-    EMBEDDED_MODELS,
     EMBEDDED_NAME,
     check_folder,
     check_layers,
     check_place,
+    embedded_models,
     no_model,
     place_of,
     quantised_by,
@@ -301,7 +301,7 @@ def _loader(source: str, config: Any, head: str) -> Any:
     loaders = [each.loader for each in held_heads if _is_wanted(each, head)]
     if not loaders:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
-        names = (name for name, place in EMBEDDED_MODELS.items() if str(place) == source)
+        names = (name for name, place in embedded_models().items() if str(place) == source)
         way = (
             f", such as {EMBEDDED_CLASSIFIER}, which comes with Headlight, or "
             "distilbert/distilbert-base-uncased-finetuned-sst-2-english of the hub"

@@ -2,17 +2,17 @@
 
 A study of another package is found by an entry point of the group ``headlight.studies``, whose name
 is that of the study and whose value its row, ``package:STUDY``; a command by one of the group
-``headlight.commands``, whose value is a `Command`.  The statistics of heads are a table of the same
-kind.  Nothing here needs torch.
+``headlight.commands``, whose value is a `Command`.  The questions of one text and the statistics of
+heads are tables of the same kind.  Nothing here needs torch.
 """
 
+from headlight.catalogue.annotated_sources import EMBEDDED_TRANSLATOR
 from headlight.catalogue.distributions import (
     DISTRIBUTIONS,
-    PAPERS,
-    WORDS,
+    IN_OTHER_DISTRIBUTIONS,
     Distribution,
-    distribution_of,
 )
+from headlight.catalogue.questions import Question
 from headlight.catalogue.registry import (
     GROUP,
     Command,
@@ -27,9 +27,10 @@ from headlight.catalogue.registry import (
 from headlight.catalogue.statistics import Statistic, behaviours, statistic, statistic_table
 from headlight.catalogue.study import (
     EMBEDDED_CLASSIFIER,
-    EMBEDDED_TRANSLATOR,
-    SOURCES,
-    Reads,
+    HAYSTACK,
+    LABELLED,
+    TEXT,
+    TEXT_OR_LABELLED,
     SourceKind,
     Study,
 )
@@ -39,19 +40,20 @@ __all__ = [
     "EMBEDDED_CLASSIFIER",
     "EMBEDDED_TRANSLATOR",
     "GROUP",
-    "PAPERS",
-    "SOURCES",
-    "WORDS",
+    "HAYSTACK",
+    "IN_OTHER_DISTRIBUTIONS",
+    "LABELLED",
+    "TEXT",
+    "TEXT_OR_LABELLED",
     "Command",
     "Distribution",
-    "Reads",
+    "Question",
     "SourceKind",
     "Statistic",
     "Study",
     "behaviours",
     "cannot_be_loaded",
     "commands",
-    "distribution_of",
     "find_ours",
     "find_study",
     "refused",

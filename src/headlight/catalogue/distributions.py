@@ -1,57 +1,78 @@
-"""Distributions of this project beside headlight-attention, any of which may not be installed."""
+"""Distributions of this project beside this one, and what each brings; any may not be installed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """A distribution that stands on headlight-attention and has its version.
+    """A distribution beside this one, and the names that it brings by its entry points.
 
     Attributes:
-        name: Its name on a package index.
-        package: The package that it installs.
-        extra: The extra of headlight-attention that installs it.
-        contents: Names of its studies and commands.
+        extra: its name among the extras of headlight-attention.
+        studies: names of its studies.
+        commands: names of its commands besides those of studies.
+        questions: names of its questions.
+        formats: names of its formats of files.
+        models: names of its embedded models, whose folders its package has in `EMBEDDED_MODELS`.
     """
 
-    name: str
-    package: str
     extra: str
-    contents: tuple[str, ...]
+    studies: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
-    def refusal(self, name: str) -> str:
-        """Return the sentence that says what to install for a study or a command."""
+    @property
+    def name(self) -> str:
+        """The name that installers know it by."""
+        return f"headlight-{self.extra}"
+
+    @property
+    def package(self) -> str:
+        """The package that it installs."""
+        return f"headlight_{self.extra}"
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """Names of its studies and commands."""
+        return (*self.studies, *self.commands)
+
+    def refusal(self, what: str) -> str:
+        """Say that something needs this distribution, and how it is installed."""
         return (
-            f"{name} is part of {self.name}, which is not installed; "
+            f"{what} is part of {self.name}, which is not installed; "
             f"pip install 'headlight-attention[{self.extra}]'."
         )
 
 
-WORDS = Distribution("headlight-words", "headlight_words", "words", ())
-"""Annotated and parallel text."""
+DISTRIBUTIONS: Mapping[str, Distribution] = {
+    each.extra: each
+    for each in (
+        Distribution(extra="words"),
+        Distribution(
+            extra="papers",
+            studies=(
+                "adversary",
+                "attribution",
+                "coreference",
+                "guided",
+                "instance_adversary",
+                "parser_probes",
+                "permutation",
+                "token_identity",
+            ),
+            commands=("reproduce",),
+        ),
+    )
+}
+"""By extra, each after those that it stands on; a test compares the names with the entry points of each."""
 
-PAPERS = Distribution(
-    "headlight-papers",
-    "headlight_papers",
-    "papers",
-    (
-        "adversary",
-        "attribution",
-        "coreference",
-        "guided",
-        "instance_adversary",
-        "parser_probes",
-        "permutation",
-        "reproduce",
-        "token_identity",
-    ),
-)
-"""Papers that are reproduced, and the studies that serve one of them."""
+IN_OTHER_DISTRIBUTIONS: Mapping[str, Distribution] = {
+    name: each for each in DISTRIBUTIONS.values() for name in each.contents
+}
+"""Distributions by the names of their studies and commands."""
 
-DISTRIBUTIONS = (WORDS, PAPERS)
-"""Each stands on those before it."""
-
-
-def distribution_of(name: str) -> Distribution | None:
-    """Return the distribution of a study or a command; None for those of headlight-attention."""
-    return next((each for each in DISTRIBUTIONS if name in each.contents), None)
+PACKAGES = frozenset(each.package for each in DISTRIBUTIONS.values())
+"""Packages of the other distributions."""

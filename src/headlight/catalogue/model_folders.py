@@ -6,6 +6,8 @@
 import socket
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from re import compile as pattern
@@ -16,7 +18,9 @@ from urllib.request import getproxies
 
 from huggingface_hub import constants as hub
 
-from headlight.catalogue.study import ASSETS, EMBEDDED_CLASSIFIER, EMBEDDED_TRANSLATOR
+from headlight.catalogue.annotated_sources import EMBEDDED_TRANSLATOR
+from headlight.catalogue.distributions import DISTRIBUTIONS
+from headlight.catalogue.study import ASSETS, EMBEDDED_CLASSIFIER
 from headlight.errors import ModelError, UsageError, setting
 from headlight.files import check_reachable, read_json
 from headlight.settings import require_choice
@@ -146,6 +150,17 @@ EMBEDDED_MODELS = {
 """The models that come with the package: BERT, a translator from German to English, and a
 classifier of short reviews, which is kept as what differs from the first."""
 
+
+@cache
+def embedded_models() -> Mapping[str, Path]:
+    """Folders of embedded models by name, also those of other distributions that are installed."""
+    models = dict(EMBEDDED_MODELS)
+    for each in DISTRIBUTIONS.values():
+        if each.models and find_spec(each.package):
+            models |= import_module(each.package).EMBEDDED_MODELS
+    return models
+
+
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 AUTO = "auto"
 BALANCED = "balanced"
@@ -189,11 +204,18 @@ def place_of(model: str | Path | None) -> str:
 
     Raises:
         ModelError: the name is too long, or a folder may not be entered.
+        UsageError: it is the model of a distribution that is not installed.
     """
     name = EMBEDDED_NAME if model is None else str(model)
     check_reachable(Path(name), error=ModelError)
-    is_embedded = name in EMBEDDED_MODELS and (model is None or not Path(name).exists())
-    return str(EMBEDDED_MODELS[name]) if is_embedded else name
+    if model is not None and Path(name).exists():
+        return name
+    if name in embedded_models():
+        return str(embedded_models()[name])
+    for each in DISTRIBUTIONS.values():
+        if name in each.models:
+            raise UsageError(each.refusal(name))
+    return name
 
 
 def check_model(
@@ -334,7 +356,7 @@ def check_folder(folder: Path) -> None:
 
 def no_model(name: str, why: str) -> ModelError:
     """The refusal of a model that is neither here nor to be had, with a name that is near."""
-    near = get_close_matches(name, [*EMBEDDED_MODELS, *cached_models()], n=1)
+    near = get_close_matches(name, [*embedded_models(), *cached_models()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return ModelError(
         f"there is no folder {name!r}, no model of that name is in the cache of the hub, and "

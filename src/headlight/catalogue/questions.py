@@ -1,17 +1,21 @@
 """The questions of one text: what each is asked with, and where it is answered and shown.
 
 A row makes the method of `headlight.reading.model.Model`, the command, its files, its page and what
-the terminal shows.  Nothing here needs torch.
+the terminal shows.  Rows of other packages are found by entry points of the group
+``headlight.questions``.  Nothing here needs torch.
 """
 
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
+from headlight.catalogue.distributions import DISTRIBUTIONS
+from headlight.catalogue.registry import QUESTIONS as GROUP, rows_of_packages
 from headlight.errors import UsageError, setting
 from headlight.settings import (
     UNLISTED,
@@ -233,35 +237,40 @@ class SourceSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A question of one text, declared once.
+    """A question to a model, of one text or of what else its function takes, declared once.
 
     Attributes:
         name: of the method and of the command.
         sentence: what the command does.
         settings: the class of its settings.
         answered: the module with a function of that name.
-        shown: the module with ``sections(answer)`` and ``findings(answer)``.
+        shown: the module with ``sections(answer)`` and ``findings(answer)``, of one text.
         papers: of its method.
         suffixes: of the files that an answer is written as.
         examples: of the command: arguments, and a remark or nothing.
         head: with which head the command loads the model; see `headlight.load`.
         is_command: whether it has a command of its own.
+        of_one_text: whether it is asked of one text, or two; else it is a method alone.
     """
 
     name: str
     sentence: str
     settings: type[Settings]
     answered: str
-    shown: str
+    shown: str = ""
     papers: str = ""
     suffixes: tuple[str, ...] = (".html", ".json", ".nc")
     examples: Sequence[tuple[str, str]] = ()
     head: str = "none"
     is_command: bool = True
+    of_one_text: bool = True
 
     @property
     def answer(self) -> Callable[..., Any]:
-        """``answer(model, text, pair, settings=..., command=...)``, which imports torch."""
+        """The method of a model, which imports torch.
+
+        Of one text it is ``answer(model, text, pair, settings=..., command=...)``.
+        """
         function: Callable[..., Any] = getattr(import_module(self.answered), self.name)
         return function
 
@@ -405,3 +414,23 @@ QUESTIONS: Mapping[str, Question] = {
     )
 }
 """By name, in the order of the help."""
+
+
+@cache
+def questions() -> Mapping[str, Question]:
+    """Return all rows by name, those of other packages last."""
+    return {**QUESTIONS, **rows_of_packages(GROUP, Question, QUESTIONS)}
+
+
+def find_question(name: str) -> Question | None:
+    """Return the question of a name, if there is one.
+
+    Raises:
+        UsageError: a distribution has it that is not installed.
+    """
+    if name in questions():
+        return questions()[name]
+    for each in DISTRIBUTIONS.values():
+        if name in each.questions:
+            raise UsageError(each.refusal(name))
+    return None

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from headlight.catalogue.distributions import DISTRIBUTIONS, distribution_of
+from headlight.catalogue.distributions import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, PACKAGES
 from headlight.catalogue.study import Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
 
@@ -26,22 +26,8 @@ MEASURES = "headlight.measures"
 COMMANDS = "headlight.commands"
 """Group of entry points whose value is a `Command`."""
 
-TAKEN = {
-    *(
-        "HeadlightError",
-        "Model",
-        "Reading",
-        "load",
-        "open",
-        "aer",
-        "align",
-        "alternatives",
-        "check",
-    ),
-    *("compare", "explain", "gallery", "generate", "heads", "merge", "patch", "predict", "read"),
-    *("reproduce", "routes", "serve", "sources", "status"),
-}
-"""Names of the root and of commands, besides those of modules, that no study may have."""
+QUESTIONS = "headlight.questions"
+"""Group of entry points whose value is a `headlight.catalogue.questions.Question`."""
 
 T = TypeVar("T")
 """A kind of rows, which have names."""
@@ -56,12 +42,14 @@ class Command:
         panel: the heading that it stands under.
         summary: the first sentence of its help.
         add: adds the command itself to a program of typer.
+        order: its place in the help among commands of other packages.
     """
 
     name: str
     panel: str
     summary: str
     add: Callable[[Any], object]
+    order: int = 1_000
 
 
 @dataclass(frozen=True)
@@ -87,8 +75,7 @@ def refused() -> Mapping[str, str]:
     here = {*studies(), *commands()}
     missing = {
         name: distribution.refusal(name)
-        for distribution in DISTRIBUTIONS
-        for name in distribution.contents
+        for name, distribution in IN_OTHER_DISTRIBUTIONS.items()
         if name not in here
     }
     return missing | {**_commands().refused, **_found().refused}
@@ -121,7 +108,7 @@ def find_ours(name: str) -> Study | None:
         study: Study | None = getattr(import_module(likely), "STUDY", None)
         if study and study.name == name:
             return study
-    if distribution_of(name) is not None:
+    if name in IN_OTHER_DISTRIBUTIONS:
         entries = (entry for entry in _entries(GROUP) if entry.name == name and _is_ours(entry))
         with suppress(UsageError):  # which `find_study` raises
             return next((_load(entry, {}, Study) for entry in entries), None)
@@ -137,8 +124,17 @@ def cannot_be_loaded() -> list[str]:
     ]
 
 
+@cache
+def taken() -> frozenset[str]:
+    """Names of the root and of commands, besides those of modules, that no study may have."""
+    # Both lie above the catalogue, and are asked only where another package brings something.
+    root, program = import_module("headlight").HOMES, import_module("headlight.cli").OWN
+    commands = {name for each in DISTRIBUTIONS.values() for name in each.commands}
+    return frozenset({*root, *program, *commands})
+
+
 def _is_taken(name: str) -> bool:
-    return name in TAKEN or find_spec(f"headlight.{name}") is not None
+    return name in taken() or find_spec(f"headlight.{name}") is not None
 
 
 @cache
@@ -150,7 +146,9 @@ def _found() -> _Found[Study]:
 
 @cache
 def _commands() -> _Found[Command]:
-    return _load_all(COMMANDS, Command, {})
+    rows = _load_all(COMMANDS, Command, {})
+    in_order = sorted(rows.rows.values(), key=lambda command: command.order)
+    return _Found({command.name: command for command in in_order}, rows.refused)
 
 
 @cache
@@ -218,8 +216,7 @@ def _entries(group: str) -> list["EntryPoint"]:
 
 
 def _is_ours(entry: "EntryPoint") -> bool:
-    packages = (distribution.package for distribution in DISTRIBUTIONS)
-    return entry.module.partition(".")[0] in packages
+    return entry.module.partition(".")[0] in PACKAGES
 
 
 def _why(problem: Exception) -> str:
@@ -233,7 +230,8 @@ def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
     what = f"the {noun} {entry.name} of the package {package}"
     if not entry.name.isidentifier() or entry.name.startswith("_"):
         raise UsageError(f"{what} has a name that no function can have; rename it.")
-    is_taken = kind in (Study, Command) and _is_taken(entry.name) and not _is_ours(entry)
+    has_command = entry.group in (GROUP, COMMANDS, QUESTIONS)
+    is_taken = has_command and _is_taken(entry.name) and not _is_ours(entry)
     if entry.name in rows or is_taken:
         raise UsageError(f"{what} is left out, since its name is taken; rename it.")
     try:
@@ -245,6 +243,6 @@ def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
     if not isinstance(row, kind) or getattr(row, "name", None) != entry.name:
         raise UsageError(
             f"{what} is no {noun} of that name: {entry.value} must be a "
-            f"headlight.catalogue.{kind.__name__} with the name {entry.name!r}."
+            f"{kind.__module__.rpartition('.')[0]}.{kind.__name__} with the name {entry.name!r}."
         )
     return row

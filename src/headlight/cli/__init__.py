@@ -13,17 +13,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from headlight.catalogue import (
+    IN_OTHER_DISTRIBUTIONS,
     Command,
     cannot_be_loaded,
     commands,
-    distribution_of,
     find_ours,
     refused,
     register_measures,
     studies,
 )
-from headlight.catalogue.questions import QUESTIONS, Question
-from headlight.catalogue.study import TRANSLATIONS
+from headlight.catalogue.annotated_sources import TRANSLATIONS
+from headlight.catalogue.questions import QUESTIONS, Question, questions
 from headlight.cli.help import HelpfulCommand
 from headlight.cli.printing import complain, exit_code, guarded_terminal, say
 from headlight.errors import HeadlightError, HeadlightWarning, RunInterruptedError, UsageError
@@ -222,9 +222,14 @@ OWN = {each.name: each for each in (*FIRST, *LAST)}
 
 def entries() -> dict[str, Command]:
     """All commands, with those of the studies that there are now."""
-    refusals = [_refusal(name) for name in cannot_be_loaded() if distribution_of(name) is None]
+    refusals = [_refusal(name) for name in cannot_be_loaded() if name not in IN_OTHER_DISTRIBUTIONS]
     between = [*map(_of_study, studies().values()), *refusals]
-    own = {each.name: each for each in (*FIRST, *between, *LAST)}
+    asked = [
+        _of_question(each)
+        for name, each in questions().items()
+        if each.is_command and name not in QUESTIONS
+    ]
+    own = {each.name: each for each in (*FIRST, *asked, *between, *LAST)}
     return own | {name: each for name, each in commands().items() if name not in own}
 
 
@@ -237,7 +242,7 @@ def find_entry(name: str) -> Command | None:
         return _of_study(ours)
     if name in commands():
         return commands()[name]
-    return entries().get(name) or (_refusal(study) if distribution_of(study) else None)
+    return entries().get(name) or (_refusal(study) if study in IN_OTHER_DISTRIBUTIONS else None)
 
 
 def make_app() -> typer.Typer:

@@ -7,7 +7,6 @@ vectors.  A corpus streams: no file is ever held in memory as a whole, and a lin
 document that would not fit is refused.
 """
 
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +22,17 @@ from headlight.corpora.compression import (
 )
 from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
 from headlight.corpora.files import is_companion
+from headlight.corpora.formats import Format, find_format, format_table, pair_format
 from headlight.corpora.hub import PREFIX, HubSource, hub_splits, source_state
-from headlight.corpora.pair_corpus import open_sentence_pairs, pair_task, task_of
+from headlight.corpora.pair_corpus import (
+    as_sentence_pairs,
+    open_sentence_pairs,
+    pair_task,
+    task_of,
+)
 from headlight.corpora.pairs import PAIR_FORMATS, SentencePair
 from headlight.corpora.parallel import TranslationPair
-from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, as_sentence_pairs, open_parallel
+from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, open_parallel
 from headlight.corpora.pictures import Picture, open_pictures
 from headlight.corpora.speech import Recording, medium_of, open_recordings
 from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
@@ -41,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
-    "OF_TWO_TEXTS",
     "PAIR_FORMATS",
     "PARALLEL_FORMATS",
     "PREFIX",
@@ -61,6 +65,7 @@ __all__ = [
     "CorpusCounts",
     "CorpusKind",
     "Document",
+    "Format",
     "HubSource",
     "Invalid",
     "Picture",
@@ -72,6 +77,8 @@ __all__ = [
     "TranslationPair",
     "WordVectors",
     "as_sentence_pairs",
+    "find_format",
+    "format_table",
     "holds_a_text_a_line",
     "hub_splits",
     "is_companion",
@@ -83,18 +90,13 @@ __all__ = [
     "open_sentence_pairs",
     "open_tagged",
     "open_treebank",
+    "pair_format",
     "pair_task",
     "read_word_vectors",
     "source_state",
     "suffixes",
     "task_of",
 ]
-
-OF_TWO_TEXTS: Mapping[str, Callable[[str], Corpus]] = {
-    "pairs": open_sentence_pairs,
-    "translations": open_parallel,
-}
-"""Functions that open corpora of pairs of texts, by the format that studies of texts name."""
 
 
 def __getattr__(name: str) -> Any:

@@ -70,7 +70,7 @@ class CorpusCounts:
     joined_lines: int = 0
 
 
-Format = Callable[[Lines, CorpusCounts], Iterator[Element]]
+FileReader = Callable[[Lines, CorpusCounts], Iterator[Element]]
 """From the lines of one file to its elements; what is left out is counted."""
 
 
@@ -162,7 +162,7 @@ class Corpus(Generic[Element]):
 
 
 def corpus_of_files(
-    source: str | Location, kind: CorpusKind, format: Format[Element], part: str | None = None
+    source: str | Location, kind: CorpusKind, format: FileReader[Element], part: str | None = None
 ) -> Corpus[Element]:
     """A corpus of the files that a source stands for, those in archives included.
 
@@ -198,7 +198,7 @@ def corpus_of_files(
 
 
 def _share_of_files(
-    paths: Sequence[Location], format: Format[Element], elements: int
+    paths: Sequence[Location], format: FileReader[Element], elements: int
 ) -> float | None:
     """Up to which of their bytes files are read for the first elements, which are read again.
 

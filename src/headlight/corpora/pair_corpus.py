@@ -170,3 +170,15 @@ def _pairs(
     for place, row in rows:
         columns = columns or PairColumns.of(list(row), wanted, place, label)
         yield columns.pair(row, place)
+
+
+def as_sentence_pairs(corpus: Corpus) -> Corpus[SentencePair]:
+    """Return the corpus with each translation as two sentences, for readers of sentence pairs."""
+
+    def read(counts: CorpusCounts) -> Iterator[SentencePair]:
+        for pair in corpus.read(counts):
+            yield SentencePair(pair.name, pair.source, pair.target, None)
+
+    return Corpus(
+        corpus.source, read, "parallel", corpus.limit, corpus.once, share_of=corpus.share_of
+    )

@@ -17,7 +17,6 @@ from headlight.corpora.corpus import (
 )
 from headlight.corpora.files import Lines, files, text_files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
-from headlight.corpora.pairs import SentencePair
 from headlight.corpora.parallel import (
     Column,
     TranslationPair,
@@ -285,18 +284,6 @@ def open_parallel(
         return _of_hub(source, format, wanted)
     return corpus_of_files(
         source, "parallel", lambda lines, counts: _pairs(lines, counts, format, wanted)
-    )
-
-
-def as_sentence_pairs(corpus: Corpus[TranslationPair]) -> Corpus[SentencePair]:
-    """Return the corpus with each translation as two sentences, for readers of sentence pairs."""
-
-    def read(counts: CorpusCounts) -> Iterator[SentencePair]:
-        for pair in corpus.read(counts):
-            yield SentencePair(pair.name, pair.source, pair.target, None)
-
-    return Corpus(
-        corpus.source, read, "parallel", corpus.limit, corpus.once, share_of=corpus.share_of
     )
 
 

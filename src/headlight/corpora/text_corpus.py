@@ -17,6 +17,7 @@ from headlight.corpora.corpus import (
 )
 from headlight.corpora.file_kinds import markup_of
 from headlight.corpora.files import Lines, files, text_files
+from headlight.corpora.formats import find_format, format_table
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.text import (
     Document,
@@ -27,9 +28,8 @@ from headlight.corpora.text import (
     read_tsv,
     text_column,
 )
-from headlight.errors import CorpusError, UsageError, setting
+from headlight.errors import CorpusError, UnknownNameError, UsageError, setting
 from headlight.files import Location, standard_input
-from headlight.settings import require_choice
 
 Reader = Callable[[Lines, CorpusCounts], Iterator[Document | None]]
 """From the lines of a file to its documents; None for one without a text."""
@@ -243,9 +243,9 @@ def open_corpus(
             input, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the library ``datasets``,
             an iterable of strings, each a document with blank lines between its paragraphs, or an
             open corpus, which stays as it is.
-        format: One of `FORMATS`.  By default the suffix says it (``.jsonl .ndjson .json .csv
-            .tsv``; programs, such as ``.py``, are ``raw``); another file is ``wikipedia`` if it
-            begins with ``<doc``, else ``paragraphs``.
+        format: One of `FORMATS`, or a `headlight.corpora.Format` of another package.  By default
+            the suffix says it (``.jsonl .ndjson .json .csv .tsv``; programs, such as ``.py``, are
+            ``raw``); another file is ``wikipedia`` if it begins with ``<doc``, else ``paragraphs``.
         column: Key or column that holds the text; by default ``text``, or the only one.
 
     Raises:
@@ -253,8 +253,8 @@ def open_corpus(
             read, a file is a treebank.
         CorpusError: There is no such file, nothing matches, or a folder holds no files.
     """
-    if format is not None:
-        require_choice("format", format, FORMATS)
+    if format is not None and format not in FORMATS:
+        return _open_by(format, source, column)
     if column is not None and format in PLAIN:
         raise UsageError(f"the format {format!r} has no columns; leave out the column {column!r}.")
     if not isinstance(source, str | Location):
@@ -302,6 +302,19 @@ def _beginning(lines: Lines) -> list[str]:
         if characters_left < 0:
             break
     return beginning
+
+
+def _open_by(name: str, source: Source | Corpus[Document], column: str | None) -> Corpus[Document]:
+    """Open texts by a format of another package."""
+    row = find_format(name)
+    if row is None or row.holds != "texts":
+        others = (each.name for each in format_table().values() if each.holds == "texts")
+        raise UnknownNameError("format", name, (*FORMATS, *others))
+    if column is not None:
+        raise UsageError(f"the format {name!r} has no columns; leave out the column {column!r}.")
+    if not isinstance(source, str | Location):
+        raise UsageError(f"the format {name!r} is read from files; give a path.")
+    return row.open(str(source))
 
 
 def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from headlight.catalogue.model_folders import EMBEDDED_MODELS
+from headlight.catalogue.model_folders import embedded_models
 from headlight.chats import BETWEEN, Chat, require_characters
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Encoded
@@ -190,7 +190,7 @@ def _writer(tokenizer: Any, state: str) -> BoundedCopy:
 
 def _name(tokenizer: Any) -> str:
     place = str(getattr(tokenizer, "name_or_path", "") or "the tokenizer")
-    return next((name for name, own in EMBEDDED_MODELS.items() if str(own) == place), place)
+    return next((name for name, own in embedded_models().items() if str(own) == place), place)
 
 
 def _undividable(reason: str) -> UsageError:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from types import MethodType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -26,9 +27,9 @@ from headlight.capture import (
 )
 from headlight.capture.one_text import capture_one
 from headlight.catalogue import register_measures
-from headlight.catalogue.questions import TextFlowSettings
+from headlight.catalogue.questions import TextFlowSettings, find_question, questions
 from headlight.chats import Readable
-from headlight.corpora import Sentence, TranslationPair
+from headlight.corpora import Sentence
 from headlight.encode import sentences
 from headlight.errors import CorpusError, UsageError
 from headlight.measures import Scores, word_score
@@ -49,9 +50,7 @@ from headlight.settings import require_choice
 from headlight.settings.flow import AttributionSettings
 from headlight.views.provenance import model_name
 from headlight.vocabulary import Kinds, ValueBias, measure_table
-from headlight.word_alignment import AlignerSettings
-from headlight.word_alignment.aligner import Alignment
-from headlight.word_alignment.directions import align_pairs
+from headlight.word_alignment.directions import align
 
 
 class Flow(TextResult):
@@ -162,11 +161,21 @@ class Model(CapturedModel):
     generate = generate
     sources = sources
     patch = patch
+    align = align
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""
         rare = ("with_attention", "word_map")
-        return [name for name in vars(Model) if not name.startswith("_") and name not in rare]
+        own = [name for name in vars(Model) if not name.startswith("_") and name not in rare]
+        return [*own, *(name for name in questions() if name not in own)]
+
+    if not TYPE_CHECKING:  # or every name would be a method to type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            """Return the method of a question of another package."""
+            if not name.startswith("_") and (question := find_question(name)) is not None:
+                return MethodType(question.answer, self)
+            return super().__getattribute__(name)  # which raises what there is to say
 
     def read(  # noqa: PLR0913 - each is a choice of its own
         self,
@@ -306,19 +315,6 @@ class Model(CapturedModel):
         (matrix,) = capture_one(model, example, [site], visit)
         before, after = int(example.words[0] != -1), int(example.words[-1] != -1)
         return np.pad(matrix, ((before, after),) * 2)
-
-    def align(self, pairs: Iterable[TranslationPair], **settings: Any) -> Iterator[Alignment]:
-        """The links between the words of sentences and their translations, pair by pair.
-
-        Args:
-            pairs: usually of `headlight.corpora.open_parallel`.
-            settings: those of `headlight.word_alignment.AlignerSettings`, such as
-                ``measure`` and ``layer``; see `headlight.word_alignment.directions.align_pairs`.
-
-        Raises:
-            UsageError: the settings do not go together, or with the model.
-        """
-        return align_pairs(pairs, self, AlignerSettings(**settings))
 
     def what_if(
         self,

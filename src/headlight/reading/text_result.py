@@ -11,7 +11,7 @@ import xarray
 
 from headlight import files
 from headlight.capture import CapturedModel
-from headlight.catalogue.questions import QUESTIONS
+from headlight.catalogue.questions import QUESTIONS, Question
 from headlight.chats import Chat, Readable, as_read
 from headlight.encode import Encoded, piece_style, token_names
 from headlight.encode.chats import write_chat
@@ -63,13 +63,16 @@ class TextResult:
 T = TypeVar("T")
 
 
-def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Let a function answer the question of that name, with a keyword for each of its settings.
+def answers(asked: str | Question) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Let a function answer a question, with a keyword for each of its settings.
 
     The function is given the model, the text, the second text or None, the settings, and the
     ``command`` by which it was asked.  What it becomes is also the method of a model.
+
+    Args:
+        asked: The row of the question, or the name of one of this package.
     """
-    question = QUESTIONS[name]
+    question = QUESTIONS[asked] if isinstance(asked, str) else asked
 
     def decorate(answer: Callable[..., T]) -> Callable[..., T]:
         @wraps(answer)
@@ -85,7 +88,7 @@ def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
             names = question.settings.hints()
             for choice in choices:
                 if choice not in names:
-                    raise UnknownNameError(f"setting of {name}", choice, names)
+                    raise UnknownNameError(f"setting of {question.name}", choice, names)
             if settings is None:
                 plain_choices = {choice: plain(value) for choice, value in choices.items()}
                 settings = question.settings.from_mapping(plain_choices)

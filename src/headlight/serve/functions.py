@@ -23,7 +23,7 @@ import xarray as xr
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_picture, one_text
-from headlight.catalogue.questions import QUESTIONS, Question
+from headlight.catalogue.questions import QUESTIONS, Question, questions
 from headlight.chats import Chat, Readable, begins_as_chat, holds_chat
 from headlight.corpora.pictures import decode_picture
 from headlight.corpora.text import require_text
@@ -312,7 +312,7 @@ def _ask(question: Question, workspace: Workspace, params: Params, on_progress: 
 
 FUNCTIONS: Mapping[str, Function] = {
     "read": read_text,
-    **{name: partial(_answer, each) for name, each in QUESTIONS.items()},
+    **{name: partial(_answer, each) for name, each in questions().items() if each.of_one_text},
     **{name: partial(_about_reading, each) for name, each in what_if.FUNCTIONS.items()},
     "generate": generate_text,
 }

@@ -22,7 +22,7 @@ from headlight.analysis.variables import rank_of
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.record import processes_of
 from headlight.catalogue import Study, find_study
-from headlight.catalogue.model_folders import EMBEDDED_MODELS, EMBEDDED_NAME
+from headlight.catalogue.model_folders import EMBEDDED_NAME, embedded_models
 from headlight.encode import Encoded
 from headlight.errors import RunError, UsageError, setting
 from headlight.files import Location
@@ -308,5 +308,5 @@ def configuration(
 def _name_of_another(model: CapturedModel) -> str | None:
     """Return the source of the tokenizer, if it did not come with the model."""
     named = str(getattr(model.tokenizer, "name_or_path", ""))
-    own = {"", model.name, str(EMBEDDED_MODELS.get(model.name, ""))}
+    own = {"", model.name, str(embedded_models().get(model.name, ""))}
     return None if named in own else named

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headlight.catalogue import find_ours
-from headlight.catalogue.questions import QUESTIONS
+from headlight.catalogue.questions import questions
 from headlight.files import printable
 from headlight.result.kinds import KINDS, MULTI_KIND
 from headlight.version import __version__
@@ -85,7 +85,7 @@ def provenance(attributes: Mapping[str, object], command: str | None = None) -> 
 
 def _citation(stage: str) -> str:
     """Return how Headlight is cited, and the papers of the study or question."""
-    row = QUESTIONS.get(stage) or find_ours("survey" if stage == "reading" else stage)
+    row = questions().get(stage) or find_ours("survey" if stage == "reading" else stage)
     methods = f" Methods: {row.papers}." if row and row.papers else ""
     return f"The Headlight developers. Headlight, version {__version__}.{methods}"
 

@@ -19,6 +19,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from headlight.catalogue import find_study
+from headlight.catalogue.questions import QUESTIONS, Question, questions
 from headlight.files import printable
 from headlight.findings import equal_to_weight
 from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
@@ -205,7 +206,7 @@ def study_page(
             attributes=attributes,
             command=command or "",
             kind=str(attributes["stage"]).replace("_", " ")
-            if attributes["stage"] in _NO_STUDIES
+            if attributes["stage"] in _NO_STUDIES or _question(attributes["stage"])
             else f"study · {str(attributes['stage']).replace('_', ' ')}",
         )
     )
@@ -257,10 +258,18 @@ def _of_kind(section: Section, kind: str) -> Section:
     )
 
 
+def _question(stage: object) -> Question | None:
+    """Return the question of another package whose answer it is."""
+    question = questions().get(str(stage))
+    return question if question and question.shown and question.name not in QUESTIONS else None
+
+
 def _module(result: xr.Dataset) -> Any:
     stage = result.attrs.get("stage")
     if stage in _NO_STUDIES:
         return _NO_STUDIES[stage]
+    if (question := _question(stage)) is not None:
+        return question.view
     return find_study(str(result.attrs.get("stage", ""))).page
 
 

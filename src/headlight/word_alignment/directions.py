@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -342,6 +343,23 @@ def align_pairs(  # noqa: PLR0913 - each is a choice of its own
     if tell and choice is not None:  # after whatever the aligners may refuse
         on_choice(choice)
     return alignments
+
+
+def align(
+    model: CapturedModel, pairs: Iterable[TranslationPair], **settings: Any
+) -> Iterator[Alignment]:
+    """The links between the words of sentences and their translations, pair by pair.
+
+    Args:
+        model: the model.
+        pairs: usually of `headlight.corpora.open_parallel`.
+        settings: those of `headlight.word_alignment.AlignerSettings`, such as
+            ``measure`` and ``layer``; see `headlight.word_alignment.directions.align_pairs`.
+
+    Raises:
+        UsageError: the settings do not go together, or with the model.
+    """
+    return align_pairs(pairs, model, AlignerSettings(**settings))
 
 
 def needs_choice(settings: AlignerSettings) -> bool:

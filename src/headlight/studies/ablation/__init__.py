@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.analysis import ClassifierSettings, TextSettings, check_files
-from headlight.catalogue import Study
+from headlight.catalogue import TEXT_OR_LABELLED, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import AtLeast0, require_distinct
 from headlight.vocabulary import Kind
@@ -100,7 +100,7 @@ STUDY = Study(
     title="effect of ablating each head",
     question="measure the effect of ablating each head, or all heads of a layer, on predictions",
     papers="Michel et al. 2019, Section 3; Kobayashi et al. 2020",
-    reads="text_or_labelled",
+    source=TEXT_OR_LABELLED,
     settings=AblationSettings,
     examples=(
         ("wiki/ --max-examples 100", "a masked language model"),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import ModelSettings
 from headlight.catalogue import Study
+from headlight.catalogue.annotated_sources import PARALLEL
 from headlight.errors import UsageError, setting
 from headlight.settings import UNLISTED, AtLeast1
 from headlight.vocabulary import require_names_of_heads
@@ -174,7 +175,7 @@ STUDY = Study(
     title="words linked by a translator",
     question="evaluate word alignments by cross-attention, gradients and predictions",
     papers="Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
-    reads="parallel",
+    source=PARALLEL,
     settings=AlignmentSettings,
     examples=(
         ("test.de-en --gold gold.talp", "embedded translator, by layer and head"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from headlight.analysis import ModelSettings
-from headlight.catalogue import Study
+from headlight.catalogue import HAYSTACK, Study
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1, require_distinct
 from headlight.vocabulary import Kind
 
@@ -74,7 +74,7 @@ STUDY = Study(
     title="what heads do on random repeats and hidden facts, and what their weights say",
     question="find heads that copy, complete repeated patterns, and retrieve facts",
     papers="Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024",
-    reads="haystack",
+    source=HAYSTACK,
     settings=CircuitsSettings,
     examples=(
         ("--model HuggingFaceTB/SmolLM2-135M-Instruct", "haystacks are cut from the sample corpus"),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import MeasureSettings, SentenceSettings
 from headlight.catalogue import Study
+from headlight.catalogue.annotated_sources import TREEBANK
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1
 
 Relations = Literal["full", "base"]
@@ -47,7 +48,7 @@ STUDY = Study(
     title="heads as parsers",
     question="evaluate single heads at finding the governors of words",
     papers="Clark et al. 2019, Section 4.2",
-    reads="treebank",
+    source=TREEBANK,
     settings=DependencySettings,
     examples=(
         ("en_ewt-ud-dev.conllu", ""),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headlight.analysis import MeasureSettings, TextSettings
-from headlight.catalogue import Study
+from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError
 from headlight.settings import UNLISTED, AtLeast1, Range
 from headlight.vocabulary import measure
@@ -38,7 +38,7 @@ STUDY = Study(
     title="which heads attend alike",
     question="compare heads with one another by where they attend",
     papers="Clark et al. 2019, Section 6",
-    reads="text",
+    source=TEXT,
     settings=DistanceSettings,
     examples=(
         ("wiki/ --pairs --max-examples 992", "as Clark did"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis import RANDOM, Removal, RowsOfText, TextSettings
-from headlight.catalogue import Study
+from headlight.catalogue import TEXT, Study
 from headlight.settings import UNLISTED, AtLeast1, require_distinct
 from headlight.settings.flow import FollowedMap
 
@@ -105,7 +105,7 @@ STUDY = Study(
     title="which map names the tokens that a prediction rests on",
     question="test which maps rank the tokens that a prediction depends on first",
     papers="DeYoung et al. 2020; Jain and Wallace 2019; Serrano and Smith 2019; Edin et al. 2025",
-    reads="text",
+    source=TEXT,
     settings=FaithfulnessSettings,
     examples=(
         ("wiki/ --model ./smollm2 --max-length 48 --max-examples 50", "next tokens"),

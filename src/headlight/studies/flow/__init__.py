@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headlight.analysis import TextSettings
-from headlight.catalogue import Study
+from headlight.catalogue import TEXT, Study
 from headlight.settings import Range, require_distinct
 from headlight.settings.flow import METHODS, FlowName, Slope
 from headlight.vocabulary import Kind
@@ -58,7 +58,7 @@ STUDY = Study(
     " several methods, and measure how much a layer mixes in from the context",
     papers="Abnar and Zuidema 2020; Kobayashi et al. 2021, 2024; Modarressi et al. 2022, 2023;"
     " Ferrando et al. 2022; Mohebbi et al. 2023",
-    reads="text",
+    source=TEXT,
     settings=FlowSettings,
     examples=(
         ("wiki/ --max-length 64", ""),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis import MeasureSettings, QueryBlockSettings, TextSettings
-from headlight.catalogue import Study
+from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import (
     NO_EFFECT,
@@ -117,7 +117,7 @@ STUDY = Study(
     title="what every head does, by all measures",
     question="measure weights, norms and effective attention of every head",
     papers="Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020",
-    reads="text",
+    source=TEXT,
     settings=SurveySettings,
     examples=(
         ("", "embedded model, sample corpus"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis import ClassifierSettings, check_files
-from headlight.catalogue import EMBEDDED_CLASSIFIER, Study
+from headlight.catalogue import EMBEDDED_CLASSIFIER, LABELLED, Study
 from headlight.catalogue.model_folders import check_place, place_of
 from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct
@@ -102,7 +102,7 @@ STUDY = Study(
     title="models with the same predictions and other attention",
     question="train models that predict as a classifier does and attend differently",
     papers="Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2",
-    reads="labelled",
+    source=LABELLED,
     taggers=True,
     settings=AdversarySettings,
     examples=(

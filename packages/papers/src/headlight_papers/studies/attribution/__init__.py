@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from headlight.analysis import TextSettings
-from headlight.catalogue import Study
+from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1
 from headlight.settings.flow import AttributionSettings
@@ -48,7 +48,7 @@ STUDY = Study(
     title="what input tokens contribute to hidden ones",
     question="attribute each hidden token to its own input token and to the others",
     papers="Brunner et al. 2020, Section 5",
-    reads="text",
+    source=TEXT,
     settings=AttributionStudySettings,
     examples=(
         ("wiki/ --max-examples 50 --max-length 64", ""),

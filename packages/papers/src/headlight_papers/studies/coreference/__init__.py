@@ -5,6 +5,7 @@ from typing import Annotated, Literal, get_args
 
 from headlight.analysis import MeasureSettings, WordSettings
 from headlight.catalogue import Study
+from headlight.catalogue.annotated_sources import COREFERENCE
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
 
 Candidates = Literal["mentions", "words"]
@@ -81,7 +82,7 @@ STUDY = Study(
     title="heads as resolvers of coreference",
     question="evaluate single heads at finding antecedents of mentions",
     papers="Clark et al. 2019, Section 4.3",
-    reads="coreference",
+    source=COREFERENCE,
     settings=CoreferenceSettings,
     examples=(
         ("litbank/conll/", ""),

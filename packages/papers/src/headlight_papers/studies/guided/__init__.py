@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis import KeepSettings, RowsOfText, check_attribution, check_files
-from headlight.catalogue import Study
+from headlight.catalogue import LABELLED, Study
 from headlight.catalogue.model_folders import check_place, place_of
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
 from headlight.settings.flow import AttributionSettings
@@ -84,7 +84,7 @@ STUDY = Study(
     title="attention given to models without context",
     question="train models that read every token by itself with the attention of a classifier",
     papers="Wiegreffe and Pinter 2019, Section 3.4",
-    reads="labelled",
+    source=LABELLED,
     settings=GuidedSettings,
     examples=(
         ("reviews.tsv --model ./my-classifier", ""),

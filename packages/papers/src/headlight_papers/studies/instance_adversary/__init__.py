@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis import KeepSettings, Rows, Scope
-from headlight.catalogue import Study
+from headlight.catalogue import LABELLED, Study
 from headlight.errors import UsageError
 from headlight.settings import CHOSEN, UNLISTED, AtLeast1, Range, require_distinct
 
@@ -71,7 +71,7 @@ STUDY = Study(
         "search, text by text, for the most different attention with nearly the same prediction"
     ),
     papers="Jain and Wallace 2019, Section 4.2.2; Brunner et al. 2020, Section 3.3",
-    reads="labelled",
+    source=LABELLED,
     taggers=True,
     settings=InstanceAdversarySettings,
     examples=(

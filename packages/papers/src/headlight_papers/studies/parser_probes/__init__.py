@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import SentenceSettings
 from headlight.catalogue import Study
+from headlight.catalogue.annotated_sources import TREEBANK
 from headlight.errors import UsageError
 from headlight.settings import (
     NO_EFFECT,
@@ -138,7 +139,7 @@ STUDY = Study(
     title="probes that parse from attention",
     question="train probes that parse from the attention of all heads",
     papers="Clark et al. 2019, Section 5",
-    reads="treebank",
+    source=TREEBANK,
     settings=ParserProbeSettings,
     examples=(
         ("en_ewt-ud-dev.conllu --train en_ewt-ud-train.conllu", ""),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis import KeepSettings, Rows, Scope
-from headlight.catalogue import Study
+from headlight.catalogue import LABELLED, Study
 from headlight.settings import UNLISTED, AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
@@ -54,7 +54,7 @@ STUDY = Study(
         "uniform, or on one token"
     ),
     papers="Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1",
-    reads="labelled",
+    source=LABELLED,
     taggers=True,
     settings=PermutationSettings,
     examples=(

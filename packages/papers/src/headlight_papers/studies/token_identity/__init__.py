@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from headlight.analysis import TextSettings
-from headlight.catalogue import Study
+from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
 from headlight.settings.flow import MatrixPrecision
@@ -108,7 +108,7 @@ STUDY = Study(
     title="whether hidden tokens tell their input",
     question="test how well input tokens can be recovered from hidden tokens",
     papers="Brunner et al. 2020, Section 4",
-    reads="text",
+    source=TEXT,
     settings=TokenIdentitySettings,
     examples=(
         ("msr_paraphrase_test.txt --format pairs --solver ridge", "takes minutes, not hours"),
