@@ -67,7 +67,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         ),
     )
 }
-"""By extra, each after those that it stands on; a test compares the names with the entry points of each."""
+"""By extra, each after those that it stands on; a test compares names with entry points."""
 
 IN_OTHER_DISTRIBUTIONS: Mapping[str, Distribution] = {
     name: each for each in DISTRIBUTIONS.values() for name in each.contents
