@@ -24,7 +24,7 @@ from headlight.corpora.compression import (
 from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
 from headlight.corpora.files import is_companion
 from headlight.corpora.hub import PREFIX, HubSource, hub_splits, source_state
-from headlight.corpora.pair_corpus import open_sentence_pairs, pair_task, task_of
+from headlight.corpora.pair_corpus import open_sentence_pairs
 from headlight.corpora.pairs import PAIR_FORMATS, SentencePair
 from headlight.corpora.parallel import TranslationPair
 from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, as_sentence_pairs, open_parallel
@@ -83,11 +83,9 @@ __all__ = [
     "open_sentence_pairs",
     "open_tagged",
     "open_treebank",
-    "pair_task",
     "read_word_vectors",
     "source_state",
     "suffixes",
-    "task_of",
 ]
 
 OF_TWO_TEXTS: Mapping[str, Callable[[str], Corpus]] = {
