@@ -43,7 +43,7 @@ CHANGING = {
 WRITING = {
     "analysis/runner.py": "the result, whose name the run has claimed",
     "analysis/folder.py": "the mark of a run, whose name it has claimed, and marked folders",
-    "analysis/classifier_study.py": "a folder with a mark",
+    "headlight_papers/classifiers/kept_files.py": "a folder with a mark",
     "cli/align.py": "a page that is named by the user",
     "cli/results.py": "the result, whose name the run has claimed",
     "output_folder.py": "the door to a folder",

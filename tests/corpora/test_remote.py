@@ -12,13 +12,7 @@ import zstandard
 from fsspec.registry import _registry
 from upath import UPath
 
-from headlight.corpora import (
-    open_corpus,
-    open_sentence_pairs,
-    open_treebank,
-    pair_task,
-    read_word_vectors,
-)
+from headlight.corpora import open_corpus, open_sentence_pairs, open_treebank, read_word_vectors
 from headlight.errors import CorpusError
 
 TEXTS = {
@@ -171,7 +165,6 @@ def test_annotated_corpora_pairs_and_vectors(memory):
     memory.pipe("/pairs/train.tsv", b"sentence1\tsentence2\na\tb\n")
     (pair,) = open_sentence_pairs("memory://pairs", split="train")
     assert (pair.first, pair.second, pair.name) == ("a", "b", "memory://pairs/train.tsv:2")
-    assert pair_task("memory://pairs") == "pairs"
     memory.pipe("/vectors.txt", b"the 1 2\ncat 3 4\n")
     assert read_word_vectors("memory://vectors.txt").words == {"the": 0, "cat": 1}
 

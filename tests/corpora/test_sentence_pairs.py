@@ -13,8 +13,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings, strategies as st
 
-from headlight.corpora import PAIR_FORMATS, open_sentence_pairs, pair_task
-from headlight.corpora.pair_corpus import task_of
+from headlight.corpora import PAIR_FORMATS, open_sentence_pairs
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 
 MRPC = (
@@ -65,28 +64,26 @@ def table(*rows: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "pairs", "name"),
+    ("file", "text", "pairs"),
     [
-        ("a.txt", MRPC, MRPC_PAIRS, "mrpc"),
-        ("a.tsv", MRPC, MRPC_PAIRS, "mrpc"),
-        ("a.tsv", COLA, COLA_PAIRS, "cola"),
-        ("a", COLA, COLA_PAIRS, "cola"),
-        ("a.jsonl", jsonl(*MNLI), MNLI_PAIRS, "mnli"),
-        ("a.txt", jsonl(*MNLI), MNLI_PAIRS, "mnli"),
-        ("a.tsv", table(*MNLI), MNLI_PAIRS, "mnli"),
-        ("a.jsonl", jsonl({"sentence1": "a", "sentence2": "b", "label": 0}), [("a", "b", "0")],
-         "pairs"),
+        ("a.txt", MRPC, MRPC_PAIRS),
+        ("a.tsv", MRPC, MRPC_PAIRS),
+        ("a.tsv", COLA, COLA_PAIRS),
+        ("a", COLA, COLA_PAIRS),
+        ("a.jsonl", jsonl(*MNLI), MNLI_PAIRS),
+        ("a.txt", jsonl(*MNLI), MNLI_PAIRS),
+        ("a.tsv", table(*MNLI), MNLI_PAIRS),
+        ("a.jsonl", jsonl({"sentence1": "a", "sentence2": "b", "label": 0}), [("a", "b", "0")]),
         ("a.jsonl", jsonl({"query": "rest", "document": "sleep", "label": 2}),
-         [("sleep", "rest", "2")], "pairs"),
+         [("sleep", "rest", "2")]),
         ("a.csv", 'premise,hypothesis\n"one, two","three\nfour"\n',
-         [("one, two", "three\nfour", None)], "pairs"),
+         [("one, two", "three\nfour", None)]),
     ],
 )  # fmt: skip
-def test_a_format_is_known_by_its_content(tmp_path, file, text, pairs, name):
+def test_a_format_is_known_by_its_content(tmp_path, file, text, pairs):
     path = written(tmp_path / file, text)
     opened = open_sentence_pairs(path)
     assert [(p.first, p.second, p.label) for p in opened] == pairs
-    assert pair_task(path) == name
 
 
 @pytest.mark.parametrize(
@@ -126,7 +123,6 @@ def test_compressed_files(tmp_path, suffix):
     path = tmp_path / f"a.jsonl{suffix}"
     path.write_bytes(COMPRESSIONS[suffix](jsonl(*MNLI).encode()))
     opened = open_sentence_pairs(path)
-    assert pair_task(path) == "mnli"
     assert [pair.second for pair in opened] == ["An animal rests.", "It is late."]
 
 
@@ -137,7 +133,6 @@ def test_an_archive_is_read_member_by_member(tmp_path):
         archive.writestr("raw/out_of_domain_dev.tsv", COLA)
     opened = open_sentence_pairs(tmp_path / "public.zip")
     names = [pair.name for pair in opened]
-    assert pair_task(tmp_path / "public.zip") == "cola"
     assert len(names) == len(set(names)) == 4
     assert names[0].endswith("public.zip/raw/in_domain_dev.tsv:1")
 
@@ -250,30 +245,6 @@ def test_a_format_can_be_named(tmp_path, format):
     assert len(read(written(tmp_path / "a.data", text), format=format)) == number
 
 
-@pytest.mark.parametrize(
-    ("name", "task"),
-    [
-        ("/data/glue_mrpc/dev.tsv", "mrpc"),
-        ("msr_paraphrase_test.txt", "mrpc"),
-        ("glue/CoLA/dev.tsv", "cola"),
-        ("multinli_1.0_dev_matched.jsonl", "mnli"),
-        ("hf:glue:mnli:validation_matched", "mnli"),
-        ("mrpc/mnli.tsv", "mnli"),
-        ("nicola/chocolate.tsv", None),
-        ("snli_1.0_dev.jsonl", None),
-    ],
-)
-def test_tasks_are_known_by_words_in_names(name, task):
-    assert task_of(name) == task
-
-
-def test_a_name_goes_before_the_looks(tmp_path):
-    same = written(tmp_path / "snli" / "dev.jsonl", jsonl({"sentence1": "a", "sentence2": "b"}))
-    assert pair_task(same) == "pairs"
-    moved = written(tmp_path / "mnli" / "dev.jsonl", same.read_text())
-    assert pair_task(moved) == "mnli"
-
-
 # Characters that some part of Python takes for the end of a line, quotes and blanks.
 texts = st.text(st.sampled_from("ab\"',;\u2028\u0085\x0b\x0c\x1c é☃"), min_size=1).filter(str.strip)
 
@@ -310,7 +281,6 @@ def hub(tmp_path, monkeypatch):
 
 def test_a_data_set_of_the_library(hub):
     opened = open_sentence_pairs("hf:./mnli")
-    assert pair_task("hf:./mnli") == "mnli"
     assert [p.name for p in opened] == ["hf:./mnli[0]", "hf:./mnli[1]"]
     assert [p.name for p in opened] == ["hf:./mnli[0]", "hf:./mnli[1]"]
     assert read("hf:./mnli")[0] == ("A cat sleeps.", "It rests.", "0")

@@ -10,15 +10,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from headlight.findings import highlights
-from headlight.findings.estimates import (
-    Estimate,
-    beside,
-    between,
-    many,
-    over_seeds,
-    undecided,
-    unreached,
-)
+from headlight.findings.estimates import Estimate, beside, between, many, undecided, unreached
 from headlight.findings.head_answers import importance
 from headlight.findings.head_ranking import FEWEST_TEXTS, weight_and_norm
 from headlight.result.estimate import MOVED, UNITS, WEIGHTS
@@ -284,14 +276,6 @@ def test_two_numbers_are_compared_by_both_their_intervals(
     value: float, half: float, words: str
 ) -> None:
     assert beside(of(value, half), of(0.5, half), "chance (50%)") == words
-
-
-def test_models_that_differ_in_their_seed_have_students_interval() -> None:
-    found, alone = over_seeds(np.array([1.0, 2.0, 3.0])), over_seeds(np.array([1.0]))
-    half = 4.302652729911275 / 3**0.5  # of two degrees of freedom
-    assert [float(found.value), float(found.low)] == pytest.approx([2, 2 - half])
-    assert float(found.high) == pytest.approx(2 + half)
-    assert np.isnan(alone.low)
 
 
 def test_what_has_no_interval_of_its_own_may_be_first() -> None:

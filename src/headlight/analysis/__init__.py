@@ -245,17 +245,6 @@ class ClassifierSettings(ModelSettings):
         check_files(str(source))
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeepSettings(ClassifierSettings):
-    """Whether what numbers are made of is kept.
-
-    Attributes:
-        keep: write the data behind the numbers into ``kept`` of the run's folder.
-    """
-
-    keep: bool = False
-
-
 def check_files(source: str) -> None:
     """Refuse a source that is no data set, and of which there is no file.
 

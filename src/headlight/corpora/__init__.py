@@ -24,12 +24,7 @@ from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
 from headlight.corpora.files import is_companion
 from headlight.corpora.formats import Format, find_format, format_table, pair_format
 from headlight.corpora.hub import PREFIX, HubSource, hub_splits, source_state
-from headlight.corpora.pair_corpus import (
-    as_sentence_pairs,
-    open_sentence_pairs,
-    pair_task,
-    task_of,
-)
+from headlight.corpora.pair_corpus import as_sentence_pairs, open_sentence_pairs
 from headlight.corpora.pairs import PAIR_FORMATS, SentencePair
 from headlight.corpora.parallel import TranslationPair
 from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, open_parallel
@@ -91,11 +86,9 @@ __all__ = [
     "open_tagged",
     "open_treebank",
     "pair_format",
-    "pair_task",
     "read_word_vectors",
     "source_state",
     "suffixes",
-    "task_of",
 ]
 
 

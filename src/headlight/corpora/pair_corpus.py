@@ -1,6 +1,5 @@
 """Sentence pairs: MRPC, CoLA, MNLI and their like, one pair at a time."""
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,31 +10,14 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     with_text,
 )
-from headlight.corpora.files import Lines, files, text_files
+from headlight.corpora.files import Lines
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.pairs import PAIR_FORMATS, PairColumns, Row, SentencePair, guess
 from headlight.errors import UsageError
 from headlight.files import Location
 from headlight.settings import require_choice
 
-TASKS = {
-    "mrpc": "mrpc",
-    "msr_paraphrase": "mrpc",
-    "cola": "cola",
-    "mnli": "mnli",
-    "multinli": "mnli",
-}
-TASK_NAME = re.compile(rf"(?<![a-z])({'|'.join(TASKS)})(?![a-z])")
-OTHER = "pairs"
-"""Name of sentence pairs that are of none of the three."""
-
 PREFERRED_SPLITS = ("validation", "validation_matched", "dev", "test", "train")
-
-
-def task_of(name: str) -> str | None:
-    """``mrpc``, ``cola`` or ``mnli``, where the name of a file or a data set says so last."""
-    matches = TASK_NAME.findall(name.lower())
-    return TASKS[matches[-1]] if matches else None
 
 
 def open_sentence_pairs(
@@ -138,29 +120,6 @@ def _of_hub(
         return _pairs(named, columns, column_of_labels)
 
     return Corpus(label, read, "pairs")
-
-
-def pair_task(source: str | Location, format: str | None = None) -> str:
-    """``mrpc``, ``cola`` or ``mnli``, as sentence pairs are called or look; else ``pairs``.
-
-    Args:
-        source: As for `open_sentence_pairs`.
-        format: One of `PAIR_FORMATS`.
-
-    Raises:
-        CorpusError: The first file cannot be read, or is in no known format.
-    """
-    looks = format or task_of(str(source)) or _look(str(source))
-    return looks if looks in TASKS.values() else OTHER
-
-
-def _look(source: str) -> str:
-    """The format of the first file."""
-    if source.startswith(PREFIX):
-        return OTHER
-    for lines in text_files(files(source)[0]):
-        return guess(lines.suffix, lines, None)
-    return OTHER
 
 
 def _pairs(

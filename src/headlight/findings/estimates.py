@@ -204,8 +204,6 @@ NO_INTERVAL = "no interval was computed"
 NAMED = 3
 """Heads that are named at most, of those that may be first."""
 
-Array = NDArray[np.float64]
-
 
 def estimates(
     result: xr.Dataset,
@@ -264,16 +262,6 @@ def means(result: xr.Dataset, name: str, *dims: str) -> Estimate:
     others = [str(dim) for dim in result[name].dims if dim not in dims]
     every = estimates(result, name, (*dims, *others))
     return every.mean(tuple(range(len(dims), len(dims) + len(others)))) if others else every
-
-
-def over_seeds(values: Array) -> Estimate:
-    """The mean of models that differ in their seed, by Student's t; of one without an interval."""
-    from scipy.special import stdtrit
-
-    mean, half = np.mean(values), np.nan
-    if len(values) > 1:
-        half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return Estimate.with_ends(mean, mean - half, mean + half)
 
 
 def pairwise(result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str) -> Estimate:

@@ -10,8 +10,8 @@ import scipy.stats
 import torch
 
 from frozen_paper_runs import CHUNKS, PAPER_RUNS, PaperMaterial
-from headlight.reduce.intervals import mean_interval
 from headlight.result import load
+from headlight_papers.intervals import mean_interval
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.exhibit import NEEDS
 from headlight_papers.papers.settings import RESULTS

@@ -18,12 +18,12 @@ import headlight
 from definitions import attention_distance
 from example_data import SOURCES, tiny_classifier, tiny_model, write
 from headlight.analysis.batch_runner import Texts
-from headlight.analysis.classifier_predictions import macro_f1, span_f1
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import find_study
 from headlight.cli import app
 from headlight.errors import CorpusError, HeadlightError, MissingHeadError, ModelError, UsageError
+from headlight_papers.classifiers.scores import macro_f1, span_f1
 from headlight_papers.studies.adversary.page import growth
 from headlight_papers.studies.adversary.students import StudentTrainer
 from studies.classifiers import classifier, labelled, tagged

@@ -10,7 +10,8 @@ import torch
 
 import headlight
 from headlight.analysis.batch_runner import Texts
-from headlight.analysis.classifier_study import Classified, LabelPositions
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.labelled_texts import Classified
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.alternatives import AdversarySearch

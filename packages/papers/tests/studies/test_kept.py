@@ -9,13 +9,13 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 import headlight
-from headlight.analysis.classifier_predictions import random_source
+from headlight.analysis.random_numbers import random_source
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import UsageError
 from headlight.measures import total_variation
 from headlight.tensor_files import load_tensors
+from headlight_papers.classifiers.attention_changes import permuted
 from headlight_papers.studies.guided.models import token_classifier
-from headlight_papers.training.text_predictor import permuted
 from studies.classifiers import classifier, labelled, tagged
 from studies.test_instance_adversary import calm
 

@@ -15,7 +15,7 @@ from transformers.models.bert import modeling_bert
 import headlight
 from headlight.capture import CapturedModel
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError
-from headlight_papers.training.text_predictor import on_one, permuted, uniform
+from headlight_papers.classifiers.attention_changes import on_one, permuted, uniform
 from studies.classifiers import NAMES, classifier, labelled, tagged
 from studies.intervals import agrees
 from studies.models import model

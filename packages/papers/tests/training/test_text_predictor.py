@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from headlight.analysis import ClassifierSettings
-from headlight.analysis.classifier_predictions import CapturedPredictor, Predictor, median_change
-from headlight.analysis.classifier_study import Classified, LabelPositions, plan_classifier_study
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.classifier_plan import plan_classifier_study
+from headlight.analysis.labelled_texts import Classified
 from headlight.capture import attention_replaced
 from headlight.capture.head_weights import input_times_gradient
+from headlight_papers.classifiers.attention_changes import median_change
+from headlight_papers.classifiers.predictors import CapturedPredictor, Predictor
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier
 from headlight_papers.training.text_predictor import TextPredictor, lost_words
 from studies.classifiers import classifier, labelled

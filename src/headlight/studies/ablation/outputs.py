@@ -16,8 +16,9 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import array
-from headlight.analysis.classifier_predictions import Component
-from headlight.analysis.classifier_study import Classified, LabelPositions
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.components import Component
+from headlight.analysis.labelled_texts import Classified
 from headlight.analysis.variables import rank_of
 from headlight.capture import NOTHING, Prepared
 from headlight.encode import Encoded

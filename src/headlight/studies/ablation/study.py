@@ -10,8 +10,9 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Texts, array, units_of
-from headlight.analysis.classifier_predictions import Component, by_scope, components_of, name_of
-from headlight.analysis.classifier_study import LabelledSource, plan_classifier_study
+from headlight.analysis.classifier_plan import plan_classifier_study
+from headlight.analysis.components import Component, by_scope, components_of, name_of
+from headlight.analysis.labelled_texts import LabelledSource
 from headlight.analysis.plan import Pass, StudyPlan, batch_tokens
 from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
@@ -141,7 +142,7 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
 
     Args:
         source: of a language model, see `headlight.analysis.text_study.TextSource`; of a
-            classifier, see `headlight.analysis.classifier_study.LabelledSource`.
+            classifier, see `headlight.analysis.labelled_texts.LabelledSource`.
         model: with its head.
         settings: see `AblationSettings`.
         objective: which words a language model should predict; by default what it was trained for.

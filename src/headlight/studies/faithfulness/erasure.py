@@ -11,8 +11,9 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis import Removal
-from headlight.analysis.classifier_predictions import Words, random_source
-from headlight.analysis.classifier_study import require_finite_predictions
+from headlight.analysis.classifier_outputs import require_finite_predictions
+from headlight.analysis.random_numbers import random_source
+from headlight.analysis.word_importance import Words
 from headlight.capture import CapturedModel
 from headlight.capture.objectives import one_position_each
 from headlight.encode import Encoded, annotate, length_batches

@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import Texts
-from headlight.analysis.classifier_predictions import (
+from headlight.analysis.layer_maps import input_maps
+from headlight.analysis.word_importance import (
     AttentionImportance,
     Importance,
     PerToken,
@@ -19,7 +20,6 @@ from headlight.analysis.classifier_predictions import (
     by_word,
     share_of_rows,
 )
-from headlight.analysis.layer_maps import input_maps
 from headlight.capture import AttentionSite, CapturedModel, attribute
 from headlight.capture.decomposition import decompose
 from headlight.capture.head_weights import input_times_gradient

@@ -9,10 +9,11 @@ import xarray
 
 from headlight.analysis import RANDOM
 from headlight.analysis.batch_runner import text_id, units_of
-from headlight.analysis.classifier_predictions import Importance, Words, random_source
 from headlight.analysis.plan import Pass, batch_tokens
+from headlight.analysis.random_numbers import random_source
 from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
+from headlight.analysis.word_importance import Importance, Words
 from headlight.analysis.word_study import PassStudy
 from headlight.capture import CapturedModel
 from headlight.corpora import SAMPLE_REVIEWS

@@ -18,7 +18,6 @@ from headlight.findings.estimates import (
     means,
     number,
     observed,
-    over_seeds,
     percent,
     undecided,
 )
@@ -27,6 +26,7 @@ from headlight.findings.token_answers import called
 from headlight.findings.what_was_read import independent_units
 from headlight.findings.word_answers import head_of_row, undecided_heads
 from headlight.settings import require_choice
+from headlight_papers.findings.seeds import over_seeds
 
 MOVED = 2.0
 """KL counts as changed above this multiple of its value at λ = 0."""

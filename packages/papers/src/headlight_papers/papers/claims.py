@@ -11,16 +11,16 @@ import pandas
 from numpy.typing import ArrayLike
 
 from headlight.findings.estimates import plural
-from headlight.reduce.intervals import (
+from headlight.result.estimate import Estimate
+from headlight.result.slot_coordinates import ROUNDING
+from headlight.views.parts import Comparison, Section, table_picture
+from headlight_papers.intervals import (
     MeanInterval,
     correlation_interval,
     mean_difference,
     mean_interval,
     median_interval,
 )
-from headlight.result.estimate import Estimate
-from headlight.result.slot_coordinates import ROUNDING
-from headlight.views.parts import Comparison, Section, table_picture
 from headlight_papers.papers.exhibit import ExhibitWriter
 
 Verdict = Literal["holds", "does not hold", "inconclusive"]

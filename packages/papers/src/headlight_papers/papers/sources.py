@@ -18,16 +18,15 @@ from headlight.corpora import (
     open_sentence_pairs,
     open_tagged,
     open_treebank,
-    pair_task,
     source_state,
     suffixes,
-    task_of,
 )
 from headlight.errors import CorpusError, setting
 from headlight.files import check_reachable
 from headlight.settings import REPEATED, Settings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 from headlight_papers.corpora import open_coreference
+from headlight_papers.corpora.pair_tasks import pair_task, task_of
 from headlight_papers.papers.labelled_sets import labelled_in, named_sets
 from headlight_papers.papers.translations import (
     AlignedPairs,

@@ -1,43 +1,29 @@
-"""Small classifiers, asked what captured models are asked; other attention; parts of texts."""
+"""Small classifiers, asked what captured models are asked."""
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import groupby, islice
-from typing import Any
+from itertools import groupby
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis import ClassifierSettings
-from headlight.analysis.classifier_predictions import (
-    Change,
-    Component,
-    Given,
-    Predicted,
-    Predictions,
-    Words,
-    median_change,
-    name_of,
-    search_attention,
-)
-from headlight.analysis.classifier_study import Classified, plan_classifier_study
-from headlight.analysis.plan import StudyPlan, share_read
-from headlight.capture import AttentionSite, Classes
-from headlight.errors import CorpusError, setting
+from headlight.analysis.word_importance import Words
 from headlight.measures.alternatives import RELEASED, Adversaries, AdversarySearch, Candidates
-from headlight.run.example import NOTHING_SEEN, digest_with
-from headlight.tensors import Weight
+from headlight_papers.classifiers.attention_changes import median_change, permuted
+from headlight_papers.classifiers.attention_search import search_attention
+from headlight_papers.classifiers.predictors import Change, Given, Predicted, Predictions
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier
 
 PERMUTATIONS = 100
+
 CANDIDATES = 5
 """Attention vectors that are changed at once for each text."""
+
 NOISE = 3.0
 """The standard deviation of the logits that they begin with."""
+
 MOST_STATES = 1 << 14
 """Words that are encoded at a time, where a text is read without each of its words in turn."""
 
@@ -171,144 +157,3 @@ def adversaries(
     start: Candidates = NOISE * torch.randn(shape, generator=generator)
     attention = (weight[:, None], real[:, None], start)
     return search_attention(predictor, predictor.predictions(), attention, search or RELEASED)
-
-
-# Other attention for the same text: the weights of each row, moved among some of its keys.  The
-# weights of all other keys stay as they are; what a row gives to those that take part stays the
-# same in sum.
-
-Keys = Bool[Tensor, "batch #head query key"]
-"""Mask of the keys that take part in each row."""
-
-Noise = Float[Tensor, "batch head query key"]
-"""Random numbers from 0 to 1, all different."""
-
-BEHIND = 2.0
-"""Sorts behind all noise."""
-
-
-def permuted(weight: Weight, keys: Keys, noise: Noise) -> Weight:
-    """Return the weights permuted over the same keys, in the random order of the noise."""
-    wide = keys.expand(weight.shape)
-    places = (~wide).byte().argsort(dim=-1, stable=True)
-    drawn = noise.masked_fill(~wide, BEHIND).argsort(dim=-1, stable=True)
-    return torch.empty_like(weight).scatter_(-1, places, weight.gather(-1, drawn))
-
-
-def uniform(weight: Weight, keys: Keys) -> Weight:
-    """Return the same weight for every key."""
-    share = _mass(weight, keys) / keys.sum(-1, keepdim=True).clamp_min(1)
-    return torch.where(keys, share, weight)
-
-
-def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query key"]) -> Weight:
-    """All weight on the key that comes last in an order: the weights themselves, or noise."""
-    wide = keys.expand(weight.shape)
-    chosen = order.masked_fill(~wide, -torch.inf).argmax(-1, keepdim=True)
-    one = torch.zeros_like(weight).scatter_(-1, chosen, 1.0)
-    return torch.where(keys, one * _mass(weight, keys), weight)
-
-
-def _mass(weight: Weight, keys: Keys) -> Float[Tensor, "batch head query 1"]:
-    """Return the total weight of a row on the keys that take part."""
-    mass: Float[Tensor, "batch head query 1"] = (weight * keys).sum(-1, keepdim=True)
-    return mass
-
-
-def sampled_points(
-    rows: Float64[np.ndarray, "text cell"],
-    quantities: Sequence[str],
-    components: Sequence[Component],
-    sites: Sequence[AttentionSite],
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return ``points`` of texts over ``point``, ``quantity`` and ``place``, and all coordinates.
-
-    Args:
-        rows: a text each, every quantity at every component; those that end with NaN are left out.
-        quantities: of a text.
-        components: whose attention is replaced; they name the places, and layers and heads.
-        sites: the layers under study.
-    """
-    finite = rows[np.isfinite(rows[:, -1])]
-    points = finite.reshape(len(finite), len(quantities), len(components))
-    coordinates: dict[str, Any] = {
-        "quantity": list(quantities),
-        "place": list(map(name_of, components)),
-        "layer": [site.layer for site in sites],
-    }
-    if any(head is not None for _, head in components):
-        coordinates["head"] = list(range(max(site.heads for site in sites)))
-    return {"points": (("point", "quantity", "place"), points)}, coordinates
-
-
-HELD_OUT = 0.2
-"""The share of texts that are held out where no others are named."""
-
-Texts = list[Classified]
-
-
-def split_texts(
-    plan: StudyPlan[Classified],
-    classes: Classes,
-    settings: ClassifierSettings,
-    held_out: str | None,
-) -> tuple[Texts, Texts, dict[str, int | float]]:
-    """Texts to learn from, others on which everything is measured, and how much that is.
-
-    Args:
-        plan: of the study; it is read once.
-        classes: what the model tells apart.
-        settings: those of the study.
-        held_out: other texts; None for a fifth of them, drawn with the seed.
-
-    Raises:
-        CorpusError: there are too few, or all to learn from are of one class.
-    """
-    training = list(islice(plan.examples, plan.max_examples))
-    counts = [plan.examples.counts]
-    ended = len(training) == plan.max_examples
-    share = share_read(plan.corpus, counts[0].documents if ended else None)
-    if held_out is None:
-        if len(training) < 2:
-            raise CorpusError(
-                f"{plan.source} holds {len(training)} texts, and some are held out; "
-                f"{plan.if_empty} Else give more, or others with {setting('held_out=')}."
-            )
-        order = np.random.default_rng(settings.seed).permutation(len(training))
-        cut = max(1, round(HELD_OUT * len(training)))
-        training, tried = (
-            [training[at] for at in sorted(places)] for places in (order[cut:], order[:cut])
-        )
-    else:
-        other, _ = plan_classifier_study(plan.name, plan.title, held_out, plan.model, settings)
-        tried = list(islice(other.examples, plan.max_examples))
-        counts.append(other.examples.counts)
-        for part, name in ((training, plan.source), (tried, held_out)):
-            if not part:
-                raise CorpusError(f"{name}: no example could be made of it; {plan.if_empty}")
-    labels = {label for example in training for label in example.labels}
-    if len(labels) < 2:
-        only = classes.names[min(labels)]
-        raise CorpusError(
-            f"{plan.source}: all {len(training)} texts to learn from are of the class {only!r}; "
-            "give texts of at least two."
-        )
-    read = {
-        **share,
-        "examples": len(training),
-        "held_out": len(tried),
-        "tokens": sum(len(text.ids) for text in (*training, *tried)),
-        **{name: sum(each.not_read()[name] for each in counts) for name in counts[0].not_read()},
-    }
-    return training, tried, read
-
-
-def digest_of(*parts: Sequence[Classified]) -> str:
-    """Return the digest of texts and labels."""
-    digest = NOTHING_SEEN
-    for part in parts:
-        for example in part:
-            digest = digest_with(digest, example)
-        labels = json.dumps([example.labels for example in part])
-        digest = hashlib.sha256(f"{digest} {labels}".encode()).hexdigest()
-    return digest

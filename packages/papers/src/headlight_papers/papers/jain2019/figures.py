@@ -9,8 +9,8 @@ import pandas
 import xarray
 from jaxtyping import Float64
 
-from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Curve, Drawing, Figure, Section, bars, boxes
+from headlight_papers.intervals import mean_interval
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.jain2019 import published
 from headlight_papers.papers.jain2019.results import (

@@ -6,8 +6,8 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Section, Table, boxes
+from headlight_papers.intervals import mean_interval
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import LARGEST, PATIENCE, by_largest

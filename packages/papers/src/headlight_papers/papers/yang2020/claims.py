@@ -7,8 +7,8 @@ from math import inf, log
 import numpy as np
 import pandas
 
-from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Section
+from headlight_papers.intervals import mean_interval
 from headlight_papers.papers import yang2020 as published
 from headlight_papers.papers.claims import (
     Answer,

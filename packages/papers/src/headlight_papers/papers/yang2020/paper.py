@@ -11,9 +11,9 @@ import xarray
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from headlight.reduce.intervals import mean_interval
 from headlight.result import describe
 from headlight.views.parts import Curve, Section
+from headlight_papers.intervals import mean_interval
 from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import (

@@ -6,8 +6,8 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Comparison, Curve, Reference, Section
+from headlight_papers.intervals import mean_interval
 from headlight_papers.papers import yang2020 as published
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction

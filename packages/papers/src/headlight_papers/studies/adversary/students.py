@@ -16,7 +16,8 @@ from torch.optim import AdamW
 from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.analysis.batch_runner import Texts, units_of
-from headlight.analysis.classifier_study import Classified, LabelPositions
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.labelled_texts import Classified
 from headlight.analysis.plan import batch_tokens
 from headlight.capture import AttentionSite, CapturedModel, Classes, LayerRecord, attention_replaced
 from headlight.capture.backward import own_precision
@@ -27,6 +28,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError, setting
 from headlight.tensors import Visible
 from headlight.vocabulary import Kind
+from headlight_papers.classifiers.attention_changes import uniform
 from headlight_papers.spans import span_score
 from headlight_papers.studies.adversary import AdversarySettings
 from headlight_papers.training.text_classifier import (
@@ -37,7 +39,6 @@ from headlight_papers.training.text_classifier import (
     compare,
     cross_entropy,
 )
-from headlight_papers.training.text_predictor import uniform
 from headlight_papers.training.trainer import (
     AdversarialObjective,
     Trainer,

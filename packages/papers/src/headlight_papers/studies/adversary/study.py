@@ -10,20 +10,9 @@ import torch
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifier_predictions import (
-    derived_slots,
-    macro_f1,
-    majority_accuracy,
-    span_f1,
-)
-from headlight.analysis.classifier_study import (
-    MAJORITY,
-    SCORES,
-    Classified,
-    LabelledSource,
-    plan_classifier_study,
-)
+from headlight.analysis.classifier_plan import plan_classifier_study
 from headlight.analysis.folder import RunFolder, work_place
+from headlight.analysis.labelled_texts import Classified, LabelledSource
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.variables import (
@@ -38,6 +27,15 @@ from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError, setting
 from headlight.files import Location
 from headlight.reduce import Slots
+from headlight_papers.classifiers.held_out_texts import digest_of, split_texts
+from headlight_papers.classifiers.scores import (
+    MAJORITY,
+    SCORES,
+    derived_slots,
+    macro_f1,
+    majority_accuracy,
+    span_f1,
+)
 from headlight_papers.studies.adversary import AdversarySettings
 from headlight_papers.studies.adversary.students import (
     MEANS,
@@ -48,7 +46,6 @@ from headlight_papers.studies.adversary.students import (
     evaluate,
 )
 from headlight_papers.training import begin_folder, choose_processes, run_stages
-from headlight_papers.training.text_predictor import digest_of, split_texts
 
 OF_HEADS = {
     "head_kl": Variable(
@@ -187,7 +184,7 @@ def run(
 
     What it takes and refuses is said by
     `headlight.analysis.word_study.CorpusStudy.run`; the source is a
-    `headlight.analysis.classifier_study.LabelledSource`, and the model a classifier of texts or of
+    `headlight.analysis.labelled_texts.LabelledSource`, and the model a classifier of texts or of
     tokens.  What is finished of a run on this machine is used again.
 
     Returns:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import KeepSettings, RowsOfText, check_attribution, check_files
+from headlight.analysis import RowsOfText, check_attribution, check_files
 from headlight.catalogue import LABELLED, Study
 from headlight.catalogue.model_folders import check_place, place_of
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
 from headlight.settings.flow import AttributionSettings
+from headlight_papers.classifiers.settings import KeepSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
 """Measure of a model that reads the text, of which a guide can be made."""

@@ -14,19 +14,17 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.analysis.batch_runner import Texts
-from headlight.analysis.classifier_predictions import (
-    AttentionImportance,
-    CapturedPredictor,
-    random_source,
-    share_of_rows,
-)
-from headlight.analysis.classifier_study import Classified, LabelPositions
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.labelled_texts import Classified
 from headlight.analysis.plan import batch_tokens
+from headlight.analysis.random_numbers import random_source
+from headlight.analysis.word_importance import AttentionImportance, share_of_rows
 from headlight.capture import AttentionSite, CapturedModel, attribute, load_model
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, ResultError, UsageError, setting
 from headlight.tensor_files import save_tensors
+from headlight_papers.classifiers.predictors import CapturedPredictor
 from headlight_papers.studies.guided import GuidedSettings, of_model
 from headlight_papers.training.text_classifier import AverageEncoder, TextBatch, TextClassifier
 from headlight_papers.training.trainer import (

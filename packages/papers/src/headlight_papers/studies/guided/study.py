@@ -11,22 +11,10 @@ import xarray
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.batch_runner import text_id
-from headlight.analysis.classifier_predictions import (
-    derived_slots,
-    macro_f1,
-    majority_accuracy,
-    span_f1,
-)
-from headlight.analysis.classifier_study import (
-    MAJORITY,
-    SCORES,
-    Classified,
-    LabelledSource,
-    LabelPositions,
-    kept_files,
-    plan_classifier_study,
-)
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.classifier_plan import plan_classifier_study
 from headlight.analysis.folder import RunFolder, work_place
+from headlight.analysis.labelled_texts import Classified, LabelledSource
 from headlight.analysis.plan import batch_tokens
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
@@ -35,11 +23,20 @@ from headlight.encode import length_batches
 from headlight.errors import UsageError, setting
 from headlight.files import Location
 from headlight.reduce import Slots
+from headlight_papers.classifiers.held_out_texts import digest_of, split_texts
+from headlight_papers.classifiers.kept_files import kept_files
+from headlight_papers.classifiers.scores import (
+    MAJORITY,
+    SCORES,
+    derived_slots,
+    macro_f1,
+    majority_accuracy,
+    span_f1,
+)
 from headlight_papers.spans import span_score
 from headlight_papers.studies.guided import GuidedSettings
 from headlight_papers.studies.guided.models import GuidedTrainer, given_weights, guided_texts
 from headlight_papers.training import begin_folder, run_stages
-from headlight_papers.training.text_predictor import digest_of, split_texts
 
 SCORES_OF_MODELS = {
     "accuracy": Variable("share of correct predictions", interval="share"),
@@ -181,7 +178,7 @@ def run(
 
     What it takes and refuses is said by
     `headlight.analysis.word_study.CorpusStudy.run`; the source is a
-    `headlight.analysis.classifier_study.LabelledSource`, and the model a classifier of texts or of
+    `headlight.analysis.labelled_texts.LabelledSource`, and the model a classifier of texts or of
     words.  What is finished of a run on this machine is used again.
 
     Returns:

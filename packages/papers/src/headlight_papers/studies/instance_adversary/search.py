@@ -10,14 +10,8 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import array
-from headlight.analysis.classifier_predictions import (
-    CapturedPredictor,
-    Component,
-    KeyMask,
-    by_scope,
-    search_attention,
-)
-from headlight.analysis.classifier_study import LabelPositions, Outputs
+from headlight.analysis.classifier_outputs import LabelPositions, Outputs
+from headlight.analysis.components import Component, by_scope
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
@@ -29,6 +23,9 @@ from headlight.measures.alternatives import (
 )
 from headlight.measures.effective import with_ones
 from headlight.tensors import Weight
+from headlight_papers.classifiers.attention_search import search_attention
+from headlight_papers.classifiers.key_masks import KeyMask
+from headlight_papers.classifiers.predictors import CapturedPredictor
 from headlight_papers.studies.instance_adversary import Exact
 
 

@@ -6,32 +6,24 @@ from typing import Any
 import numpy as np
 import torch
 import xarray
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import array
-from headlight.analysis.classifier_predictions import (
-    ByComponent,
-    Component,
-    components_of,
-    key_mask,
-    mean_largest,
-    random_source,
-    slots_by_scope,
-)
-from headlight.analysis.classifier_study import (
-    Classified,
-    ClassifierObserver,
-    ClassifierStudy,
-    Outputs,
-    by_predicted_class,
-)
+from headlight.analysis.classifier_outputs import Outputs
+from headlight.analysis.components import Component, components_of
+from headlight.analysis.labelled_texts import Classified
+from headlight.analysis.random_numbers import random_source
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Replacements, attention_replaced
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.alternatives import AdversarySearch
 from headlight.reduce import Sample, Tally
+from headlight_papers.classifiers.component_values import ByComponent, slots_by_scope
+from headlight_papers.classifiers.key_masks import key_mask, mean_largest
+from headlight_papers.classifiers.sampled_points import sampled_points
+from headlight_papers.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight_papers.studies.instance_adversary import InstanceAdversarySettings
 from headlight_papers.studies.instance_adversary.search import (
     Found,
@@ -41,7 +33,6 @@ from headlight_papers.studies.instance_adversary.search import (
     kept_attention,
     own_attention,
 )
-from headlight_papers.training.text_predictor import sampled_points
 
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
 """Statistics of each text and place."""
@@ -69,7 +60,9 @@ MEANINGS = {
     "exact_rows": ("share of rows that have other attention of exactly the same output", "1"),
     "largest_weight": ("mean over rows of the largest weight", "1"),
 }
+
 _WHERE = {"": ", all layers at once", "layer_": ", one layer", "head_": ", one head"}
+
 _OF_ANSWER = {
     f"predicted_class_{where}": f"{component}, by the predicted class"
     for where, component in _WHERE.items()
@@ -298,3 +291,13 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         quantities = [rows[:, STATISTICS.index(name)] for name in QUANTITIES[:-1]]
         predictions = np.repeat(chosen[:, None].astype(np.float64), rows.shape[-1], 1)
         return np.concatenate([*quantities, predictions], -1)
+
+
+def by_predicted_class(
+    rows: Float64[np.ndarray, "text *cell"], chosen: Int64[np.ndarray, " text"], classes: int
+) -> Float64[np.ndarray, "text group *cell"]:
+    """The rows once for all texts, and once for the predicted class; NaN elsewhere."""
+    grouped = np.full((len(rows), 1 + classes, *rows.shape[1:]), np.nan)
+    grouped[:, 0] = rows
+    grouped[np.arange(len(rows)), 1 + chosen] = rows
+    return grouped

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import KeepSettings, Rows, Scope
+from headlight.analysis import Rows, Scope
 from headlight.catalogue import LABELLED, Study
 from headlight.settings import UNLISTED, AtLeast1, require_distinct
+from headlight_papers.classifiers.settings import KeepSettings
 
 Change = Literal["permuted", "uniform", "largest", "random"]
-"""Replacement of attention; see `headlight_papers.training.text_predictor`."""
+"""Replacement of attention; see `headlight_papers.classifiers.attention_changes`."""
 
 CHANGES: tuple[Change, ...] = ("permuted", "uniform", "largest", "random")
 

@@ -11,31 +11,22 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifier_predictions import (
-    ByComponent,
-    CapturedPredictor,
-    Component,
-    components_of,
-    key_mask,
-    mean_largest,
-    median_change,
-    name_of,
-    random_source,
-    slots_by_scope,
-)
-from headlight.analysis.classifier_study import (
-    Classified,
-    ClassifierObserver,
-    ClassifierStudy,
-    Outputs,
-)
+from headlight.analysis.classifier_outputs import Outputs
+from headlight.analysis.components import Component, components_of, name_of
+from headlight.analysis.labelled_texts import Classified
+from headlight.analysis.random_numbers import random_source
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
 from headlight.tensors import Weight
+from headlight_papers.classifiers.attention_changes import median_change, on_one, permuted, uniform
+from headlight_papers.classifiers.component_values import ByComponent, slots_by_scope
+from headlight_papers.classifiers.key_masks import key_mask, mean_largest
+from headlight_papers.classifiers.predictors import CapturedPredictor
+from headlight_papers.classifiers.sampled_points import sampled_points
+from headlight_papers.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight_papers.studies.permutation import Change, PermutationSettings
-from headlight_papers.training.text_predictor import on_one, permuted, sampled_points, uniform
 
 STATISTICS = ("tvd", "agreement", "accuracy")
 """Statistics of each text and replacement: means over its predictions."""

@@ -19,8 +19,8 @@ from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.files import Location
-from headlight.reduce.intervals import student
 from headlight.result import Description, calculated_with, describe
+from headlight_papers.intervals import student
 from headlight_papers.studies.token_identity import TokenIdentitySettings
 from headlight_papers.studies.token_identity.cases import Tokens, split
 from headlight_papers.studies.token_identity.extraction import (

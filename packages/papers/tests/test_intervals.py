@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from headlight.reduce.intervals import (
-    deviations,
-    mean_interval,
-    student as t_interval,
-)
+from headlight.reduce.intervals import deviations
+from headlight_papers.intervals import mean_interval, student as t_interval
 
 
 @pytest.mark.parametrize("count", [2, 3, 30])

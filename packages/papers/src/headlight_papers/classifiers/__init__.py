@@ -1,0 +1,1 @@
+"""Studies of classifiers: predictions with other attention, scores, and kept files."""

@@ -1,0 +1,33 @@
+"""Search for the most different attention with nearly the same predictions."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.measures import total_variation
+from headlight.measures.alternatives import Adversaries, AdversarySearch, Candidates, most_different
+from headlight_papers.classifiers.predictors import Predictions, Predictor
+
+
+def search_attention(
+    predictor: Predictor,
+    before: Predictions,
+    attention: tuple[Tensor, Tensor, Candidates],
+    search: AdversarySearch,
+) -> Adversaries:
+    """The most different attention whose predictions are within ε; see `most_different`.
+
+    Args:
+        predictor: whose attention is replaced.
+        before: its predictions, where the model is.
+        attention: its weights, which keys of each row may have others, and the logits that
+            candidates begin with.
+        search: how it is done.
+    """
+    with predictor.replacing() as run_candidates:
+
+        def moved(candidates: Candidates) -> Float[Tensor, "candidate text"]:
+            after = run_candidates(candidates)
+            distance = total_variation(after, before.expand_as(after))
+            return predictor.mean_by_text(distance).to(candidates.dtype)
+
+        return most_different(moved, *attention, search)

@@ -1,0 +1,36 @@
+"""Points of single texts, which figures show."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from headlight.analysis.components import Component, name_of
+from headlight.capture import AttentionSite
+
+
+def sampled_points(
+    rows: Float64[np.ndarray, "text cell"],
+    quantities: Sequence[str],
+    components: Sequence[Component],
+    sites: Sequence[AttentionSite],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return ``points`` of texts over ``point``, ``quantity`` and ``place``, and all coordinates.
+
+    Args:
+        rows: a text each, every quantity at every component; those that end with NaN are left out.
+        quantities: of a text.
+        components: whose attention is replaced; they name the places, and layers and heads.
+        sites: the layers under study.
+    """
+    finite = rows[np.isfinite(rows[:, -1])]
+    points = finite.reshape(len(finite), len(quantities), len(components))
+    coordinates: dict[str, Any] = {
+        "quantity": list(quantities),
+        "place": list(map(name_of, components)),
+        "layer": [site.layer for site in sites],
+    }
+    if any(head is not None for _, head in components):
+        coordinates["head"] = list(range(max(site.heads for site in sites)))
+    return {"points": (("point", "quantity", "place"), points)}, coordinates

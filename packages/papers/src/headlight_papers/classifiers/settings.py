@@ -1,0 +1,16 @@
+"""Settings of studies of classifiers that may keep files of each text."""
+
+from dataclasses import dataclass
+
+from headlight.analysis import ClassifierSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepSettings(ClassifierSettings):
+    """Whether what numbers are made of is kept.
+
+    Attributes:
+        keep: write the data behind the numbers into ``kept`` of the run's folder.
+    """
+
+    keep: bool = False

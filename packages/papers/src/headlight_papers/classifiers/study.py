@@ -1,0 +1,136 @@
+"""Base classes of studies of classifiers and of their observers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+import xarray
+from jaxtyping import Float64, Int64
+
+from headlight.analysis import ClassifierSettings
+from headlight.analysis.batch_runner import Observer, Texts, units_of
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.classifier_plan import plan_classifier_study
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.labelled_texts import Classified, LabelledSource
+from headlight.analysis.runner import run_study
+from headlight.analysis.variables import described, with_slots
+from headlight.analysis.word_study import CorpusStudy
+from headlight.capture import CapturedModel
+from headlight.encode.batch import Batch
+from headlight.reduce import Accumulator, Moments, Slots, Tally
+from headlight_papers.classifiers.kept_files import KeptFiles, kept_files
+from headlight_papers.classifiers.scores import MAJORITY, SCORES, class_shares
+from headlight_papers.classifiers.settings import KeepSettings
+
+S = TypeVar("S", bound=ClassifierSettings)
+
+
+class ClassifierStudy(CorpusStudy[S]):
+    """A study of a classifier; a subclass says what is observed, and what the result is.
+
+    Args:
+        source: see `headlight.analysis.labelled_texts.LabelledSource`.
+        model: a classifier of texts or of tokens.
+        settings: of the study.
+
+    Attributes:
+        plan: what is run.
+        classes: what the model tells apart.
+        kept: where what numbers are made of is kept, if it is.
+
+    Raises:
+        MissingHeadError: the model is no classifier.
+        UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
+        CorpusError: the corpus cannot be opened.
+    """
+
+    kept: KeptFiles | None = None
+
+    def __init__(self, source: LabelledSource, model: CapturedModel, settings: S) -> None:
+        self.model = model
+        self.settings = settings
+        self.plan, self.classes = plan_classifier_study(
+            self.name, self.title, source, model, settings
+        )
+        self.check()
+
+    def check(self) -> None:
+        """Refuse what the study cannot be asked for, before anything runs.
+
+        Raises:
+            UsageError: it is so.
+        """
+
+    @abstractmethod
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> Observer:
+        """The observer of one batch."""
+
+    @abstractmethod
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """The result, made of what the observers of all batches saw."""
+
+    def with_scores(self, tally: Tally) -> xarray.Dataset:
+        """The result, and beside it how good the model is, and how good a constant would be.
+
+        An observer that counts no scores, of another package say, leaves them out.
+        """
+        if tally.get("classes") is None:
+            return self.dataset(tally)
+        accuracy, classes = (tally[name].compute() for name in ("accuracy", "classes"))
+        scores = with_slots("own_accuracy", (), accuracy["mean"], accuracy)
+        scores[MAJORITY] = xarray.DataArray(classes["mean"].max())
+        return self.dataset(tally).merge(described(scores, {}, SCORES), compat="equals")
+
+    def result(
+        self, *, folder: RunFolder | None, command: str | None, progress: bool
+    ) -> xarray.Dataset:
+        """Run the plan, or go on with it; see `run`."""
+        if isinstance(self.settings, KeepSettings):
+            self.kept = kept_files(self.settings, folder, self.name, self.model)
+        return run_study(
+            self.plan,
+            lambda _, batch, examples: self.observe(batch, examples),
+            lambda _, state: self.with_scores(state.tally),
+            folder=folder,
+            command=command,
+            progress=progress,
+        )
+
+
+class ClassifierObserver(ABC, Generic[S]):
+    """Base of observers of a classifier's batch."""
+
+    def __init__(
+        self, study: ClassifierStudy[S], batch: Batch, examples: Sequence[Classified]
+    ) -> None:
+        self._model = study.model
+        self._settings = study.settings
+        self._kept = study.kept
+        self._sites = study.plan.sites
+        self._classes = len(study.classes.names)
+        self._shares = class_shares([each.labels for each in examples], self._classes)
+        self._batch = batch
+        self._examples = examples
+        self._texts = Texts.of(batch, examples, self._sites[0].kind)
+        self._positions = LabelPositions(examples, study.model.transformer.device)
+
+    @abstractmethod
+    def tally(self) -> Tally:
+        """Return the tally of the batch."""
+
+    @property
+    def _text_ids(self) -> Int64[np.ndarray, " text"]:
+        """A number of its own for every text."""
+        return np.array(self._texts.text_ids, dtype=np.int64)
+
+    def _scores(self, right: Float64[np.ndarray, " text"]) -> dict[str, Accumulator]:
+        """Return the accuracy by text, and the shares of classes, which every tally has."""
+        classes = Moments(self._shares.shape[1:])
+        classes.update(self._shares)
+        return {"accuracy": self._slots(right), "classes": classes}
+
+    def _slots(self, rows: Float64[np.ndarray, "text *cell"]) -> Slots:
+        """Return means over texts, and what blocks of the corpus add to them."""
+        return Slots.of(units_of(self._examples), rows)
