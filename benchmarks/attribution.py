@@ -13,8 +13,9 @@ from transformers import BertConfig, BertModel
 
 from headlight.capture import AttributionSettings, CapturedModel, attribute, load_model
 from headlight.capture.attribution import exact
-from headlight.capture.attribution_run import Run, portions, prepared
-from headlight.capture.backward import frozen
+from headlight.capture.differentiation import frozen
+from headlight.capture.embedding_changes import Run, prepared
+from headlight.capture.forward_mode import portions
 from headlight.encode.batch import Batch
 
 WIDTH, LAYERS, LENGTH = 256, 6, 32

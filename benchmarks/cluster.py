@@ -15,7 +15,7 @@ import torch
 import headlight
 from benchmarks.timing import rounds
 from headlight.analysis.batch_runner import SHARD
-from headlight.catalogue.model_folders import EMBEDDED_NAME
+from headlight.catalogue.embedded_models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT
 
 SHORT, LONG = SHARD, 10 * SHARD

@@ -26,10 +26,11 @@ from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, PreTrai
 
 import headlight
 from benchmarks.timing import Row, show, with_json
-from headlight.analysis.batch_runner import SHARD, Positions
-from headlight.analysis.plan import SCORE_BYTES
+from headlight.analysis.batch_runner import SHARD
+from headlight.analysis.batch_size import SCORE_BYTES
+from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, Kind
-from headlight.capture.backward import answered_later
+from headlight.capture.deferred_checks import answered_later
 from headlight.encode.batch import Batch
 from headlight.errors import HeadlightError
 from headlight.studies.survey.observer import HeadsObserver

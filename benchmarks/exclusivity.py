@@ -12,12 +12,12 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 
 import headlight
 from headlight.capture import CapturedModel, attention_replaced
-from headlight.capture.backward import frozen
-from headlight.catalogue.model_folders import EMBEDDED
+from headlight.capture.differentiation import frozen
+from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.corpora import TaggedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
-from headlight.measures.alternatives import RELEASED
+from headlight.measures.adversaries import RELEASED
 from headlight.processes import usable_cores
 from headlight_papers.papers.trained import TrainingConfig
 from headlight_papers.papers.yang2020 import Settings as Yang2020Settings

@@ -17,13 +17,13 @@ from transformers import LlamaConfig, LlamaModel
 
 import headlight
 from benchmarks.memory import peak
-from headlight.analysis.batch_runner import Positions, Texts
+from headlight.analysis.positions import Positions, Texts
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
 from headlight.processes import keep_freed_memory
-from headlight.reading.layers import ReadLayers, part_of
+from headlight.reading.layer_measures import ReadLayers, part_of
 from headlight.reduce import Sample
-from headlight.studies.survey.importance import POINT, NullSpaceObserver
+from headlight.studies.survey.null_spaces import POINT, NullSpaceObserver
 from headlight.studies.survey.observer import HeadsObserver
 
 THREADS = 1

@@ -11,14 +11,14 @@ from scipy.stats import spearmanr
 
 from benchmarks.survey import BATCH, LENGTH, THREADS, batch, captured, decoder, subject
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.batch_runner import Texts
+from headlight.analysis.positions import Texts
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 from headlight.processes import keep_freed_memory
 from headlight.reduce import Sample, Tally
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.frequency import FrequencyRanks, Occurrences
+from headlight.studies.survey.frequency_ranks import FrequencyRanks, Occurrences
 from headlight.studies.survey.ranks import Known, RankObserver
 from headlight.vocabulary import CATEGORIES
 

@@ -10,10 +10,11 @@ import torch
 
 import headlight
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.layer_maps import METHODS, input_maps
 from headlight.corpora import open_corpus
-from headlight.corpora.compression import SAMPLE_TEXT
+from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.encode import Encoded, texts
+from headlight.settings.flow import METHODS
+from headlight.token_flow.input_maps import input_maps
 
 TOKENS = 128
 SEVERAL = ("rollout", "rollout_layer_norm", "globenc", "alti")

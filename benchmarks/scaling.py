@@ -24,13 +24,14 @@ from matplotlib.figure import Figure
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel
 
 import headlight
-from headlight.analysis.folder import RunFolder
-from headlight.catalogue.model_folders import EMBEDDED_NAME
+from headlight.analysis.run_folder import RunFolder
+from headlight.catalogue.embedded_models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode import Examples, texts
 from headlight.reading.model import Model
-from headlight.run.blocks import BLOCKS, Block
+from headlight.run.blocks import Block
 from headlight.run.checkpoint import load_state, save_state
+from headlight.run.file_names import BLOCKS
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 PICTURE = PAGE.parent / "images" / "scaling.svg"

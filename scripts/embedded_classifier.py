@@ -20,9 +20,9 @@ from review_texts import LABELS, save, write_texts
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from headlight.capture.changed_weights import CHANGED, DOWN, UP, with_changes
 from headlight.capture.loading import quiet
-from headlight.capture.model_files import CHANGED, DOWN, UP, with_changes
-from headlight.catalogue.model_folders import EMBEDDED
+from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.corpora import SentencePair, open_sentence_pairs
 
 TEXTS, HELD_OUT, SAMPLE = 12_000, 1_000, 400

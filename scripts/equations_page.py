@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "equations.md"
@@ -107,9 +108,10 @@ def _public(module: str, name: str) -> str:
     """Return the shortest package from which the name can be imported, or the module."""
     parts, first = module.split("."), name.partition(".")[0]
     for length in range(1, len(parts)):
-        package = ".".join(parts[:length])
-        if first and first in getattr(import_module(package), "__all__", ()):
-            return package
+        package = import_module(".".join(parts[:length]))
+        is_name = hasattr(package, first) and not isinstance(getattr(package, first), ModuleType)
+        if first and first in getattr(package, "__all__", ()) and is_name:
+            return package.__name__
     return module
 
 

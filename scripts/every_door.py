@@ -63,7 +63,7 @@ def commands() -> Iterator[tuple[list[str], str]]:
     """Return the words and the first paragraph of every command, also of those inside others."""
     from typer.main import get_command
 
-    from headlight.cli import app
+    from headlight.cli.program import app
 
     def below(group: Any, *path: str) -> Iterator[tuple[list[str], str]]:
         for name, command in group.commands.items():

@@ -126,7 +126,7 @@ def make(folder: Path, names: list[str]) -> None:
 
 def _run(example: Example) -> None:
     """Run the commands of a block in the working folder, in which what they write goes first."""
-    from headlight.cli import app
+    from headlight.cli.program import app
 
     for name in filter(os.path.isdir, example.outputs):
         shutil.rmtree(name)

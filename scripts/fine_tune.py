@@ -27,7 +27,7 @@ from transformers import (
 )
 
 from headlight.capture.loading import quiet
-from headlight.catalogue.model_folders import EMBEDDED
+from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.corpora import SentencePair, open_sentence_pairs
 
 WARM_UP = 0.1

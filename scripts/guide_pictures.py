@@ -26,7 +26,7 @@ import xarray as xr
 import headlight
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_TEXT, open_corpus
-from headlight.encode.texts import adjacent_segments
+from headlight.encode.adjacent_segments import adjacent_segments
 from headlight.measures import effective
 from headlight.run.blocks import Block
 from headlight.views.pictures import (
@@ -40,7 +40,7 @@ from headlight.views.pictures import (
     lines,
     svg_text,
 )
-from headlight.views.pictures.canvas import panels_on
+from headlight.views.pictures.panels import panels_on
 from headlight.views.pictures.theme import CYCLE, INK, LINE, QUIET, colour_of, picture
 from headlight.views.reading.prediction import sections
 from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS

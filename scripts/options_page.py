@@ -13,10 +13,11 @@ from typing import Any, get_args
 
 import typer.main
 
-from headlight.analysis import TextSettings
 from headlight.catalogue import Study, studies
-from headlight.cli import app
-from headlight.cli.options import MODEL, RUN
+from headlight.cli.model_options import MODEL
+from headlight.cli.program import app
+from headlight.cli.run_options import RUN
+from headlight.study_settings.texts import TextSettings
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
 TABLE = re.compile(r"(<!-- options: ([a-z0-9- ]+) -->\n).*?(<!-- end -->)", re.DOTALL)

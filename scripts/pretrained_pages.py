@@ -20,12 +20,12 @@ import xarray
 from reproduction import DOCS, LARGEST, escaped, write_page
 
 import headlight
-from headlight.corpora.compression import SAMPLE_TEXT
+from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.findings.estimates import estimates
-from headlight.findings.head_ranking import FAR_BELOW, MOST
+from headlight.findings.thresholds import FAR_BELOW, MOST
 from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
-from headlight.views.result_page import findings, pictures
+from headlight.views.result_contents import findings, pictures
 from headlight_papers.papers.brunner2020 import claims as brunner
 from headlight_papers.papers.claims import Claim, any_of, largest, within
 from headlight_papers.papers.clark2019 import paper as clark

@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import Corpus, Document, TranslationPair
-from headlight.run.checkpoint import Checkpoint, State
+from headlight.run.checkpoint import Checkpoint
+from headlight.run.state import State
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run
 from headlight.word_alignment import AlignerSettings

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from headlight.catalogue import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Study, studies
-from headlight.catalogue.study import Argument, arguments, documentation
+from headlight.catalogue.study_arguments import Argument, arguments, documentation
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = "__init__.pyi"
@@ -29,7 +29,7 @@ from headlight.errors import HeadlightError as HeadlightError
 from headlight.findings import heads as heads
 from headlight.reading.model import Model as Model, load as load
 from headlight.reading import Reading as Reading
-from headlight.sessions import gallery as gallery
+from headlight.sessions.gallery_folder import gallery as gallery
 from headlight.version import __version__ as __version__
 
 # Modules, and studies of other packages.

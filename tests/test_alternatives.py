@@ -13,7 +13,7 @@ from transformers import (
 )
 
 from headlight.capture import LayerRecord
-from headlight.catalogue.questions import AlternativeSettings
+from headlight.catalogue.question_settings import AlternativeSettings
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import UsageError

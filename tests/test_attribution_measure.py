@@ -16,12 +16,13 @@ from headlight.findings import average
 from headlight.measures import Scores
 from headlight.reading import read
 from headlight.result.estimate import with_ends
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.distances import DistanceSettings, study as distances
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run
 from headlight.views import terminal_table
-from headlight.views.result_page import result_page, tables
+from headlight.views.result_contents import tables
+from headlight.views.result_page import result_page
 from headlight.vocabulary import ATTRIBUTION
 from studies import dependency_naive, naive
 from studies.command import Command

@@ -24,7 +24,7 @@ from headlight.catalogue import (
     studies,
 )
 from headlight.catalogue.questions import questions
-from headlight.cli import app, make_app
+from headlight.cli.program import app, make_app
 from headlight.corpora import format_table, open_corpus
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
@@ -136,7 +136,7 @@ def declared(monkeypatch: pytest.MonkeyPatch):
             "importlib.metadata.entry_points",
             lambda group: [entry for entry in entries if entry.group == group],
         )
-        monkeypatch.setattr("headlight.cli.app", make_app())  # which keeps its commands
+        monkeypatch.setattr("headlight.cli.program.app", make_app())  # which keeps its commands
         forget()
 
     def forget() -> None:
@@ -259,7 +259,7 @@ def test_a_command_of_another_package_takes_the_place_of_no_study(monkeypatch, d
     monkeypatch.setitem(sys.modules, "stranger", SimpleNamespace(SURVEY=row))
     declared(registry.COMMANDS, survey="stranger:SURVEY")
     assert registry.commands() == {"survey": row}
-    assert application.entries()["survey"].panel != row.panel
+    assert application.commands.entries()["survey"].panel != row.panel
 
 
 def test_a_command_that_cannot_be_loaded_is_refused_in_a_sentence(declared, headlight) -> None:

@@ -12,14 +12,14 @@ from encode.small_tokenizers import chat_tokenizer, decoder
 from headlight.corpora import Chat
 from headlight.errors import UsageError
 from headlight.findings.candidates import last_word
-from headlight.findings.piece_text import ways_to
+from headlight.findings.route_tracing import ways_to
 from headlight.findings.statistics import statistics_of
 from headlight.findings.what_was_read import notes_of_reading, what_was_read
 from headlight.reading.model import Model
-from headlight.reading.what_if import FUNCTIONS
+from headlight.reading.view_functions import FUNCTIONS
 from headlight.result import load
 from headlight.serve.functions import FUNCTIONS as FUNCTIONS_OF_APP, Workspace
-from headlight.views.reading.format import pack
+from headlight.views.reading.packing import pack
 from headlight.views.reading.page import parse_page
 from headlight.vocabulary import SEGMENTS
 from studies.command import Command

@@ -17,7 +17,7 @@ import headlight as headlight_in_python
 from architectures import ARCHITECTURES, REFUSED
 from headlight.catalogue import studies
 from headlight.catalogue.questions import QUESTIONS
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.cli.setting_options import SettingOption
 from headlight.errors import CorpusError, UsageError
 from headlight.result import load
@@ -434,7 +434,7 @@ def died(again, monkeypatch):
 
     before = load(again.out / "result.nc", stage="survey")
     with monkeypatch.context() as patched:
-        patched.setattr("headlight.analysis.runner.save", die)
+        patched.setattr("headlight.analysis.kept_results.save", die)
         with pytest.raises(Death):
             again.survey("--overwrite")
     assert not (again.out / "result.nc").exists()
@@ -921,7 +921,7 @@ def test_a_file_that_vanishes_is_no_traceback(headlight, monkeypatch, tmp_path):
     def vanish(*_, **__):
         (tmp_path / "gone").stat()
 
-    monkeypatch.setattr("headlight.cli.app", vanish)
+    monkeypatch.setattr("headlight.cli.program.app", vanish)
     assert headlight.refused("status", tmp_path).startswith(f"{tmp_path / 'gone'} cannot be used: ")
 
 

@@ -9,7 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from headlight.cli import app, entries
+from headlight.cli.commands import entries
+from headlight.cli.program import app
 from headlight.cli.setting_options import MORE
 
 PROGRAM: Any = typer.main.get_command(app)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headlight.findings.piece_text import parked, ways_to
+from headlight.findings.route_tracing import ways_to
+from headlight.findings.token_names import parked
 from headlight.result import load
 from studies.models import saved
 

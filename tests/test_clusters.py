@@ -11,7 +11,9 @@ from scipy.cluster import hierarchy
 from sklearn import manifold
 
 from headlight.errors import UsageError
-from headlight.findings.clusters import BEHAVIOURS, behaviours, embedding, tree
+from headlight.findings.head_behaviours import BEHAVIOURS, behaviours
+from headlight.findings.hierarchical_clustering import tree
+from headlight.findings.multidimensional_scaling import embedding
 
 QUERIES = ["all", "cls", "sep", "punctuation", "other", "not_sep"]
 KEYS = ["cls", "sep", "punctuation", "other"]

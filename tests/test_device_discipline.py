@@ -14,13 +14,13 @@ import xarray
 
 from claimed_devices import Claimed, DeviceError, Devices, claimed_devices, place
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
-from headlight.capture.session import Recorder
+from headlight.capture.recorder import Recorder
 from headlight.catalogue import studies
 from headlight.errors import HeadlightError
-from headlight.measures import norm
-from headlight.measures.entropy_and_divergence import entropy_of_sizes
+from headlight.measures import merged_norms
+from headlight.measures.entropy import entropy_of_sizes
 from studies.models import model, texts
 from studies.victims import VICTIMS, translations
 
@@ -185,7 +185,9 @@ def test_a_batch_is_measured_again_where_an_answer_that_came_late_is_no(
 ) -> None:
     network, study, own = model("bert"), studies()["survey"], BatchRunner.__call__
     calls = []
-    monkeypatch.setattr(norm, "CANCELLATION", 1e9)  # all entries are computed again, too many
+    monkeypatch.setattr(
+        merged_norms, "CANCELLATION", 1e9
+    )  # all entries are computed again, too many
     monkeypatch.setattr(
         BatchRunner, "__call__", lambda *given: calls.append(given[0]._later) or own(*given)
     )

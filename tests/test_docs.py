@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import example_data
 import headlight
-from headlight.catalogue.model_folders import EMBEDDED
+from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.catalogue.registry import COMMANDS, QUESTIONS
 from headlight.catalogue.statistics import GROUP as STATISTICS
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
 from headlight.links import LINK_FORMATS, Symmetrization
 from study_runs import StudyRuns

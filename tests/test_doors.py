@@ -22,11 +22,14 @@ MODULES = {
 """Of all packages, by name: of this one from within, as most of the tables have it."""
 
 CHANGING = {
-    "files.py": "the door",
+    "files/writing.py": "the door",
     "output_folder.py": "removes what its record holds, and appends to it in stores",
-    "run/checkpoint.py": "the lock of a run, which the operating system knows",
-    "run/blocks.py": "removes what bears the names of blocks, in a folder that is the run's",
-    "analysis/folder.py": "marks a shared run, tries a store, and removes marked folders",
+    "run/lock.py": "the lock of a run, which the operating system knows",
+    "run/blocks.py": "removes its own claims",
+    "run/claims.py": "removes claims of machines that are gone",
+    "run/pass_folders.py": "removes what bears the names of blocks, in a folder that is the run's",
+    "analysis/run_folder.py": "marks a shared run, and tries a store",
+    "analysis/work_folders.py": "marks folders, and removes marked ones",
     "analysis/runner.py": "removes a checkpoint of no examples, which it wrote",
     "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",
     "headlight_papers/studies/adversary/students.py": "models, in a folder with such a mark",
@@ -34,53 +37,59 @@ CHANGING = {
     "headlight_papers/studies/parser_probes/word_map_store.py": "in a folder with a mark",
     "word_alignment/output.py": "a file that grows, and is named by the user",
     "links/aligners.py": "a temporary folder",
-    "cli/printing.py": "the device that swallows everything",
+    "cli/guarded_terminal.py": "the device that swallows everything",
     "sessions/workers.py": "logs in a temporary folder",
-    "result/storage.py": "makes a file in memory",
+    "result/netcdf.py": "makes a file in memory",
 }
 """Modules that change the disk by other means than the functions of `headlight.files`."""
 
 WRITING = {
-    "analysis/runner.py": "the result, whose name the run has claimed",
-    "analysis/folder.py": "the mark of a run, whose name it has claimed, and marked folders",
+    "analysis/kept_results.py": "the result, whose name the run has claimed",
+    "analysis/run_folder.py": "the mark of a run, whose name it has claimed",
+    "analysis/work_folders.py": "marked folders",
     "headlight_papers/classifiers/kept_files.py": "a folder with a mark",
     "cli/align.py": "a page that is named by the user",
-    "cli/results.py": "the result, whose name the run has claimed",
+    "cli/compare.py": "the result, whose name the run has claimed",
     "output_folder.py": "the door to a folder",
     "headlight_papers/papers/reproduction.py": "a folder with a mark",
     "headlight_papers/papers/exhibit.py": "pictures, whose names the exhibit has claimed",
     "reading/text_result.py": "a file that is named by the user",
     "reduce/tally.py": "a file that is named by the caller",
-    "result/storage.py": "files that are named by the user, and tables in a folder of theirs",
+    "result/csv_files.py": "tables in a folder that is named by the user",
+    "result/netcdf.py": "files that are named by the user",
     "run/blocks.py": "a plan, whose name the run has claimed, and folders of blocks",
+    "run/pass_folders.py": "folders of passes, with a mark",
     "run/checkpoint.py": "a checkpoint, whose name the run has claimed",
     "run/engine.py": "makes the folder",
     "headlight_papers/training/__init__.py": "a folder with a mark",
     "sessions/workers.py": "a temporary folder",
+    "sessions/tensor_parallel.py": "a temporary folder",
     "headlight_papers/studies/guided/models.py": "a folder with a mark",
     "headlight_papers/studies/token_identity/extraction.py": "a folder with a mark",
     "headlight_papers/studies/parser_probes/word_map_store.py": "a folder with a mark",
     "tensor_files.py": "a file that is named by the caller",
     "views/accessor.py": "a page that is named by the user",
-    "views/pictures/save.py": "files that are named by the user",
+    "views/pictures/picture_files.py": "files that are named by the user",
     "word_alignment/output.py": "the state beside a file that is named by the user",
 }
 """Modules that write files by name; all else goes through `OutputFolder.write`."""
 
 READING = {
-    "files.py": "the door",
+    "files/reading.py": "the door",
     "output_folder.py": "the record in a store",
-    "result/storage.py": "from memory, once sizes have been added up",
-    "capture/model_files.py": "weights, in a folder that `check_folder` has looked at",
-    "corpora/files.py": "members of an archive that is open",
+    "result/netcdf.py": "from memory, once sizes have been added up",
+    "capture/changed_weights.py": "weights, in a folder that `check_folder` has looked at",
+    "capture/gguf_files.py": "weights, in a folder that `check_folder` has looked at",
+    "corpora/archives.py": "members of an archive that is open",
     "corpora/compression.py": "streams that are open",
     "corpora/hub.py": "data sets of a hub",
     "corpora/pictures.py": "a stream that is open, once its size has been looked at",
-    "encode/speech.py": "a stream that is open",
-    "processes.py": "how large the process is, and a pipe of its own",
+    "encode/wav_files.py": "a stream that is open",
+    "processes/bounded_copy.py": "how large the process is, and a pipe of its own",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, once checked",
     "headlight_papers/studies/parser_probes/word_map_store.py": "memory-mapped, in such a folder",
-    "views/template.py": "templates and scripts of the package",
+    "views/page_scripts.py": "scripts of the package",
+    "views/template.py": "templates of the package",
 }
 """Modules that read files by other means than the functions of `headlight.files`."""
 
@@ -154,7 +163,7 @@ def test_folders_of_users_are_opened_as_runs() -> None:
         if any(last == "OutputFolder" for _, last, _ in calls(path))
     }
     assert users == {
-        "analysis/folder.py",
+        "analysis/run_folder.py",
         "headlight_papers/papers/exhibit.py",  # within `reproduction_folder(...).opened()`
-        "sessions/__init__.py",  # within `RunFolder(...).opened()`
+        "sessions/gallery_folder.py",  # within `RunFolder(...).opened()`
     }

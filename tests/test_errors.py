@@ -12,7 +12,7 @@ import torch
 
 import headlight
 import headlight.errors
-from headlight.capture.backward import NotFiniteError
+from headlight.capture.finite_numbers import NotFiniteError
 from headlight.catalogue import studies
 from headlight.cli.setting_options import naming_options, options_of
 from headlight.errors import MissingHeadError, RunError, UsageError, setting, with_head

@@ -12,7 +12,7 @@ from headlight.reduce import Slots
 from headlight.result import describe, load, save
 from headlight.result.estimate import Estimate, estimate_of, slot_coordinates, with_ends
 from headlight.result.kinds import concat_kinds, split_kinds
-from headlight.result.storage import joined
+from headlight.result.passes import joined
 
 SCALES = ("share", "correlation", "positive", "signed")
 

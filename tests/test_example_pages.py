@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headlight.catalogue.model_folders import EMBEDDED
+from headlight.catalogue.embedded_models import EMBEDDED
 from views.browsers import Opened, needs_browser, settle
 
 ROOT = Path(__file__).resolve().parent.parent

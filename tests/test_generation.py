@@ -15,9 +15,9 @@ from architectures import GPT2, GROUPED, WIDE
 from headlight.encode import encode_one
 from headlight.errors import MissingHeadError, UsageError
 from headlight.reading.generation import generate
-from headlight.reading.layers import read_example
 from headlight.reading.model import Model
-from headlight.reading.what_if import FUNCTIONS
+from headlight.reading.reading import read_example
+from headlight.reading.view_functions import FUNCTIONS
 from headlight.result import load
 from headlight.result.kinds import split_kinds
 from headlight.views.reading.page import parse_page

@@ -114,12 +114,29 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     )
     loaded = loaded_by(called)
     commands = {f"headlight.cli.{path.stem}" for path in (SOURCE / "headlight/cli").glob("*.py")}
-    used = {"help", "options", "printing", "setting_options", "study"}
+    used = {
+        "command_line",
+        "commands",
+        "config_file",
+        "guarded_terminal",
+        "help",
+        "model_options",
+        "printing",
+        "program",
+        "run_options",
+        "setting_options",
+        "study",
+    }
     assert loaded & commands == {f"headlight.cli.{name}" for name in used}
     assert {name for name in loaded if name.startswith("headlight.studies.")} == {
         "headlight.studies.distances"
     }
-    assert not loaded & {"headlight.analysis.folder", "headlight.corpora", "headlight.run", "rich"}
+    assert not loaded & {
+        "headlight.analysis.run_folder",
+        "headlight.corpora",
+        "headlight.run",
+        "rich",
+    }
     assert not loaded & (HEAVY | NUMBERS)
 
 
@@ -127,7 +144,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     "module",
     [
         pytest.param("headlight.reading.model", marks=pytest.mark.slow),
-        pytest.param("headlight.sessions.session", marks=pytest.mark.slow),
+        pytest.param("headlight.sessions.study_run", marks=pytest.mark.slow),
         "headlight.studies.survey.page",
     ],
 )
@@ -136,7 +153,9 @@ def test_what_every_run_needs_loads_nothing_of_an_extra(module: str) -> None:
     assert not loaded_by(f"import {module}") & extras
 
 
-@pytest.mark.parametrize("module", ["headlight.api", "headlight.sessions"])
+@pytest.mark.parametrize(
+    "module", ["headlight.api", "headlight.sessions.gallery_folder", "headlight.sessions.report"]
+)
 def test_what_works_on_results_alone_loads_no_torch(module: str) -> None:
     """Opening, ranking, comparing and showing them, and what is refused of them."""
     assert not loaded_by(f"import {module}") & TORCH
@@ -211,7 +230,7 @@ def test_only_the_command_line_changes_the_allocator_of_the_process() -> None:
         for path in sorted((SOURCE / "headlight").rglob("*.py"))
         if "keep_freed_memory" in path.read_text(encoding="utf-8")
     ]
-    assert using == ["cli/__init__.py", "processes.py"]
+    assert using == ["cli/program.py", "processes/memory.py"]
 
 
 def test_the_core_imports_nothing_of_other_distributions() -> None:

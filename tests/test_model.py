@@ -12,7 +12,7 @@ import yaml
 
 import headlight
 from headlight.catalogue import studies
-from headlight.catalogue.model_folders import EMBEDDED
+from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.errors import HeadlightError, MissingHeadError, ModelError, UsageError
 from studies.models import saved, texts
 

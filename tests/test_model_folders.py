@@ -11,7 +11,7 @@ import pytest
 from torch import nn
 
 from headlight.capture import load_model
-from headlight.catalogue.model_folders import check_model, check_place
+from headlight.catalogue.model_checks import check_model, check_place
 from headlight.errors import HeadlightError, ModelError, UsageError
 from studies.models import transformer
 

@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 import headlight
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.catalogue import find_study
-from headlight.cli import _run as command
-from headlight.sessions.session import join_run
-from headlight.views.provenance import Subject
+from headlight.cli.program import _run as command
+from headlight.sessions.study_run import join_run
+from headlight.views.titles import Subject
 from study_runs import StudyRuns
 
 pytestmark = pytest.mark.usefixtures("undrawn")

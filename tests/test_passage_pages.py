@@ -11,7 +11,7 @@ import pytest
 import headlight
 from headlight.errors import RunError, UsageError
 from headlight.findings import highlights, passage_of
-from headlight.sessions import session
+from headlight.sessions import study_run
 from headlight.views import parse_page
 from studies.models import attending_to_itself, texts
 from views.pages import Page
@@ -89,7 +89,7 @@ def test_pages_stay_with_the_run_that_they_are_of(corpus, tmp_path):
 def test_a_corpus_that_changes_before_its_pages_are_written_is_one_sentence(
     corpus: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, run, write = tmp_path / "corpus.txt", tmp_path / "run", session.write_pages
+    source, run, write = tmp_path / "corpus.txt", tmp_path / "run", study_run.write_pages
     source.write_text("\n\n".join(corpus))
 
     def changed(*given: Any) -> Any:
@@ -97,7 +97,7 @@ def test_a_corpus_that_changes_before_its_pages_are_written_is_one_sentence(
         return write(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "write_pages", changed)
+        patch.setattr(study_run, "write_pages", changed)
         with pytest.raises(RunError, match="since it was surveyed: 1 of 1 texts"):
             survey(source, run, pages=1)
     assert (run / "result.nc").exists()

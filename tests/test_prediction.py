@@ -12,8 +12,8 @@ import torch
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from headlight.capture import CapturedModel
-from headlight.capture.decomposition import by_head
-from headlight.capture.network import Attended
+from headlight.capture.linear_network.linear_pass import Attended
+from headlight.capture.linear_network.logit_decomposition import by_head
 from headlight.capture.one_text import one_text
 from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError
 from headlight.reading.model import Model

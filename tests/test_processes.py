@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import example_data
-from headlight.measures import loops
+from headlight.measures import compiled_loops
 from headlight.processes import (
     SAFE_PATH,
     SETTINGS_OF_FOLDER,
@@ -30,7 +30,10 @@ OF_SYSTEM = ("exec", "fork", "popen", "posix_spawn", "spawn", "startfile", "syst
 OF_LIBRARIES = ("ray.init", "asyncio.create_subprocess", "torch.multiprocessing")
 SAFE = {"python_command", "safe_start"}
 NO_PYTHON_OF_OURS = {
-    ("processes.py", "_begin"): "a copy of this process, which imports nothing from elsewhere",
+    (
+        "processes/bounded_copy.py",
+        "_begin",
+    ): "a copy of this process, which imports nothing from elsewhere",
     ("links/aligners.py", "_eflomal"): "a program that the user installed, by its absolute path",
     ("training/__init__.py", "run_all", "get_context"): "starts nothing yet",
 }
@@ -277,7 +280,7 @@ def test_compiled_loops_are_kept_where_no_corpus_lies(
     (tmp_path / "corpus" / ".numba_config.yaml").write_text(settings)
     (tmp_path / "own" / "loops.py").write_text("def one(x): return x\ndef two(x): return x")
     program = (
-        f"{before}\nimport sys, loops\nfrom headlight.measures.loops import compile_loop\n"
+        f"{before}\nimport sys, loops\nfrom headlight.measures.compiled_loops import compile_loop\n"
         "print([compile_loop(each)(5) for each in (loops.one, loops.two)])"
     )
     done = subprocess.run(
@@ -301,7 +304,7 @@ def test_of_a_user_without_a_home_no_loop_is_kept(
     """Whose cache would be a folder of the name ``~`` in the working folder."""
     monkeypatch.setattr("os.path.expanduser", lambda _: home)
     numba = SimpleNamespace(njit=lambda _, **options: options["cache"])
-    assert loops._kept(numba, lambda: None) is kept
+    assert compiled_loops._kept(numba, lambda: None) is kept
 
 
 def test_the_command_as_a_module_runs_no_more_than_the_module(downloaded: Path) -> None:

@@ -38,7 +38,7 @@ def family(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     processor = write(tmp_path / "model")
     if request.param == "qwen":
         load = SimpleNamespace(from_pretrained=lambda _, **__: processor)
-        monkeypatch.setattr("headlight.capture.listener.AutoProcessor", load)
+        monkeypatch.setattr("headlight.capture.picture_prompts.AutoProcessor", load)
     eager = network.from_pretrained(tmp_path / "model", attn_implementation="eager").eval()
     names = [f"image 1 {row}×{column}" for row in range(grid[0]) for column in range(grid[1])]
     return SimpleNamespace(
@@ -107,7 +107,7 @@ def test_the_named_patch_is_the_one_that_changes(family: Any) -> None:
             model = family.model
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(
-                    "headlight.reading.layers.read_example",
+                    "headlight.reading.reading.read_example",
                     lambda _, example, kept=kept, **__: kept.append(example),
                 )
                 model.read(PROMPT, image=each)

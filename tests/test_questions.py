@@ -13,7 +13,7 @@ from rich.console import Console
 
 import headlight
 from headlight.catalogue.questions import QUESTIONS
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.errors import UnknownNameError, UsageError
 from headlight.reading.model import Model
 from headlight.result import load

@@ -18,7 +18,7 @@ import pytest
 
 import headlight
 from headlight.errors import RunError, UsageError
-from headlight.run.blocks import CLAIMS
+from headlight.run.file_names import CLAIMS
 from headlight.run.ray_workers import work_on_ray
 
 pytestmark = [

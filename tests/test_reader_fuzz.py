@@ -23,7 +23,7 @@ import xarray
 import zstandard
 
 import example_data
-from headlight.cli.study import _load as load_config
+from headlight.cli.config_file import _load as load_config
 from headlight.corpora import (
     FORMATS,
     PAIR_FORMATS,
@@ -39,8 +39,9 @@ from headlight.errors import HeadlightError
 from headlight.links import LINK_FORMATS, open_links
 from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
-from headlight.run.checkpoint import Checkpoint, State
-from headlight.studies.survey.frequency import FrequencyRanks
+from headlight.run.checkpoint import Checkpoint
+from headlight.run.state import State
+from headlight.studies.survey.frequency_ranks import FrequencyRanks
 from studies.models import tokenizer
 
 NUMBER = int(os.environ.get("FUZZ_N", "2000"))

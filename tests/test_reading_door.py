@@ -14,13 +14,16 @@ import xarray
 
 import headlight
 from headlight import files
-from headlight.analysis.folder import REPORT
+from headlight.analysis.run_folder import REPORT
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.catalogue.model_folders import check_model, place_of
+from headlight.catalogue.embedded_models import place_of
+from headlight.catalogue.model_checks import check_model
 from headlight.errors import HeadlightError, ModelError, ResultError, RunError, UsageError
 from headlight.result import RESULT, load, save
-from headlight.run.blocks import CLAIMS, PLAN, examples_in, read_plan, workers_in
-from headlight.sessions import gallery
+from headlight.run.blocks import examples_in, read_plan
+from headlight.run.claims import workers_in
+from headlight.run.file_names import CLAIMS, PLAN
+from headlight.sessions.gallery_folder import gallery
 from headlight.tensor_files import load_tensors
 from views.sample_results import survey_sample
 
@@ -216,7 +219,7 @@ def test_a_name_that_is_too_long_is_one_sentence(act, tmp_path: Path, monkeypatc
     ],
 )
 def test_commands_say_that_a_name_is_too_long(words, tmp_path: Path, monkeypatch, capfd) -> None:
-    from headlight.cli import main
+    from headlight.cli.program import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["headlight", *words])

@@ -289,7 +289,7 @@ class TestCsv:
         sources = (Path(headlight.__file__).parent, *ROOT.glob("packages/*/src"))
         files = [path for source in sources for path in source.rglob("*.py")]
         writers = [each for each in files if ".to_csv(" in each.read_text("utf-8")]
-        assert [each.name for each in writers] == ["storage.py"]
+        assert [each.name for each in writers] == ["csv_files.py"]
 
     def test_a_file_in_place_of_the_folder(self, tmp_path) -> None:
         (tmp_path / "file").write_text("")
@@ -319,7 +319,7 @@ class TestWriting:
         if step == "write":
             monkeypatch.setattr(Path, "open", failing)
         elif step == "fsync":
-            monkeypatch.setattr(files.os, "fsync", failing)
+            monkeypatch.setattr(files.writing.os, "fsync", failing)
         else:
             monkeypatch.setattr(Path, "replace", failing)
         with pytest.raises(ResultError, match=f"result.nc cannot be written: {message}"):
@@ -336,7 +336,7 @@ class TestWriting:
         def interrupted(descriptor: int) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(files.os, "fsync", interrupted)
+        monkeypatch.setattr(files.writing.os, "fsync", interrupted)
         with pytest.raises(KeyboardInterrupt):
             files.write(tmp_path / "file", b"content")
         assert not names(tmp_path)
@@ -369,7 +369,7 @@ def test_versions_name_what_a_result_depends_on() -> None:
 @pytest.mark.slow
 def test_importing_it_loads_no_model_library(module: str) -> None:
     program = (
-        f"import sys, {module}, headlight.result; headlight.result.storage.versions();"
+        f"import sys, {module}, headlight.result; headlight.result.provenance.versions();"
         "print({'torch', 'transformers'} & set(sys.modules))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headlight.catalogue import studies
-from headlight.cli import OWN
+from headlight.cli.commands import OWN
 from headlight.run import announced
 from headlight.run.progress import show_progress
 from studies.command import Command
@@ -45,7 +45,7 @@ class Slow:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headlight.run.progress.Timer", Slow)
+    monkeypatch.setattr("headlight.run.announcement.Timer", Slow)
 
 
 def test_what_lasts_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_every_command_names_what_it_does(
 ) -> None:
     """Loading and reading each have a line; a model that takes a minute for either is no riddle."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("headlight.serve.serve", lambda load, **_: load())
+    monkeypatch.setattr("headlight.serve.server.serve", lambda load, **_: load())
     study = studies().get(name)
     if name in SILENT:
         return
@@ -126,7 +126,7 @@ def test_every_command_names_what_it_does(
         return
     command = study.command if study else name
     if study:
-        monkeypatch.setattr("headlight.sessions.session.run_study", _stop)
+        monkeypatch.setattr("headlight.sessions.study_run.run_study", _stop)
     model = ("--model", folder_of_decoder(tmp_path)) if name in ("generate", "sources") else ()
     _, _, said = headlight(*COMMANDS[command], *model)
     lines = [line for line in said.splitlines() if line.endswith(" …")]

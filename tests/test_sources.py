@@ -12,14 +12,14 @@ import torch
 
 import headlight
 from encode.small_tokenizers import chat_tokenizer, decoder
-from headlight.capture.decomposition import decompose
-from headlight.cli.read import _passage as passage_of
+from headlight.capture.linear_network.logit_decomposition import decompose
+from headlight.cli.sources import _passage as passage_of
 from headlight.corpora import Chat
-from headlight.encode.chats import Prompt
+from headlight.encode.passage_prompts import Prompt
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.agreement import linear_fit
+from headlight.reading.answers import answer_ids, answer_scores, lookback
 from headlight.reading.model import Model
-from headlight.reading.prediction_targets import answer_ids, answer_scores, lookback
 from headlight.result import load
 from headlight.result.estimate import estimate_of
 from headlight.views.reading.sources import findings
@@ -253,7 +253,7 @@ def test_batches_change_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -
     kept = [{0, 1, 2}, {0}, {1, 2}, set()]
     read = [prompt.encode(tokenizer, [0, 1, 2], each)[0].continued(ids) for each in kept]
     together = answer_scores(model, read, ids)
-    monkeypatch.setattr("headlight.reading.prediction_targets.BATCH", 1)
+    monkeypatch.setattr("headlight.reading.answers.BATCH", 1)
     np.testing.assert_allclose(answer_scores(model, read, ids), together, atol=1e-5)
 
 

@@ -23,8 +23,9 @@ from transformers import (
 import headlight
 from headlight.corpora import Chat, Document, open_corpus
 from headlight.errors import CorpusError, UsageError
+from headlight.reading.edits import Edit
+from headlight.reading.head_removal import each_head_removed
 from headlight.reading.model import Model
-from headlight.reading.what_if import Edit, each_head_removed
 from speech_material import tiny_whisper, wav
 from studies.command import Command
 

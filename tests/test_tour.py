@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from headlight.catalogue.model_folders import EMBEDDED
+from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.views.pictures import svg_text
 from views.browsers import needs_browser
 

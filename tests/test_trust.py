@@ -8,10 +8,10 @@ from typer.main import get_command
 
 from capture.test_loading import plant, settle
 from headlight.catalogue import studies
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
-from headlight.sessions.session import join_run
+from headlight.sessions.study_run import join_run
 from studies.models import saved
 from test_workers import stop_before_the_result
 
@@ -92,7 +92,7 @@ def test_no_file_says_what_is_written_removed_or_started(headlight, corpus, tmp_
 @pytest.mark.papers
 def test_of_every_option_it_is_decided_whether_a_file_may_set_it():
     """A new one that is no setting has to be looked at before it is put into one of the two."""
-    from headlight.cli.study import ON_THE_COMMAND_LINE
+    from headlight.cli.config_file import ON_THE_COMMAND_LINE
     from headlight_papers.papers import NAMES, find_settings
     from headlight_papers.papers.sources import Sources
 

@@ -23,7 +23,8 @@ from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run
 from headlight.views import reading_page, reading_terminal
 from headlight.views.pictures.theme import colour_of, marker_of
-from headlight.views.result_page import pictures, result_page
+from headlight.views.result_contents import pictures
+from headlight.views.result_page import result_page
 from headlight.vocabulary import (
     CATEGORIES,
     CATEGORY_LABELS,

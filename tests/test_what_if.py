@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings as hypothesis_settings, stra
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import capture_one, one_text
 from headlight.errors import HeadlightError, MissingHeadError, UsageError
+from headlight.reading.edits import Edit, EditContext, edits_of, wanted_rows
+from headlight.reading.head_removal import HeadEffect, each_head_removed
 from headlight.reading.model import Model
-from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, edits_of, what_if
-from headlight.reading.what_if_predictions import EditContext, wanted_rows
+from headlight.reading.what_if import WhatIf, what_if
 from studies.classifiers import classifier
 from studies.models import model as headless
 from studies.test_ablation import PLACES, SUBJECTS, gpt2, without

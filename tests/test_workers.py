@@ -13,13 +13,13 @@ import pytest
 import torch
 
 import headlight
-from headlight.analysis.folder import RunFolder
-from headlight.capture.backward import one_thread
+from headlight.analysis.run_folder import RunFolder
+from headlight.capture.torch_settings import one_thread
 from headlight.catalogue import find_study
-from headlight.cli import _run as command
+from headlight.cli.program import _run as command
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
-from headlight.run.blocks import CLAIMS, PLAN, SHARED
+from headlight.run.file_names import CLAIMS, PLAN, SHARED
 from headlight.sessions.workers import device_of, local_workers
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
@@ -191,7 +191,7 @@ def stop_before_the_result(arguments: list[str]) -> None:
         def stop(*_: object) -> None:
             raise RunError("stopped here.")
 
-        patch.setattr("headlight.run.shared._Worker._merge", stop)
+        patch.setattr("headlight.run.shared_run._Worker._merge", stop)
         assert command(["survey", *arguments, "--workers", "join"]) == RunError.exit_code
 
 
@@ -316,7 +316,7 @@ def test_who_rounds_otherwise_is_refused(
 
 ROUNDING = """
 import torch
-from headlight.analysis.passes import rounding_of
+from headlight.analysis.rounding import rounding_of
 print(rounding_of(torch.device("cpu")))
 x = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))
 print((x @ x.T).numpy().tobytes().hex())

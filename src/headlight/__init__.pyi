@@ -4,7 +4,7 @@ import xarray
 
 from collections.abc import Iterable, Mapping
 from headlight.capture.objectives import Objective
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.word_alignment import InputMeasureSettings, SimilaritySettings
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from headlight.errors import HeadlightError as HeadlightError
 from headlight.findings import heads as heads
 from headlight.reading.model import Model as Model, load as load
 from headlight.reading import Reading as Reading
-from headlight.sessions import gallery as gallery
+from headlight.sessions.gallery_folder import gallery as gallery
 from headlight.version import __version__ as __version__
 
 # Modules, and studies of other packages.

@@ -6,6 +6,6 @@ if __name__ == "__main__":
     if not sys.flags.safe_path:
         sys.path.pop(0)  # the working folder, in which the command does not look for modules either
 
-    from headlight.cli import main
+    from headlight.cli.program import main
 
     main()

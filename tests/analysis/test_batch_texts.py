@@ -9,7 +9,7 @@ import xarray
 
 import example_data
 import headlight
-from headlight.analysis.batch_runner import text_id
+from headlight.analysis.text_ids import text_id
 from headlight.capture import load_model
 from headlight.catalogue import studies
 from headlight.corpora import open_corpus

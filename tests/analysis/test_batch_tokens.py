@@ -7,7 +7,7 @@ import pytest
 
 import headlight
 from claimed_devices import claimed_devices, place
-from headlight.analysis.plan import SCORE_BYTES, batch_tokens
+from headlight.analysis.batch_size import SCORE_BYTES, batch_tokens
 from headlight.capture import CapturedModel
 from headlight.errors import RunError
 from headlight.studies.survey import SurveySettings

@@ -18,12 +18,16 @@ from torch import Tensor, nn
 import definitions
 from architectures import GPT2, GROUPED, WIDE
 from definitions import Array, wide
-from headlight.analysis.layer_maps import METHODS, attention_flow, input_maps, layer_maps, rollout
 from headlight.capture import AttributionSettings, CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnknownNameError, UsageError
-from headlight.reading.model import flow
+from headlight.reading.flow import flow
 from headlight.result import load
+from headlight.settings.flow import METHODS
+from headlight.token_flow.attention_flow import attention_flow
+from headlight.token_flow.input_maps import input_maps
+from headlight.token_flow.layer_maps import layer_maps
+from headlight.token_flow.rollout import rollout
 from studies.models import model as subject
 from tiny_models import build, eager_attention
 

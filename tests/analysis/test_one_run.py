@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from analysis.test_runner import CASES, CORPUS, Case
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.catalogue import studies
 from headlight.errors import HeadlightError
 from headlight.settings import NO_EFFECT, Range, Settings

@@ -14,12 +14,13 @@ import pytest
 import xarray
 
 from deaths import killed, needs_fork
-from headlight.analysis import BATCH_TOKENS, MeasureSettings
-from headlight.analysis.batch_runner import BatchRunner, Positions
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.batch_size import BATCH_TOKENS
 from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.positions import Positions
+from headlight.analysis.run_folder import RunFolder
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
 from headlight.catalogue import studies
 from headlight.encode import Encoded
@@ -28,13 +29,14 @@ from headlight.files import make_folder
 from headlight.output_folder import OutputFolder
 from headlight.result import load
 from headlight.run import State
-from headlight.run.blocks import begin_pass
+from headlight.run.pass_folders import begin_pass
 from headlight.settings import Settings
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
 from headlight.studies.survey.study import dataset
+from headlight.study_settings.measures import MeasureSettings
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 

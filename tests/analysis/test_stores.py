@@ -6,7 +6,7 @@ import pytest
 
 from headlight import files
 from headlight.analysis import passes
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError, UsageError
 from headlight.output_folder import RECORD
 from headlight.result import load, save

@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 
 from analysis.test_runner import MASKED, two_passes, with_head
-from headlight.analysis.folder import JOIN, MARK, RunFolder
+from headlight.analysis.run_folder import JOIN, RunFolder
+from headlight.analysis.work_folders import MARK
 from headlight.errors import RunError, UsageError
 from headlight.output_folder import RECORD, OutputFolder
-from headlight.run.blocks import BLOCKS, CLAIMS, COUNTS, PASS, PLAN, passes, workers_at
-from headlight.run.checkpoint import FILE as CHECKPOINT, LOCK
+from headlight.run.checkpoint import FILE as CHECKPOINT
+from headlight.run.claims import workers_at
+from headlight.run.file_names import BLOCKS, CLAIMS, COUNTS, PASS, PLAN
+from headlight.run.lock import LOCK
+from headlight.run.pass_folders import passes
 
 BLOCK = f"{0:09d}-{'a' * 16}"
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from analysis.test_surroundings import snapshot
-from headlight.analysis.folder import RunFolder, prepare_work_folders, remove_work_folder
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.work_folders import prepare_work_folders, remove_work_folder
 from headlight.catalogue import studies
 from headlight.errors import RunError
-from headlight.sessions.session import check_pages
+from headlight.sessions.passage_pages import check_pages
 from studies.victims import VICTIMS
 
 KEPT = [

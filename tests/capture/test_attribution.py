@@ -15,9 +15,10 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from architectures import ARCHITECTURES, T5, WIDE
 from headlight.capture import AttributionSettings, CapturedModel, attribute, load_model
-from headlight.capture.attention import _listeners, _patched
+from headlight.capture.attention_interface import _listeners, _patched
 from headlight.capture.attribution import random_frame
-from headlight.capture.attribution_run import portions, prepared
+from headlight.capture.embedding_changes import prepared
+from headlight.capture.forward_mode import portions
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
@@ -32,7 +33,7 @@ warnings.filterwarnings("error", message=".*torch.jit.script")
 import torch
 from torch.func import jvp
 
-from headlight.capture.attribution_run import _load_rules
+from headlight.capture.embedding_changes import _load_rules
 
 _load_rules()
 jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))

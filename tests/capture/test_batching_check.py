@@ -23,7 +23,7 @@ import headlight
 from architectures import ARCHITECTURES, case
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture import CapturedModel, LayerRecord, OwnObjective
-from headlight.capture.heads import Task
+from headlight.capture.prediction_heads import Task
 from headlight.catalogue import find_study
 from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate

@@ -5,10 +5,10 @@ import torch
 from safetensors.torch import load_file
 
 from headlight.capture import load_model
+from headlight.capture.changed_weights import CHANGED, DOWN, UP, weights_of, with_changes
 from headlight.capture.loading import load_start
-from headlight.capture.model_files import CHANGED, DOWN, UP, weights_of, with_changes
 from headlight.catalogue import EMBEDDED_CLASSIFIER
-from headlight.catalogue.model_folders import EMBEDDED, EMBEDDED_MODELS
+from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_MODELS
 from headlight.corpora import SAMPLE_REVIEWS, open_sentence_pairs
 
 FOLDER = EMBEDDED_MODELS[EMBEDDED_CLASSIFIER]

@@ -10,10 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from claimed_devices import claimed_devices
 from headlight.capture import CapturedModel, OwnObjective
-from headlight.capture.backward import (
+from headlight.capture.deferred_checks import all_hold, answered_later
+from headlight.capture.finite_numbers import (
     NotFiniteError,
-    all_hold,
-    answered_later,
     require_finite,
     require_finite_attention,
 )

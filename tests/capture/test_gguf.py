@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import headlight
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.errors import ModelError, UsageError
 
 SIZE, WIDE, HEADS, LAYERS = 64, 96, 2, 2

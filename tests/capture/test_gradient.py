@@ -30,7 +30,7 @@ from headlight.capture import (
     Prepared,
     SequenceToSequence,
 )
-from headlight.capture.attention import _listeners, _patched
+from headlight.capture.attention_interface import _listeners, _patched
 from headlight.capture.objectives import NOTHING
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate

@@ -14,14 +14,14 @@ import xarray
 from torch import nn
 
 from headlight.capture import CapturedModel, OwnObjective, attribute, load_model
-from headlight.capture.attention import _listeners, _lock
+from headlight.capture.attention_interface import _listeners, _lock
 from headlight.capture.one_text import out_of_memory
 from headlight.catalogue import studies
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.reading import read
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from studies.models import model, texts
 from studies.test_gradient import with_head
 

@@ -12,10 +12,10 @@ import torch
 
 import architectures
 from architectures import ARCHITECTURES
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, attention_replaced, load_model
-from headlight.capture.attention import digest_of_weights
-from headlight.catalogue.model_folders import EMBEDDED, EMBEDDED_NAME
+from headlight.capture.model_identity import digest_of_weights
+from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.survey import SurveySettings, study
 from studies.models import model as studied, saved, texts, tokenizer, transformer
@@ -101,7 +101,7 @@ def test_weights_are_read_once_where_nobody_changes_them_and_else_every_time(
         read.append(network)
         return digest_of_weights(network)
 
-    monkeypatch.setattr("headlight.capture.model_inputs.digest_of_weights", counted)
+    monkeypatch.setattr("headlight.capture.loaded_model.digest_of_weights", counted)
     model = studied("bert")
     with model.unchanged():
         promised = [model.identity() for _ in range(3)]

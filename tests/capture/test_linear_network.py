@@ -10,13 +10,15 @@ from torch.func import jvp, vmap
 import architectures
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel
-from headlight.capture.attention import _listeners, _patched
-from headlight.capture.attribution_run import prepared
-from headlight.capture.network import linear_pass, token_parts
-from headlight.capture.network_functions import line, share, slopes_of
+from headlight.capture.attention_interface import _listeners, _patched
+from headlight.capture.embedding_changes import prepared
+from headlight.capture.linear_network.activation_slopes import line
+from headlight.capture.linear_network.addends import share, slopes_of
+from headlight.capture.linear_network.linear_pass import linear_pass
+from headlight.capture.linear_network.token_parts import token_parts
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.settings.flow import Slope
+from headlight.settings.attribution import Slope
 from tiny_models import Architecture
 
 BY_NAME = {row.name: row for row in ARCHITECTURES}

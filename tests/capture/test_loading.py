@@ -24,7 +24,8 @@ from transformers import (
 )
 
 from headlight.capture import CapturedModel, load_model
-from headlight.catalogue.model_folders import EMBEDDED_NAME, check_model, check_place
+from headlight.catalogue.embedded_models import EMBEDDED_NAME
+from headlight.catalogue.model_checks import check_model, check_place
 from headlight.errors import (
     HeadlightError,
     MissingHeadError,
@@ -486,7 +487,7 @@ def test_a_name_that_the_hub_does_not_know_is_refused_in_a_sentence(
         raise OSError("bertt is not a valid model identifier listed on the hub.\nIf this is")
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("headlight.catalogue.model_folders.hub_answers", lambda: True)
+    monkeypatch.setattr("headlight.catalogue.model_checks.hub_answers", lambda: True)
     monkeypatch.setattr("headlight.capture.loading.AutoConfig.from_pretrained", unknown)
     assert str(refusal("bertt")) == (
         "there is no folder 'bertt', no model of that name is in the cache of the hub, and it "
@@ -505,7 +506,7 @@ def test_where_the_hub_does_not_answer_nothing_is_tried_again_and_again(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr("headlight.catalogue.model_folders.getproxies", dict)
+    monkeypatch.setattr("headlight.catalogue.hub.getproxies", dict)
     monkeypatch.setattr("headlight.capture.loading.AutoConfig.from_pretrained", pytest.fail)
     refused = str(refusal("google/bert-tny"))
     assert refused.endswith(
@@ -614,7 +615,7 @@ def test_code_is_run_only_when_asked_for(folder: Path, monkeypatch: pytest.Monke
 
 def test_special_tokens_may_be_read_as_characters() -> None:
     from headlight.catalogue import find_study
-    from headlight.sessions.session import configuration
+    from headlight.sessions.configuration import configuration
 
     marked, plain = load_model(), load_model(split_special_tokens=True)
     study = find_study("survey")

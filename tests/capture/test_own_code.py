@@ -19,9 +19,7 @@ from torch.overrides import _get_current_function_mode_stack
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import definitions
-import headlight.capture.own_code
-from headlight.analysis.rollout import subject_of
-from headlight.analysis.value_zeroing import value_zeroing
+import headlight.capture.custom_attention.function_mode
 from headlight.capture import (
     CapturedModel,
     LayerRecord,
@@ -31,14 +29,16 @@ from headlight.capture import (
     heads_removed,
 )
 from headlight.capture.batching_check import trial_example
-from headlight.capture.own_layout import NoLayoutError, Notation, Step, derive
+from headlight.capture.custom_attention.layout import NoLayoutError, Notation, Step, derive
 from headlight.encode import Encoded
 from headlight.errors import HeadlightError, HeadlightWarning, UnsupportedModelError
 from headlight.measures import Scores
+from headlight.reading.edits import Edit
+from headlight.reading.head_removal import each_head_removed
 from headlight.reading.model import Model
-from headlight.reading.what_if import each_head_removed
-from headlight.reading.what_if_predictions import Edit
 from headlight.settings.flow import METHODS
+from headlight.token_flow.followed_text import subject_of
+from headlight.token_flow.value_zeroing import value_zeroing
 from own_models import BY_HAND, HEADS, LAYERS, OF_TRANSFORMERS, WIDTH, Returning, own_model
 from studies.models import VOCABULARY, tokenizer
 from tiny_models import randomise
@@ -597,7 +597,7 @@ def test_layouts_that_are_refused(step: Any, reason: str) -> None:
 
 
 def test_no_architecture_is_named() -> None:
-    folder = Path(headlight.capture.own_code.__file__).parent
+    folder = Path(headlight.capture.custom_attention.function_mode.__file__).parent
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py")).lower()
     named = [name for name in OF_TRANSFORMERS if re.search(rf"\b{re.escape(name)}\b", code)]
     assert not named

@@ -20,7 +20,8 @@ from headlight.capture import (
     NoResidualSite,
     ResidualSite,
 )
-from headlight.capture.residual_stream import followed, frozen_map
+from headlight.capture.frozen_norms import frozen_map
+from headlight.capture.residual_connection import followed
 from headlight.capture.residual_tracing import ResidualCheck
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError

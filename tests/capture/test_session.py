@@ -21,7 +21,7 @@ from headlight.capture import (
     attention_replaced,
     attribute,
 )
-from headlight.capture.attention import _listeners, _patched
+from headlight.capture.attention_interface import _listeners, _patched
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UsageError

@@ -11,9 +11,9 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 
 from claimed_devices import claimed_devices, place
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, load_model
-from headlight.capture.head_weights import value_map
+from headlight.capture.value_map import value_map
 from headlight.catalogue import studies
 from headlight.errors import UnsupportedModelError, UsageError
 from studies.models import model, saved, texts
@@ -168,7 +168,7 @@ def test_a_model_that_is_split_otherwise_than_by_heads_is_refused(tmp_path: Path
 def test_the_overlap_of_heads_is_kept_only_of_narrow_models(
     kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headlight.capture.record.KEPT_WIDTH", 32 if kept else 31)
+    monkeypatch.setattr("headlight.capture.output_projection.KEPT_WIDTH", 32 if kept else 31)
     projection = model("bert").sites[0].projection
     assert torch.equal(projection.overlap, projection.overlap)
     assert (projection.overlap is projection.overlap) == kept

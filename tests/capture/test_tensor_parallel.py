@@ -13,10 +13,11 @@ import torch
 
 import headlight
 from architectures import DECODERS
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, LayerRecord, attribute
-from headlight.capture.head_weights import value_map
-from headlight.capture.interventions import attention_replaced, heads_removed
+from headlight.capture.attention_replacement import attention_replaced
+from headlight.capture.head_removal import heads_removed
+from headlight.capture.value_map import value_map
 from headlight.catalogue import studies
 from headlight.encode import encode_one
 from headlight.errors import HeadlightError, RunInterruptedError
@@ -98,7 +99,7 @@ def kept(_: int, folder: Path) -> tuple[Any, ...]:
     out, read = folder / "run", texts(3, longest=6)
     network = captured(folder)
     survey = partial(headlight.survey, read, model=network, out=out, progress=False)
-    with mock.patch("headlight.sessions.session.write_report"):
+    with mock.patch("headlight.sessions.study_run.write_report"):
         made = [survey(), survey(resume=True)]
     refused = refusal(survey)
     return made, refused, network.identity()
@@ -124,7 +125,7 @@ def resumed(_: int, folder: Path) -> list[Any]:
     read, out = texts(11, longest=6), folder / "run"
     survey = partial(headlight.survey, read, model=captured(folder), progress=False)
     with (
-        mock.patch("headlight.sessions.session.write_report"),
+        mock.patch("headlight.sessions.study_run.write_report"),
         mock.patch("headlight.analysis.batch_runner.SHARD", 4),
     ):
         whole = survey()

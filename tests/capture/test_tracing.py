@@ -11,7 +11,7 @@ from transformers.models.llama import modeling_llama
 
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel, LayerRecord, attention_replaced, heads_removed
-from headlight.capture.backward import frozen
+from headlight.capture.differentiation import frozen
 from headlight.errors import UnsupportedModelError, UsageError
 from tiny_models import Inputs, build, eager_attention
 

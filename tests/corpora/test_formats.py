@@ -187,7 +187,7 @@ def test_paragraphs_of_a_string_keep_their_indentation(tmp_path):
 
 
 def test_raw_files_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("headlight.corpora.files.DOCUMENT_LIMIT", 10)
+    monkeypatch.setattr("headlight.corpora.lines.DOCUMENT_LIMIT", 10)
     (tmp_path / "a.py").write_text("x = 1\n" * 2)
     assert "a.py: the file is longer than 10" in complaint(tmp_path / "a.py", format="raw")
 
@@ -327,8 +327,8 @@ def test_a_truncated_archive_is_no_shorter_text(tmp_path, compression):
 
 
 def test_lines_and_documents_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("headlight.corpora.files.LINE_LIMIT", 10)
-    monkeypatch.setattr("headlight.corpora.text.DOCUMENT_LIMIT", 30)
+    monkeypatch.setattr("headlight.corpora.lines.LINE_LIMIT", 10)
+    monkeypatch.setattr("headlight.corpora.documents.DOCUMENT_LIMIT", 30)
     path = tmp_path / "a.txt"
     path.write_text("123456789\n1234567890\n")
     assert "a.txt:2: the line is longer than 10 bytes" in complaint(path)

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from headlight.corpora import open_corpus, open_treebank, read_word_vectors
-from headlight.corpora.files import BLANK_LIMIT
+from headlight.corpora.lines import BLANK_LIMIT
 from headlight.errors import CorpusError, HeadlightError, UsageError
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
@@ -76,7 +76,7 @@ def test_a_pipe_is_no_file(tmp_path, pattern):
 @pytest.mark.parametrize("format", ["paragraphs", "lines", "wikipedia", "jsonl", "csv", "tsv"])
 @pytest.mark.parametrize("line", [b"\n", b" \t\r\n"])
 def test_nothing_but_line_breaks(tmp_path, monkeypatch, format, line):
-    monkeypatch.setattr("headlight.corpora.files.BLANK_LIMIT", 1000)
+    monkeypatch.setattr("headlight.corpora.lines.BLANK_LIMIT", 1000)
     path = tmp_path / "a.txt.bz2"
     header = b"text\n" if format in ("csv", "tsv") else b""
     path.write_bytes(bz2.compress(header + line * 5000))
@@ -86,7 +86,7 @@ def test_nothing_but_line_breaks(tmp_path, monkeypatch, format, line):
 
 
 def test_blank_lines_are_counted_from_the_last_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("headlight.corpora.files.BLANK_LIMIT", 10)
+    monkeypatch.setattr("headlight.corpora.lines.BLANK_LIMIT", 10)
     (tmp_path / "a.txt").write_text(("\n" * 10).join(["text\n"] * 9))
     assert len(list(open_corpus(tmp_path / "a.txt"))) == 9
     assert BLANK_LIMIT >= 10**6

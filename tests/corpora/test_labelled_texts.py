@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import TaggedSentence, open_sentence_pairs, open_tagged
-from headlight.corpora.pairs import own_words
+from headlight.corpora.labelled_formats import own_words
 from headlight.errors import CorpusError, HeadlightError, UsageError
 
 MESSAGE = """From: someone@somewhere.edu (Some One)

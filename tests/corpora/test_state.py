@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.corpora.hub import source_digest, source_state
+from headlight.corpora.source_changes import source_digest, source_state
 from headlight.errors import CorpusError
 from headlight.files import location
 

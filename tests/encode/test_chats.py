@@ -8,8 +8,8 @@ import pytest
 
 from headlight.corpora import Chat, Document, open_corpus
 from headlight.encode import encode_one, texts
-from headlight.encode.assembly import Assembly
-from headlight.encode.chats import write_chat
+from headlight.encode.chat_templates import write_chat
+from headlight.encode.special_tokens import Assembly
 from headlight.errors import CorpusError, UsageError
 from headlight.vocabulary import SEGMENTS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headlight.encode.speech import read_sound
+from headlight.encode.wav_files import read_sound
 from headlight.errors import CorpusError
 from headlight.files import reason
 

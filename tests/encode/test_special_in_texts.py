@@ -6,8 +6,8 @@ import pytest
 
 from headlight.corpora import Document, TranslationPair
 from headlight.encode import encode_one, texts, translations
-from headlight.encode.assembly import Assembly
-from headlight.encode.examples import CLS, OTHER, SEP
+from headlight.encode.special_tokens import Assembly
+from headlight.encode.token_categories import CLS, OTHER, SEP
 
 CHAT = "<s>the sea</s>\n<s>and the river</s>\n"
 

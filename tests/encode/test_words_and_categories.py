@@ -6,8 +6,8 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from headlight.encode import encode_one
-from headlight.encode.examples import CLS, OTHER, PUNCTUATION, SEP, Categories
 from headlight.encode.pieces import tokenise
+from headlight.encode.token_categories import CLS, OTHER, PUNCTUATION, SEP, Categories
 from headlight.errors import UsageError
 
 KINDS = ["bert", "roberta", "gpt2", "t5"]

@@ -13,19 +13,15 @@ from rich.console import Console
 
 from headlight.catalogue import studies
 from headlight.findings import category_label
-from headlight.findings.estimates import interval, number, percent
-from headlight.findings.head_ranking import decided
+from headlight.findings.interval_phrases import interval
+from headlight.findings.phrases import number, percent
 from headlight.findings.what_was_read import what_was_read
+from headlight.result.estimate import decided
 from headlight.views.parts import Drawing
-from headlight.views.provenance import LEAD, lead_and_rest, sentences_of
-from headlight.views.result_page import (
-    findings,
-    sections,
-    study_page,
-    study_terminal,
-    summary,
-    tables,
-)
+from headlight.views.result_contents import findings, sections, summary, tables
+from headlight.views.result_page import study_page
+from headlight.views.result_terminal import study_terminal
+from headlight.views.sentences import LEAD, lead_and_rest, sentences_of
 from headlight.vocabulary import base_name
 from study_runs import StudyRuns
 from views.pages import BLANK

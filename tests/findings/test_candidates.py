@@ -23,21 +23,26 @@ from headlight.findings.candidates import (
     last_word,
     unsaid,
 )
+from headlight.findings.circuits import circuits
 from headlight.findings.differences import differences, largest_changes
+from headlight.findings.distances import distances
 from headlight.findings.estimates import Estimate
-from headlight.findings.head_answers import NOTHING, circuits, distances, survey
-from headlight.findings.token_answers import faithfulness, flow, routes
+from headlight.findings.faithfulness import faithfulness
+from headlight.findings.flow import flow
+from headlight.findings.routes import routes
+from headlight.findings.survey import NOTHING, survey
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as run_survey
-from headlight.views import result_page, run_comparison
+from headlight.views import result_contents, run_comparison
 from headlight.views.gallery import Shown, gallery_files
 from headlight.views.reading.flow import findings as flow_of_text
-from headlight.views.reading.format import pack
+from headlight.views.reading.generated_text import generated
+from headlight.views.reading.packing import pack
 from headlight.views.reading.prediction import findings as prediction
 from headlight.views.reading.routes_page import findings as routes_page
-from headlight.views.reading.serial import most_misleading
-from headlight.views.reading.terminal import generated, reading_terminal
-from headlight.views.terminal import terminal_table
+from headlight.views.reading.terminal import reading_terminal
+from headlight.views.reading.weight_against_norm import most_misleading
+from headlight.views.survey_terminal import terminal_table
 from studies.models import subject, texts
 from views.sample_results import counted, reading_sample, survey_sample
 from views.sample_routes import sample_routes
@@ -162,9 +167,11 @@ def gallery(result: xr.Dataset) -> str:
 
 
 OF_SURVEYS: dict[str, Callable[[xr.Dataset], str]] = {
-    "findings/sentences.py": lambda result: " ".join(each.text for each in highlights(result)),
-    "findings/head_answers.py": lambda result: " ".join(result_page.answers(result)),
-    "views/terminal.py": lambda result: re.sub(
+    "findings/survey_highlights.py": lambda result: " ".join(
+        each.text for each in highlights(result)
+    ),
+    "findings/survey.py": lambda result: " ".join(result_contents.answers(result)),
+    "views/survey_terminal.py": lambda result: re.sub(
         r"Effective attention is equal.*", "", printed(terminal_table(result)), flags=re.S
     ).replace("effective", ""),
     "views/gallery.py": gallery,
@@ -188,7 +195,7 @@ def test_the_same_is_said_where_it_says_something():
 
 
 def test_why_nothing_is_said_is_said():
-    assert result_page.answers(of_unknown_tokens()) == [NOT_UNDERSTOOD]
+    assert result_contents.answers(of_unknown_tokens()) == [NOT_UNDERSTOOD]
     assert NOTHING not in printed(terminal_table(of_unknown_tokens()))
 
 
@@ -435,36 +442,51 @@ def test_maps_that_agree_by_construction_are_not_said_to_agree_most():
 
 ASK: dict[str, Callable[..., None]] = {
     "findings/differences.py": test_runs_are_not_compared_by_a_measure_that_is_another_in_one,
-    "findings/head_answers.py": test_of_heads_that_are_all_alike_no_two_are_named,
+    "findings/circuits.py": test_scores_of_weights_that_are_alike_name_no_head,
+    "findings/distances.py": test_of_heads_that_are_all_alike_no_two_are_named,
+    "findings/faithfulness.py": (test_maps_that_agree_by_construction_are_not_said_to_agree_most),
+    "findings/flow.py": test_maps_and_layers_that_are_alike_are_not_ordered,
     "findings/head_ranking.py": test_heads_are_not_ranked_by_such_tokens,
-    "findings/sentences.py": test_what_says_nothing_of_a_survey_is_not_said,
-    "findings/token_answers.py": test_routes_name_no_unknown_token,
+    "findings/survey_highlights.py": test_what_says_nothing_of_a_survey_is_not_said,
+    "findings/routes.py": test_routes_name_no_unknown_token,
     "reading/routes.py": test_a_title_is_about_a_token_that_is_known_and_said,
     "views/head_numbers.py": test_heads_are_not_ranked_by_such_tokens,
     "views/reading/flow.py": test_flow_of_a_text_names_no_unknown_token,
-    "views/reading/format.py": test_a_title_is_about_a_token_that_is_known_and_said,
-    "views/reading/pair.py": test_a_title_is_about_a_token_that_is_known_and_said,
+    "views/reading/generated_text.py": (test_generated_tokens_take_from_tokens_that_are_said),
+    "views/reading/headers.py": test_a_title_is_about_a_token_that_is_known_and_said,
+    "views/reading/pair_header.py": test_a_title_is_about_a_token_that_is_known_and_said,
     "views/reading/prediction.py": test_a_prediction_is_said_to_come_from_a_token_that_is_known,
     "views/reading/routes_page.py": test_routes_name_no_unknown_token,
-    "views/reading/serial.py": test_a_title_is_about_a_token_that_is_known_and_said,
+    "views/reading/weight_against_norm.py": test_a_title_is_about_a_token_that_is_known_and_said,
     "views/reading/terminal.py": test_the_terminal_links_no_unknown_tokens_and_no_template,
-    "views/result_page.py": test_why_nothing_is_said_is_said,
+    "views/result_contents.py": test_why_nothing_is_said_is_said,
     "views/run_comparison.py": (
         test_of_differences_below_ten_points_and_of_the_rest_no_head_is_named
     ),
-    "views/terminal.py": test_what_says_nothing_of_a_survey_is_not_said,
+    "views/survey_terminal.py": test_what_says_nothing_of_a_survey_is_not_said,
 }
 """Makers that ask what may be said, and the test that hands them what may not."""
 
 NEED_NOT = {
-    "cli/results.py": "prints the table of `findings/head_ranking.py`",
+    "cli/heads.py": "prints the table of `findings/head_ranking.py`",
     "findings/what_was_read.py": "says what was read; asks what is many",
-    "findings/word_answers.py": "accuracies, decided by intervals; `answers` asks first",
+    "findings/ablation.py": "effects in nats, decided by intervals",
+    "findings/alignment.py": "error rates, decided by intervals; `answers` asks first",
+    "findings/dependency.py": "accuracies, decided by intervals; `answers` asks first",
+    "findings/importance.py": "means over all heads, decided by intervals",
+    "findings/interval_phrases.py": "writes intervals of whatever is asked for",
+    "findings/no_op_heads.py": "a table of all heads",
+    "findings/null_space.py": "means over all texts",
+    "findings/rank_correlation.py": "of all heads together; takes the smallest difference",
+    "findings/thresholds.py": "constants alone",
+    "findings/weight_and_norm_shares.py": "means over all heads",
+    "findings/word_times.py": "errors in seconds, decided by intervals; `answers` asks first",
     "studies/ablation/page.py": "effects in nats, decided by intervals",
-    "studies/survey/page_shares.py": "captions of means and pictures of all heads",
-    "views/grid.py": "numbers in the squares of all heads",
+    "studies/survey/page/shares.py": "captions of means and pictures of all heads",
+    "views/head_grid.py": "numbers in the squares of all heads",
     "views/reading/explanation.py": "parts of one score",
-    "views/reading/picture.py": "rows that have other attention of the same output",
+    "views/passages.py": "one row of a text, which was drawn",
+    "views/reading/alternatives.py": "rows that have other attention of the same output",
     "views/reading/patching.py": "effects on one logit",
     "views/reading/sources.py": "falls of one log-probability",
 }

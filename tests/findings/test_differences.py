@@ -12,23 +12,19 @@ from typer.testing import CliRunner
 
 import headlight
 import headlight.views.accessor
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.analysis.variables import with_slots
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.errors import HeadlightError, UsageError
-from headlight.findings.differences import (
-    _tested,
-    differences,
-    largest_changes,
-    passages_kept,
-)
+from headlight.findings.differences import _tested, differences, largest_changes, passages_kept
 from headlight.reduce import Slots
 from headlight.result import load, save
 from headlight.result.estimate import estimate_of
-from headlight.run.checkpoint import locked
+from headlight.run.lock import locked
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
-from headlight.views.result_page import findings, result_page, tables
+from headlight.views.result_contents import findings, tables
+from headlight.views.result_page import result_page
 from studies.models import subject, texts
 
 TEXTS = texts(40, longest=14, seed=1)

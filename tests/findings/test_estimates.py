@@ -10,12 +10,14 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from headlight.findings import highlights
-from headlight.findings.estimates import Estimate, beside, between, many, undecided, unreached
-from headlight.findings.head_answers import importance
-from headlight.findings.head_ranking import FEWEST_TEXTS, weight_and_norm
+from headlight.findings.estimates import Estimate, unreached
+from headlight.findings.importance import importance
+from headlight.findings.interval_phrases import beside, between, many, undecided
+from headlight.findings.thresholds import FEWEST_TEXTS
+from headlight.findings.weight_and_norm_shares import weight_and_norm
 from headlight.result.estimate import MOVED, UNITS, WEIGHTS
-from headlight.views.grid import head_grid
-from headlight.views.result_page import answers
+from headlight.views.head_grid import head_grid
+from headlight.views.result_contents import answers
 from views.sample_results import survey_sample
 
 BOUNDED = ("share", "neighbour", "entropy", "vector_norm_cv", "effective_correlation_by_head",

@@ -8,8 +8,8 @@ import xarray as xr
 from hypothesis import given, settings, strategies as st
 
 from headlight.findings import average, highlights, observed, share, weight_and_norm
-from headlight.findings.estimates import layer_list, percent
-from headlight.views.grid import head_grid
+from headlight.findings.phrases import layer_list, percent
+from headlight.views.head_grid import head_grid
 from views.sample_results import survey_sample
 
 SIZES = [(1, 1), (1, 4), (6, 8), (12, 12)]

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 import headlight
 from headlight.catalogue import behaviours, statistic, statistic_table
 from headlight.catalogue.statistics import segment_rows
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import head_scores, heads, highlights
-from headlight.findings.estimates import undecided
+from headlight.findings.interval_phrases import undecided
 from headlight.findings.statistics import numbers_of
 from headlight.result.estimate import with_ends
 from headlight.studies.survey.study import run as survey

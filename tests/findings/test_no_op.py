@@ -5,7 +5,7 @@ import pandas
 import pytest
 import xarray
 
-from headlight.findings.head_ranking import no_op
+from headlight.findings.no_op_heads import no_op
 
 CATEGORIES = ["cls", "sep", "punctuation", "other"]
 

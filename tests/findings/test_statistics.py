@@ -21,7 +21,7 @@ from headlight.findings.statistics import (
 from headlight.reading import read
 from headlight.result.kinds import split_kinds
 from headlight.studies.survey.study import run as survey
-from headlight.views.grid import head_grid
+from headlight.views.head_grid import head_grid
 from headlight.vocabulary import CATEGORIES
 from studies.models import subject
 

@@ -14,7 +14,7 @@ import xarray as xr
 from headlight.catalogue import studies
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.estimate import MOVED, UNITS, WEIGHTS, slot_coordinates
-from headlight.views.result_page import answers
+from headlight.views.result_contents import answers
 from study_runs import StudyRuns
 
 COMPARES = re.compile(

@@ -8,9 +8,10 @@ import xarray as xr
 from rich.console import Console
 
 from headlight.catalogue import studies
-from headlight.findings.head_ranking import FEW_EXAMPLES, is_near_majority
+from headlight.findings.thresholds import FEW_EXAMPLES, is_near_majority
 from headlight.findings.what_was_read import counted, examples, what_was_read
-from headlight.views.result_page import study_terminal, tables
+from headlight.views.result_contents import tables
+from headlight.views.result_terminal import study_terminal
 from study_runs import StudyRuns
 
 

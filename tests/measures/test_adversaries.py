@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from headlight.measures import total_variation
-from headlight.measures.alternatives import (
+from headlight.measures.adversaries import (
     RELEASED,
     Adversaries,
     AdversarySearch,

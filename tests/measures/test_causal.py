@@ -7,11 +7,11 @@ import torch
 from hypothesis import given, settings, strategies
 
 from claimed_devices import claimed_devices
-from headlight.capture.backward import answered_later
-from headlight.measures import causal as causal_spaces
-from headlight.measures.causal import BLOCK, LONGEST, is_causal
+from headlight.capture.deferred_checks import answered_later
+from headlight.measures import effective_causal as causal_spaces
+from headlight.measures.causal_projections import BLOCK, null_vectors
 from headlight.measures.effective import RowSpaces
-from headlight.measures.row_space import null_vectors
+from headlight.measures.effective_causal import LONGEST, is_causal
 from measures.layers import DTYPES, Layer, Sizes, random_layer, softmax
 from measures.test_effective import VALUES, depend, effective_keeps_promise
 

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UsageError
-from headlight.measures import entropy_and_divergence as divergence_module
-from headlight.measures.entropy_and_divergence import CELLS, SMOOTHING, distributions, divergence
+from headlight.measures import head_divergence as divergence_module
+from headlight.measures.head_divergence import CELLS, SMOOTHING, distributions, divergence
 
 LN2 = math.log(2)
 

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from definitions import transformed
 from headlight.measures import null_spaces
-from headlight.measures.effective import with_ones
-from headlight.measures.norm import compressed
+from headlight.measures.null_space import with_ones
+from headlight.measures.vectors import compressed
 
 WIDTH = 10
 

@@ -6,9 +6,9 @@ import torch
 
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel
-from headlight.capture.head_weights import value_map
+from headlight.capture.value_map import value_map
 from headlight.errors import UnsupportedModelError
-from headlight.measures.words import singular_values
+from headlight.measures.singular_values import singular_values
 
 
 def whole(weight: np.ndarray, bias: np.ndarray, output: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from definitions import Array
 from headlight.capture import FrozenMap, Place, Residual, ResidualSite
 from headlight.errors import CaptureError
 from headlight.measures import Scores
-from headlight.measures.whole_layer import mixing_ratios
+from headlight.measures.mixing_ratio import mixing_ratios
 from measures.layers import MASKS, Layer, Sizes, random_layer, wide
 
 NORMS = ("none", "layer norm", "root mean square", "scale")

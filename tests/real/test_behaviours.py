@@ -7,7 +7,7 @@ import pytest
 
 import headlight
 from headlight.catalogue.statistics import FUNCTION_WORDS, behaviours, segment_rows
-from headlight.encode.examples import word_ids
+from headlight.encode.token_categories import word_ids
 from headlight.findings.statistics import count_rows, numbers_of, statistics_of
 from headlight.vocabulary import CATEGORIES
 from real.models import MODELS, needs_models

@@ -15,14 +15,14 @@ import headlight
 from headlight.capture import LayerRecord
 from headlight.catalogue.statistics import FUNCTION_WORDS
 from headlight.corpora import Document
-from headlight.encode.examples import word_ids
 from headlight.encode.texts import texts as encode_texts
+from headlight.encode.token_categories import word_ids
 from headlight.measures import Scores
 from headlight.pool import membership, over_keys
-from headlight.reduce.sample import UNIT
-from headlight.studies.survey.behaviours import BehaviourCounter
-from headlight.studies.survey.part import SeenLayer, SeenMeasure
-from headlight.studies.survey.residual import ResidualObserver
+from headlight.reduce.keyed_sums import UNIT
+from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
+from headlight.studies.survey.massive_activations import ResidualObserver
+from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure
 from headlight.studies.survey.token_types import TokenCounter
 from headlight.vocabulary import CATEGORIES, measure
 from real.models import MODELS, needs_models

@@ -13,10 +13,10 @@ import torch
 
 import headlight
 from headlight.capture import LayerRecord
-from headlight.measures import Scores, causal
+from headlight.measures import Scores, effective_causal
 from headlight.reading.model import Model
 from headlight.reading.reading import Reading
-from headlight.views.result_page import answers
+from headlight.views.result_contents import answers
 from real.models import MODELS, needs_models
 
 pytestmark = needs_models
@@ -64,7 +64,7 @@ def definitions(model: Model, text: str, layer: int, alpha: np.ndarray) -> tuple
     values = seen[0][0].double().numpy().reshape(-1, site.kv_heads, site.head_dim)
     projection = model.transformer.get_submodule(site.projection.name)
     output = projection.weight.detach().double().numpy()
-    causal = not np.triu(alpha[0], 1).any()
+    effective_causal = not np.triu(alpha[0], 1).any()
     norm, effective = np.zeros_like(alpha), np.zeros_like(alpha)
     for head in range(site.heads):
         columns = slice(head * site.head_dim, (head + 1) * site.head_dim)
@@ -72,7 +72,7 @@ def definitions(model: Model, text: str, layer: int, alpha: np.ndarray) -> tuple
         transformed = value @ output[:, columns].T
         norm[head] = alpha[head] * np.linalg.norm(transformed, axis=1)
         for query, row in enumerate(alpha[head]):
-            keys = slice(0, query + 1 if causal else None)
+            keys = slice(0, query + 1 if effective_causal else None)
             left, singular, _ = np.linalg.svd(transformed[keys], full_matrices=False)
             kept = left[:, singular > 1e-5 * singular[0]]
             effective[head, query, keys] = kept @ (kept.T @ row[keys])
@@ -98,7 +98,7 @@ def test_effective_attention_is_that_of_singular_values_of_the_captured_vectors(
 ) -> None:
     """No head of natural text needs a decomposition, though tokens repeat, and beginnings just
     longer than the heads are wide are far from orthogonal."""
-    monkeypatch.setattr(causal, "row_space", None)
+    monkeypatch.setattr(effective_causal, "row_space", None)
     ids = model.tokenizer(TEXT, return_tensors="pt").input_ids
     assert len(ids[0].unique()) < 0.8 * ids.shape[1]
 

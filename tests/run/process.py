@@ -16,7 +16,7 @@ from pathlib import Path
 from headlight.errors import HeadlightError
 from headlight.reduce import Tally
 from headlight.run import run
-from headlight.run.checkpoint import locked
+from headlight.run.lock import locked
 from run.corpus import Text, measure, texts, work
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.errors import RunError
-from headlight.run.checkpoint import locked
+from headlight.run.lock import locked
 from run.corpus import files
 
 
@@ -30,7 +30,7 @@ def test_a_read_only_folder_is_refused(tmp_path: Path, monkeypatch) -> None:
     def read_only(*arguments):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("headlight.run.checkpoint.os.open", read_only)
+    monkeypatch.setattr("headlight.run.lock.os.open", read_only)
     with (
         pytest.raises(RunError, match="cannot be used: the folder is read-only"),
         locked(tmp_path),

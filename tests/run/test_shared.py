@@ -16,21 +16,11 @@ from headlight.encode.examples import Recipe
 from headlight.errors import RunError
 from headlight.reduce import Grouped, Moments, Tally
 from headlight.run import State, run, run_shared
-from headlight.run.blocks import (
-    BLOCKS,
-    CLAIMS,
-    COUNTS,
-    MERGE,
-    PLAN,
-    STALE,
-    Block,
-    BlockFolder,
-    begin_pass,
-    read_plan,
-    release_claims,
-    workers_in,
-)
+from headlight.run.blocks import Block, BlockFolder, read_plan
 from headlight.run.checkpoint import FILE as CHECKPOINT, SHARD_ELEMENTS
+from headlight.run.claims import STALE, release_claims, workers_in
+from headlight.run.file_names import BLOCKS, CLAIMS, COUNTS, MERGE, PLAN
+from headlight.run.pass_folders import begin_pass
 from headlight.tensor_files import load_tensors, save_tensors
 from random_moments import random_moments
 from run.corpus import bits, measure, texts, work
@@ -261,7 +251,9 @@ def test_clocks_that_jump_by_hours_leave_the_same_bits(
 ) -> None:
     """Claims of others look older than they are, or yet to come: double work at most."""
     fork, generator, clock = multiprocessing.get_context("fork"), random_moments(), time.time
-    monkeypatch.setattr(files.time, "time", lambda: clock() + 3600 * generator.integers(-3, 4))
+    monkeypatch.setattr(
+        files.locations.time, "time", lambda: clock() + 3600 * generator.integers(-3, 4)
+    )
     workers = [fork.Process(target=shared, args=(tmp_path, corpus()[0], slowly)) for _ in range(2)]
     for worker in workers:
         worker.start()

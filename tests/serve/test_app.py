@@ -17,20 +17,16 @@ from starlette.testclient import TestClient
 
 import example_data
 import headlight
-from headlight.cli import app
+from headlight.cli.program import app
 from headlight.errors import UsageError
-from headlight.reading.what_if import each_head_removed, edits_of
-from headlight.serve import HERE, is_loopback, listening, make_app, serve
-from headlight.serve.functions import (
-    FUNCTIONS,
-    KEPT,
-    MOST,
-    CachedReading,
-    Readings,
-    Work,
-    Workspace,
-)
-from headlight.views.reading.format import unpack
+from headlight.reading.edits import edits_of
+from headlight.reading.head_removal import each_head_removed
+from headlight.serve.app import make_app
+from headlight.serve.functions import FUNCTIONS, Workspace
+from headlight.serve.readings import KEPT, CachedReading, Readings
+from headlight.serve.request_queue import MOST, Work
+from headlight.serve.server import HERE, is_loopback, listening, serve
+from headlight.views.reading.unpacking import unpack
 from test_generation import decoder
 from views.sample_results import reading_sample
 
@@ -539,7 +535,7 @@ def test_a_page_that_is_closed_amid_an_answer_is_no_news(model, monkeypatch, cap
         asyncio.run(write_to_one_who_left())
 
     if quiet:
-        monkeypatch.setattr("headlight.serve._Server.run", act)
+        monkeypatch.setattr("headlight.serve.server._Server.run", act)
         serve(lambda: (model, None), say=lambda _: None)
     else:
         act()
@@ -553,7 +549,8 @@ def test_without_the_extra_it_is_said_before_the_work(monkeypatch, missing):
         "headlight.cli.serve.find_spec", lambda name: None if name == missing else found(name)
     )
     monkeypatch.setattr(
-        "headlight.cli.options.LoadOptions.load", lambda *_, **__: pytest.fail("a model is loaded")
+        "headlight.cli.model_options.LoadOptions.load",
+        lambda *_, **__: pytest.fail("a model is loaded"),
     )
     with pytest.raises(UsageError, match=rf"needs {missing};.*\[serve\]"):
         app(["serve"], standalone_mode=False)

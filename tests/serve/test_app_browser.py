@@ -11,7 +11,7 @@ import pytest
 
 import example_data
 import headlight
-from headlight.reading.what_if import Edit
+from headlight.reading.edits import Edit
 from picture_material import encoder, picture, saved
 from views.browsers import needs_browser
 from views.first_heads import farthest_apart, most_misleading, named

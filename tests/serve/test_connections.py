@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 import headlight.serve  # noqa: F401 - so that copies of this process have it
 from forked import Forked
-from headlight.serve.guard import LimitedConnection
+from headlight.serve.connections import LimitedConnection
 
 SERVER = """
 import sys, types

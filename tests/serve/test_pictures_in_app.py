@@ -10,7 +10,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 import headlight
-from headlight.serve import make_app
+from headlight.serve.app import make_app
 from headlight.serve.guard import LONGEST_BODY, LONGEST_PICTURE
 from picture_material import PROMPT, encoder, llava, picture, saved
 from serve.test_app import OWN, TOKEN, steps

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headlight.cli import main
+from headlight.cli.program import main
 
 
 def as_options(settings: Mapping[str, Any], before: str = "-") -> Iterator[str]:

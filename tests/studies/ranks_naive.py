@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 import definitions
 from headlight.encode import Encoded
 from headlight.encode.texts import count_types
-from headlight.studies.survey.frequency import FrequencyRanks
-from headlight.studies.survey.residual import SINK, Sinks
+from headlight.studies.survey.frequency_ranks import FrequencyRanks
+from headlight.studies.survey.sink_tokens import SINK, Sinks
 from studies.naive import Layer, layers_of
 
 Array = NDArray[np.float64]

@@ -16,7 +16,7 @@ from transformers.pytorch_utils import Conv1D
 import headlight
 from architectures import GPT2
 from example_data import TRANSLATIONS
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import NOTHING, CapturedModel, OwnObjective, SequenceToSequence
 from headlight.corpora import open_parallel
 from headlight.encode.batch import collate

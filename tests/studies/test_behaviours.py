@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.analysis.batch_runner import Positions
+from headlight.analysis.positions import Positions
 from headlight.catalogue import statistics
 from headlight.catalogue.statistics import (
     FUNCTION_WORDS,
@@ -20,14 +20,15 @@ from headlight.catalogue.statistics import (
 )
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
-from headlight.encode.examples import word_ids
+from headlight.encode.token_categories import word_ids
 from headlight.pool import membership
 from headlight.reduce import Tally
 from headlight.result.estimate import estimate_of
-from headlight.studies.survey import SurveySettings, behaviours
-from headlight.studies.survey.behaviours import BehaviourCounter, numbers
-from headlight.studies.survey.one_pass import OnePass
-from headlight.studies.survey.part import SeenLayer, SeenMeasure, SeenTogether
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.cell_sums import OnePass
+from headlight.studies.survey.head_behaviours import counted_keys, induction_and_sinks
+from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter, numbers
+from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure, SeenTogether
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES, DISTANCES, NEIGHBOURS, RELATIVE, measure
 from studies import behaviours_naive as naive
@@ -173,7 +174,7 @@ def assert_as_defined(found: dict, expected: dict[str, np.ndarray], at: tuple, t
 def test_every_number_is_that_of_the_definition(encoded, seed, side, kind, block, far, one_pass):
     assert len(NAIVE_NAMES) == len(numbers())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(behaviours, "FAR", far)
+        patch.setattr(induction_and_sinks, "FAR", far)
         patch.setattr(naive, "FAR", far)
         batch = collate(encoded, 0, side)
         lengths = [len(each.ids) for each in encoded]
@@ -215,11 +216,11 @@ def test_keys_of_another_package_get_what_is_defined(encoded, seed, side, kind, 
         name="third", short="third", variable="behaviour_share", keys=every_third
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        for module in (statistics, behaviours):
+        for module in (statistics, counted_keys):
             patch.setattr(module, "statistic_table", lambda: table)
         tokenizer = SimpleNamespace(convert_ids_to_tokens=lambda ids: [str(each) for each in ids])
         patch.setattr(
-            behaviours, "token_names", lambda _, ids: tokenizer.convert_ids_to_tokens(ids)
+            counted_keys, "token_names", lambda _, ids: tokenizer.convert_ids_to_tokens(ids)
         )
         lengths = [len(each.ids) for each in encoded]
         generator = torch.Generator().manual_seed(seed)

@@ -13,8 +13,11 @@ from headlight.capture import CapturedModel
 from headlight.capture.head_weights import head_weights, norm_gains
 from headlight.errors import HeadlightError, UsageError
 from headlight.measures.circuits import compositions, copying, gram, matching
-from headlight.studies.circuits import FACTS as FIRST, CircuitsSettings, Fact, study
-from headlight.studies.circuits.probes import Answer, answer, fuzzy_span, probes
+from headlight.studies.circuits import CircuitsSettings, study
+from headlight.studies.circuits.facts import FACTS as FIRST, Fact
+from headlight.studies.circuits.greedy_answers import Answer, answer
+from headlight.studies.circuits.probe_texts import probes
+from headlight.studies.circuits.retrieval import fuzzy_span
 from headlight.studies.circuits.study import CircuitsStudy
 from studies.intervals import agrees
 from studies.models import VOCABULARY, tokenizer
@@ -221,11 +224,11 @@ def test_shares_of_patterns_are_those_of_transformerlens(lens: Any) -> None:
 
 
 def test_blocks_of_queries_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headlight.studies.circuits.probes.FACTS", FACTS)
-    monkeypatch.setattr("headlight.studies.circuits.probes.FOUND", -1)
+    monkeypatch.setattr("headlight.studies.circuits.probe_texts.FACTS", FACTS)
+    monkeypatch.setattr("headlight.studies.circuits.retrieval.FOUND", -1)
     settings = CircuitsSettings(parts=("repeated", "needle"), **SMALL)
     whole = CircuitsStudy.run(HAY, made("llama"), settings, progress=False)
-    monkeypatch.setattr("headlight.capture.session.block_size", lambda *_: 5)
+    monkeypatch.setattr("headlight.capture.recorder.block_size", lambda *_: 5)
     monkeypatch.setattr(CapturedModel, "verify_on", lambda *_: None)  # looks at whole layers
     parts = CircuitsStudy.run(HAY, made("llama"), settings, progress=False)
     for name in ("repeated", "retrieval"):
@@ -233,7 +236,7 @@ def test_blocks_of_queries_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_model_goes_on_as_it_does_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headlight.studies.circuits.probes.FACTS", FACTS)
+    monkeypatch.setattr("headlight.studies.circuits.probe_texts.FACTS", FACTS)
     model = made("llama")
     settings = CircuitsSettings(parts=("needle",), **SMALL)
     for text in probes(model, settings, ("needle",), HAY):
@@ -261,7 +264,7 @@ def test_retrieval_is_that_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
         whole = type(text)(text.name, text.ids + said[:-1], **more, number=text.number)
         return Answer(whole, said, len(text.ids) - 1)
 
-    monkeypatch.setattr("headlight.studies.circuits.probes.FACTS", FACTS)
+    monkeypatch.setattr("headlight.studies.circuits.probe_texts.FACTS", FACTS)
     monkeypatch.setattr(study, "answer", told)
     model = made("llama")
     settings = CircuitsSettings(parts=("needle",), **SMALL)

@@ -11,11 +11,11 @@ import torch
 import xarray
 
 from deaths import KINDS, finished, killed_beside, needs_fork, random_kills
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.catalogue import studies
 from headlight.errors import RunError
 from headlight.result import load
-from headlight.sessions.session import run_study
+from headlight.sessions.study_run import run_study
 from random_moments import random_moments
 from studies.models import texts
 from studies.victims import VICTIMS, translations

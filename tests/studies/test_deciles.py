@@ -8,8 +8,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.analysis.batch_runner import Positions
 from headlight.analysis.plan import StudyPlan
+from headlight.analysis.positions import Positions
 from headlight.capture import LayerRecord
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
@@ -17,10 +17,10 @@ from headlight.measures import Scores
 from headlight.pool import membership
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings, deciles
+from headlight.studies.survey.cell_sums import OnePass
 from headlight.studies.survey.deciles import DECILES, DrawnTexts, deciles_of
-from headlight.studies.survey.one_pass import OnePass
-from headlight.studies.survey.part import SeenMeasure
-from headlight.studies.survey.passages import token_places
+from headlight.studies.survey.part_observer import SeenMeasure
+from headlight.studies.survey.query_and_key_tokens import token_places
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import measure
 from studies.models import documents, model, texts

@@ -8,7 +8,7 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, OwnObjective
 from headlight.corpora import Sentence
 from headlight.encode.batch import collate
@@ -20,14 +20,14 @@ from headlight.errors import (
     UnknownNameError,
     UsageError,
 )
+from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import estimates
-from headlight.findings.word_answers import best_heads
 from headlight.measures import Scores
 from headlight.result import load, save
 from headlight.result.estimate import slot_coordinates
 from headlight.studies.dependency import DependencySettings, study as module
 from headlight.studies.dependency.gold import summarize
-from headlight.views.result_page import pictures
+from headlight.views.result_contents import pictures
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
 

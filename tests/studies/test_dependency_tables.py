@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import xarray
 
-from headlight.analysis.batch_runner import moments
+from headlight.analysis.layer_arrays import moments
 from headlight.errors import UnknownNameError
+from headlight.findings.dependency import all_heads, best_heads, gains
 from headlight.findings.estimates import estimates
-from headlight.findings.word_answers import all_heads, best_heads, gains
 from headlight.reduce import Count, Slots, Tally
 from headlight.reduce.intervals import deviations
 from headlight.result import joined

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.corpora import Corpus
 from headlight.encode import Encoded

@@ -20,19 +20,17 @@ from transformers import (
 )
 
 import headlight
-from headlight.analysis.batch_runner import text_id
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.text_ids import text_id
+from headlight.analysis.text_plan import plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
 from headlight.errors import MissingHeadError, UsageError
 from headlight.findings.estimates import estimates
-from headlight.findings.token_answers import beside_best
+from headlight.findings.faithfulness import beside_best
 from headlight.reading.prediction import predict
 from headlight.reduce import Slots
 from headlight.studies.faithfulness import FaithfulnessSettings
-from headlight.studies.faithfulness.erasure import number_tokens
 from headlight.studies.faithfulness.scores import (
-    FOLLOWED,
     SHARES,
     flips,
     lost,
@@ -42,7 +40,9 @@ from headlight.studies.faithfulness.scores import (
     scores_of_removal,
 )
 from headlight.studies.faithfulness.study import run
-from headlight.views.result_page import answers, sections
+from headlight.studies.faithfulness.targets import number_tokens
+from headlight.studies.faithfulness.token_maps import FOLLOWED
+from headlight.views.result_contents import answers, sections
 from studies.classifiers import classifier
 from studies.intervals import agrees
 from studies.models import VOCABULARY, WORDS, model, tokenizer

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from headlight.analysis.layer_maps import input_maps
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.text_plan import plan_text_study
 from headlight.errors import UsageError
 from headlight.studies.flow import FlowSettings
 from headlight.studies.flow.study import DISTANCES, agreement, run
-from headlight.views.result_page import answers
+from headlight.token_flow.input_maps import input_maps
+from headlight.views.result_contents import answers
 from studies.intervals import agrees
 from studies.models import documents, model, texts
 

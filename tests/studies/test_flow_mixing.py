@@ -10,15 +10,16 @@ from scipy.special import expit, ndtr
 
 import definitions
 from architectures import WIDE
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.findings.estimates import estimates
 from headlight.studies.flow import FlowSettings
+from headlight.studies.flow.mixing_ratios import BANDS
 from headlight.studies.flow.page import sections
-from headlight.studies.flow.study import BANDS, FlowStudy, run
-from headlight.views.result_page import answers
+from headlight.studies.flow.study import FlowStudy, run
+from headlight.views.result_contents import answers
 from studies.models import documents, model, texts, tokenizer
 from studies.naive import MAPS, layers_of
 from tiny_models import build

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from headlight.corpora import open_corpus
 from headlight.encode import Encoded, texts as encode_texts
 from headlight.errors import CorpusError, UsageError
-from headlight.studies.survey.frequency import FrequencyRanks
+from headlight.studies.survey.frequency_ranks import FrequencyRanks
 from studies.models import VOCABULARY, texts, tokenizer
 from studies.ranks_naive import ranks_of_corpus
 

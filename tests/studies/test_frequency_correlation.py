@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from headlight.studies.survey.frequency import FrequencyRanks, Occurrences, correlated, counted
+from headlight.studies.survey.frequency_correlation import correlated, counted
+from headlight.studies.survey.frequency_ranks import FrequencyRanks, Occurrences
 
 ZIPF = 1 / np.arange(1.0, 400.0)
 

@@ -16,7 +16,7 @@ from headlight.capture.one_text import capture_one
 from headlight.encode import encode_one
 from headlight.findings import highlights
 from headlight.reading.model import Model
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.survey.page import sections
 from studies.models import VOCABULARY, texts, tokenizer
 from studies.test_independence import assert_equal

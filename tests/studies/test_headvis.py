@@ -12,7 +12,7 @@ import pytest
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
-from headlight.views.gallery import headvis_files
+from headlight.views.headvis import headvis_files
 from studies.models import WORDS, model
 
 LAYERS, HEADS = 2, 4

@@ -20,7 +20,7 @@ from transformers import (
     AutoModelForSeq2SeqLM,
 )
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import (
     CapturedModel,
     CausalLanguageModel,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray
 
-from headlight.analysis.batch_runner import Positions
 from headlight.analysis.plan import Pass
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.positions import Positions
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.corpora import Document
 from headlight.encode import Encoded, texts as encode_texts

@@ -14,8 +14,8 @@ from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.deciles import VARIABLES as DECILES
-from headlight.studies.survey.residual import VARIABLES as OF_RESIDUAL
-from headlight.studies.survey.result import OF_BEHAVIOURS
+from headlight.studies.survey.head_behaviours.variables import OF_BEHAVIOURS
+from headlight.studies.survey.massive_activations import VARIABLES as OF_RESIDUAL
 from headlight.studies.survey.study import run as survey
 from headlight.studies.survey.token_types import VARIABLES as OF_TOKENS
 from headlight.views.result_page import result_page

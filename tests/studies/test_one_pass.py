@@ -10,12 +10,12 @@ import torch
 import xarray
 from hypothesis import example, given, settings, strategies as st
 
-from headlight.analysis.batch_runner import Positions
+from headlight.analysis.positions import Positions
 from headlight.errors import UsageError
-from headlight.measures.loops import compile_loop
+from headlight.measures.compiled_loops import compile_loop
 from headlight.pool import membership, to_neighbours
-from headlight.studies.survey import SurveySettings, one_pass
-from headlight.studies.survey.one_pass import OnePass, Sums
+from headlight.studies.survey import SurveySettings, cell_sums
+from headlight.studies.survey.cell_sums import OnePass, Sums
 from headlight.studies.survey.study import run as survey
 from studies.models import documents, subject, texts
 from studies.test_numbers import _corpus
@@ -100,7 +100,7 @@ def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, seed):
 def test_no_bit_depends_on_threads_or_on_other_texts(monkeypatch):
     cells = random_cells((5, 3, 90, 90), False, True, 0)
     category = torch.randint(-1, CATEGORIES, (5, 90))
-    monkeypatch.setattr(one_pass, "FEW", 1)
+    monkeypatch.setattr(cell_sums, "FEW", 1)
     found = []
     for threads in (1, 4):
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
@@ -162,7 +162,7 @@ def test_loops_are_compiled_once_for_a_machine(tmp_path):
     code = (
         "import numpy as np, torch\n"
         "from importlib import import_module\n"
-        "divergence_loop = import_module('headlight.measures.entropy_and_divergence')\n"
+        "divergence_loop = import_module('headlight.measures.head_divergence')\n"
         "loop = divergence_loop.compiled()\n"
         "one = np.ones((2, 4), np.float32)\n"
         "loop(one, one[0], np.zeros((2, 2)), 1, 0)\n"

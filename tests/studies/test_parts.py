@@ -6,7 +6,7 @@ import pytest
 
 from headlight.studies.survey import page
 from headlight.studies.survey.observer import HeadsObserver
-from headlight.studies.survey.part import PartObserver
+from headlight.studies.survey.part_observer import PartObserver
 from headlight.studies.survey.study import PARTS, VARIABLES, SurveyStudy, run
 from studies.models import model, texts
 

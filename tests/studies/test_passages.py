@@ -10,15 +10,15 @@ import torch
 import xarray
 from hypothesis import given, strategies as st
 
-from headlight.analysis.variables import rank_of
+from headlight.analysis.text_ids import rank_of
 from headlight.capture import LayerRecord
 from headlight.encode.batch import collate
 from headlight.findings import passage_of
 from headlight.measures import Scores
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.behaviours import BehaviourCounter
-from headlight.studies.survey.part import SeenLayer, SeenMeasure
+from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
+from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure
 from headlight.studies.survey.passages import (
     ALIKE,
     HIGHEST,

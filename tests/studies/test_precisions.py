@@ -10,7 +10,7 @@ import torch
 import xarray
 from transformers import LlamaForSequenceClassification
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.catalogue import studies
 from headlight.errors import UsageError

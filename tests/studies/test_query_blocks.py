@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from architectures import ARCHITECTURES
-from headlight.analysis.batch_runner import Positions
-from headlight.capture import CapturedModel, query_blocks
+from headlight.analysis.positions import Positions
+from headlight.capture import CapturedModel, attention_masks, query_blocks
 from headlight.capture.query_blocks import CELLS, GRAIN, block_size, can_be_blocked
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally
@@ -111,7 +111,7 @@ def test_a_survey_by_blocks_is_the_survey(family, monkeypatch):
         for layers in (None, (1,))
     )
     # Masks by rows, and blocks that are chosen; so many that sums are those of all queries at once.
-    monkeypatch.setattr(query_blocks, "LARGE", 0)
+    monkeypatch.setattr(attention_masks, "LARGE", 0)
     monkeypatch.setitem(CELLS, "cpu", 1)
     monkeypatch.setattr(query_blocks, "GRAIN", 4)
     chosen = survey(corpus, found, progress=False)

@@ -9,22 +9,22 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.batch_runner import Positions, Texts
-from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.positions import Positions, Texts
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.encode.texts import count_types
 from headlight.errors import RunError, UsageError
-from headlight.findings.head_ranking import no_op
+from headlight.findings.no_op_heads import no_op
 from headlight.reduce import Sample, Tally
 from headlight.result import load
-from headlight.studies.survey.frequency import FrequencyRanks, Occurrences
+from headlight.studies.survey.frequency_ranks import FrequencyRanks, Occurrences
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
 from headlight.studies.survey.ranks import Known, RankObserver
-from headlight.studies.survey.residual import find_sinks
+from headlight.studies.survey.sink_tokens import find_sinks
 from headlight.studies.survey.study import dataset
 from headlight.vocabulary import CATEGORIES
 from studies.chosen_numbers import only, settings_for, survey_with

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import load_model
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode.batch import collate

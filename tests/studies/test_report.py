@@ -6,16 +6,16 @@ import pandas
 import pytest
 import xarray
 
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.text_plan import plan_text_study
 from headlight.catalogue import find_study
 from headlight.corpora import SAMPLE_TEXT
 from headlight.output_folder import OutputFolder
-from headlight.sessions import write_report
+from headlight.sessions.report import write_report
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
-from headlight.views import result_page
-from headlight.views.run_comparison import NO_PAGES
+from headlight.views import result_contents
+from headlight.views.passages import NO_PAGES
 from studies.models import model
 from views.pages import Page
 from views.sample_results import survey_sample
@@ -74,7 +74,7 @@ def test_any_study_whose_page_shows_passages_gets_the_pages_of_texts(takes, monk
         return []
 
     monkeypatch.setattr(page, "sections", with_pages if takes else lambda result: [])
-    assert result_page.sections(xarray.Dataset(attrs={"stage": "distances"}), given) == []
+    assert result_contents.sections(xarray.Dataset(attrs={"stage": "distances"}), given) == []
     assert seen == [given] * takes
 
 

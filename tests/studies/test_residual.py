@@ -8,10 +8,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.findings import highlights
-from headlight.reduce.base import medians
+from headlight.reduce.moments import medians
 from headlight.result.estimate import estimate_of
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.residual import SAMPLED, _medians, _peaks
+from headlight.studies.survey.massive_activations import SAMPLED, _medians, _peaks
 from headlight.studies.survey.study import run as survey
 from headlight.views.accessor import HeadlightAccessor
 from studies.intervals import agrees

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.batch_runner import key_ids
-from headlight.analysis.text_study import plan_text_study
+from headlight.analysis.positions import key_ids
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import UnknownNameError, UsageError
-from headlight.studies.survey import SurveySettings, residual as of_sinks
-from headlight.studies.survey.residual import (
+from headlight.studies.survey import SurveySettings, sink_tokens
+from headlight.studies.survey.sink_tokens import (
     SINK,
     Sinks,
     SinkType,
@@ -31,7 +31,7 @@ ALL = SurveySettings(sinks="on", sink_multiple=1.0001, sink_share=0.0001)
 @pytest.fixture
 def every_type(monkeypatch):
     """Types are judged that occur once."""
-    monkeypatch.setattr(of_sinks, "OCCURRENCES", 1)
+    monkeypatch.setattr(sink_tokens, "OCCURRENCES", 1)
 
 
 def drawing(*, dot: bool = False, first: bool = False, family: str = "bert") -> CapturedModel:
@@ -130,10 +130,10 @@ def multiple(layer, key: int, head: int) -> float:
 def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged(monkeypatch):
     every = found(subject("bert"), ALL)
     with monkeypatch.context() as changed:
-        changed.setattr(of_sinks, "DOCUMENTS", 2)
+        changed.setattr(sink_tokens, "DOCUMENTS", 2)
         few = found(subject("bert"), ALL)
     with monkeypatch.context() as changed:
-        changed.setattr(of_sinks, "OCCURRENCES", 12)
+        changed.setattr(sink_tokens, "OCCURRENCES", 12)
         often = found(subject("bert"), ALL)
     assert len(few.tokens) < len(every.tokens)
     assert 0 < len(often.tokens) < len(every.tokens)

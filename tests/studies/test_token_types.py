@@ -14,7 +14,7 @@ from headlight.findings import heads, highlights
 from headlight.pool import membership, over_keys
 from headlight.reduce import KeyedSums
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.part import SeenLayer, SeenMeasure
+from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure
 from headlight.studies.survey.study import run as survey
 from headlight.studies.survey.token_types import (
     MOST_NUMBERS,

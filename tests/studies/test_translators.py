@@ -8,7 +8,7 @@ import pytest
 import xarray
 
 import headlight
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.corpora import open_parallel
 from headlight.corpora.pair_corpus import open_sentence_pairs
 from headlight.corpora.pairs import SentencePair
@@ -20,7 +20,8 @@ from headlight.studies.distances import DistanceSettings
 from headlight.studies.distances.study import run as distances
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
-from headlight.views.result_page import result_page, tables
+from headlight.views.result_contents import tables
+from headlight.views.result_page import result_page
 from studies.chosen_numbers import settings_for
 from translators import FAMILIES, SOURCE, TARGET
 from views.pages import Page

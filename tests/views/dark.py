@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from headlight.views.colour import contrast
+from headlight.views.colours import contrast
 
 TEXTS = """(img) => {
   const bytes = Uint8Array.from(atob(img.src.split(",")[1]), (each) => each.charCodeAt(0));

@@ -15,7 +15,7 @@ from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 from headlight.views.reading.routes_page import routes_page
 from headlight.views.result_page import result_page
-from headlight.views.sections import SectionPage, section_page
+from headlight.views.section_pages import SectionPage, section_page
 from studies.models import subject, texts, tokenizer
 from views.browsers import needs_browser, settle
 from views.sample_results import survey_sample

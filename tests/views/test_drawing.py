@@ -6,24 +6,26 @@ import pytest
 from hypothesis import given, strategies as st
 from markupsafe import Markup
 
-from headlight.views.colour import (
+from headlight.views.axis_ranges import round_domain
+from headlight.views.colours import (
     LEVELS,
     THEMES,
     contrast,
-    decimal,
-    element,
     level,
     on_dark,
+    ramp,
+    text_colour,
+    text_in_figures,
+)
+from headlight.views.html_elements import element
+from headlight.views.number_formats import (
+    decimal,
     percent_cell,
     percent_text,
     points_cell,
     points_text,
-    ramp,
     rank_text,
-    round_domain,
     signed,
-    text_colour,
-    text_in_figures,
 )
 
 VALUES = st.floats(-1e6, 1e6, allow_nan=False)

@@ -14,15 +14,10 @@ from rich.console import Console
 from headlight.errors import UsageError
 from headlight.views import comparison_table
 from headlight.views.parts import Comparison, Drawing, Section, Table
-from headlight.views.pictures import (
-    HeadMap,
-    LayerPanel,
-    LayerSeries,
-    head_map,
-    points_by_layer,
-)
+from headlight.views.pictures import HeadMap, head_map
+from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
 from headlight.views.provenance import provenance
-from headlight.views.sections import SectionPage, section_page
+from headlight.views.section_pages import SectionPage, section_page
 from views.pages import Page
 
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m"

@@ -16,8 +16,6 @@ from headlight.views.pictures import (
     DensityPanel,
     Embedding,
     HeadMap,
-    LayerPanel,
-    LayerSeries,
     Line,
     LinePanel,
     LinkDrawing,
@@ -31,10 +29,10 @@ from headlight.views.pictures import (
     embedding,
     head_map,
     lines,
-    points_by_layer,
     svg_text,
 )
-from headlight.views.sections import SectionPage, section_page
+from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
+from headlight.views.section_pages import SectionPage, section_page
 from views.browsers import needs_browser
 from views.dark import check_dark_pictures
 

@@ -9,7 +9,7 @@ import xarray
 from headlight.errors import UsageError
 from headlight.findings import highlights
 from headlight.views import reading_page
-from headlight.views.reading.lazy import InCorpus
+from headlight.views.reading.corpus_results import InCorpus
 from headlight.vocabulary import head_name
 from views.pages import Page
 from views.sample_results import reading_sample, survey_sample

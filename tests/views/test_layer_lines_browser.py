@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from headlight.result.kinds import concat_kinds
-from headlight.views.colour import contrast
+from headlight.views.colours import contrast
 from views.browsers import needs_browser
 from views.sample_results import reading_sample
 

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from headlight.catalogue import studies
 from headlight.views import reading_json, reading_page, reading_terminal
-from headlight.views.result_page import pictures, study_terminal, summary, tables
+from headlight.views.result_contents import pictures, summary, tables
+from headlight.views.result_terminal import study_terminal
 from headlight.vocabulary import NUMBERING
 from study_runs import HEADS, LAYERS, StudyRuns, uneven
 from views.browsers import CHROMIUM

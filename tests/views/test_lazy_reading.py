@@ -8,9 +8,10 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
 from headlight.result.kinds import concat_kinds
-from headlight.views.reading.format import header_text, unpack
-from headlight.views.reading.lazy import LiveView
+from headlight.views.reading.format import header_text
+from headlight.views.reading.live_view import LiveView
 from headlight.views.reading.page import View, live_page
+from headlight.views.reading.unpacking import unpack
 from views.sample_results import reading_sample
 
 

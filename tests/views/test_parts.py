@@ -8,22 +8,10 @@ import pytest
 import xarray as xr
 
 from headlight.errors import UsageError
-from headlight.views.parts import (
-    MARKS,
-    By,
-    Columns,
-    Curve,
-    Map,
-    Section,
-    Table,
-    bars,
-    boxes,
-    boxes_of,
-    columns,
-    curves,
-    maps,
-)
-from headlight.views.sections import SectionPage, section_page
+from headlight.views.parts import By, Columns, Curve, Map, Section, Table, columns, curves, maps
+from headlight.views.parts.bar_charts import bars
+from headlight.views.parts.box_plots import MARKS, boxes, boxes_of
+from headlight.views.section_pages import SectionPage, section_page
 from views.drawn import dots, line_named, points, texts
 
 CHANGE = By("change", {"uniform": "all alike"}, "attention")

@@ -14,22 +14,21 @@ from matplotlib.figure import Figure
 
 from headlight.errors import ResultError, UsageError
 from headlight.files import printable
-from headlight.views.colour import contrast, series_styles
+from headlight.views.colours import contrast, series_styles
 from headlight.views.pictures import (
     Embedding,
     HeadMap,
-    LayerPanel,
-    LayerSeries,
     LinkDrawing,
     attention_lines,
     embedding,
     head_map,
-    points_by_layer,
     save_picture,
     svg_text,
 )
-from headlight.views.pictures.theme import CYCLE, place_labels, readable, spread
-from headlight.views.provenance import shortened
+from headlight.views.pictures.label_placing import place_labels, spread
+from headlight.views.pictures.theme import CYCLE, readable
+from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
+from headlight.views.titles import shortened
 from views.drawn import HOSTILE
 
 

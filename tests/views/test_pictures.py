@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from scipy.cluster.hierarchy import dendrogram as scipy_dendrogram, linkage
 
 from headlight.errors import UsageError
-from headlight.views.colour import series_styles
+from headlight.views.colours import series_styles
 from headlight.views.pictures import (
     BarRow,
     Box,
@@ -21,8 +21,6 @@ from headlight.views.pictures import (
     DensityPanel,
     Embedding,
     HeadMap,
-    LayerPanel,
-    LayerSeries,
     Line,
     LinePanel,
     LinkDrawing,
@@ -36,16 +34,16 @@ from headlight.views.pictures import (
     embedding,
     head_map,
     lines,
-    points_by_layer,
     svg_text,
     table_picture,
     weight_and_length,
     windowed,
 )
-from headlight.views.pictures.links import GAP, ROW
-from headlight.views.pictures.maps import cell_texts
-from headlight.views.pictures.save import brackets, leaf_order
+from headlight.views.pictures.attention_lines import GAP, ROW
+from headlight.views.pictures.dendrogram import brackets, leaf_order
+from headlight.views.pictures.heat_map_layout import cell_texts
 from headlight.views.pictures.theme import CYCLE, STRONG
+from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
 from views.drawn import HOSTILE, dots, line_named, points, texts
 
 VALUES = np.array([[0.1, 0.5, np.nan], [0.2, 0.4, 0.9]])

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as some
 
-from headlight.views.colour import Box, LabelPosition, placed_names
+from headlight.views.pictures.label_placing import Box, LabelPosition, placed_names
 
 ROOM = Box(0, 0, 200, 100)
 NUMBERS = some.floats(0, 1)

@@ -12,8 +12,8 @@ from PIL import Image
 
 from headlight.findings import highlights, pieces_of
 from headlight.result.kinds import concat_kinds
-from headlight.views.reading.format import pack
-from headlight.views.reading.lazy import InCorpus
+from headlight.views.reading.corpus_results import InCorpus
+from headlight.views.reading.packing import pack
 from headlight.views.result_page import result_page
 from test_generation import decoder
 from views.browsers import needs_browser, settle

@@ -11,8 +11,10 @@ from hypothesis.extra.numpy import arrays
 
 from headlight.errors import ResultError, UsageError
 from headlight.result.kinds import concat_kinds, split_kinds
-from headlight.views.reading.format import FORMAT, View, header_text, pack, unpack
-from headlight.views.reading.serial import ABSENT, decode, encode, pictures, strongest
+from headlight.views.reading.codes import ABSENT, decode, encode, pictures, strongest
+from headlight.views.reading.format import FORMAT, View, header_text
+from headlight.views.reading.packing import pack
+from headlight.views.reading.unpacking import unpack
 from views.sample_results import reading_sample
 
 SIZES = st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9))

@@ -9,9 +9,12 @@ from headlight.errors import ResultError, UnknownNameError, UsageError
 from headlight.reading import Reading
 from headlight.result.kinds import concat_kinds
 from headlight.views import parse_page, reading_page
-from headlight.views.reading.format import header_text, pack, unpack
-from headlight.views.reading.lazy import LiveView
-from headlight.views.reading.pair import matched, read_by_both
+from headlight.views.reading.format import header_text
+from headlight.views.reading.live_view import LiveView
+from headlight.views.reading.matched_readings import matched
+from headlight.views.reading.packing import pack
+from headlight.views.reading.pair_header import read_by_both
+from headlight.views.reading.unpacking import unpack
 from views.sample_results import reading_sample
 
 FIRST = ("[CLS]", "the", "cat", "##s", "sat", ".", "[SEP]")

@@ -11,9 +11,10 @@ from rich.console import Console
 
 from headlight.errors import ResultError, UnknownNameError
 from headlight.views import parse_page, reading_json, reading_page, reading_terminal
-from headlight.views.reading.format import header_text, pack
+from headlight.views.page_scripts import joined_script
+from headlight.views.reading.format import header_text
+from headlight.views.reading.packing import pack
 from headlight.views.reading.page import AROUND
-from headlight.views.template import joined_script
 from views.pages import Page
 from views.sample_results import counted, reading_sample
 

@@ -11,18 +11,14 @@ import pytest
 from rich.console import Console
 
 from headlight.findings import Attended, Passage, highlights, piece_text
-from headlight.studies.survey.page_shares import neighbours_section, shares_section
-from headlight.views.grid import head_grid
+from headlight.studies.survey.page.shares import neighbours_section, shares_section
+from headlight.views.head_grid import head_grid
+from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import svg_text
-from headlight.views.result_page import (
-    findings,
-    pictures,
-    result_page as report,
-    study_terminal,
-    tables,
-)
-from headlight.views.run_comparison import drawn_passage, strongest
-from headlight.views.template import claim
+from headlight.views.result_contents import findings, pictures, tables
+from headlight.views.result_page import result_page as report
+from headlight.views.result_terminal import study_terminal
+from headlight.views.sentences import claim
 from headlight.vocabulary import measure
 from views.drawn import dots, line_named, points, texts
 from views.pages import Page

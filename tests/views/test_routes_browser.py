@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from headlight.findings.piece_text import ways_to
-from headlight.findings.token_answers import routes as sentences
+from headlight.findings.route_tracing import ways_to
+from headlight.findings.routes import routes as sentences
 from headlight.views.reading.routes_page import findings, routes_page
 from headlight.vocabulary import ROUTE
 from views.browsers import needs_browser

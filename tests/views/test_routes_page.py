@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from headlight.findings.piece_text import ways_to
+from headlight.findings.route_tracing import ways_to
 from headlight.views.pictures import routes_picture, svg_text
 from headlight.views.reading.routes_page import findings, largest_parts, routes_page
 from views.sample_routes import TOKENS, sample_routes

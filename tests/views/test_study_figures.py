@@ -19,8 +19,8 @@ from headlight.views.pictures import (
     lines,
     svg_text,
 )
-from headlight.views.provenance import lead_and_rest
-from headlight.views.result_page import pictures, sections
+from headlight.views.result_contents import pictures, sections
+from headlight.views.sentences import lead_and_rest
 from study_runs import ENCODED
 from views.drawn import dots, line_named, texts
 

@@ -12,7 +12,7 @@ from headlight.catalogue import studies
 from headlight.errors import UsageError
 from headlight.result import bounds
 from headlight.views.parts import By, Columns, Table, columns
-from headlight.views.result_page import tables
+from headlight.views.result_contents import tables
 from study_runs import ENCODED, SPOKEN, StudyRuns
 
 ENDS = {"low": "high", "from": "to"}

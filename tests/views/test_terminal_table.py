@@ -10,8 +10,9 @@ from headlight.errors import UnknownNameError
 from headlight.findings import heads, highlights
 from headlight.views import terminal_table
 from headlight.views.accessor import HeadlightAccessor, show_in_notebook
-from headlight.views.provenance import short_sentence
-from headlight.views.result_page import findings, study_terminal
+from headlight.views.result_contents import findings
+from headlight.views.result_terminal import study_terminal
+from headlight.views.sentences import short_sentence
 from views.sample_results import survey_sample
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from headlight.errors import UsageError
 from headlight.reading import Reading
-from headlight.views.reading.format import unpack
+from headlight.views.reading.unpacking import unpack
 from headlight.views.reading.widget import ReadingWidget
 from views.sample_results import reading_sample
 

@@ -6,7 +6,7 @@ import pytest
 
 import headlight as root
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.catalogue.model_folders import EMBEDDED_MODELS
+from headlight.catalogue.embedded_models import EMBEDDED_MODELS
 from headlight.corpora import SAMPLE_TRANSLATIONS as SAMPLE
 from headlight.links import open_links, score_links
 from studies.command import Command

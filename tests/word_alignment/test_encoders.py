@@ -20,7 +20,8 @@ from headlight.errors import UsageError
 from headlight.links import open_links, score_links, symmetrized
 from headlight.studies.alignment import AlignmentSettings
 from headlight.studies.alignment.study import run as study
-from headlight.views.result_page import study_page, tables
+from headlight.views.result_contents import tables
+from headlight.views.result_page import study_page
 from headlight.word_alignment import EXTRACTIONS, AlignerSettings
 from headlight.word_alignment.aligner import Alignment, PairAligner
 from headlight.word_alignment.directions import align_pairs, encoder_of, usual_layer

@@ -1,74 +1,37 @@
-"""One batch through the model: texts as numbers, observers, and their sums."""
+"""One batch through the model, and whoever observes it."""
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, TypeVar
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis import BATCH_TOKENS, Rows, RowsOfText
+from headlight.analysis.batch_size import BATCH_TOKENS
+from headlight.analysis.observers import (
+    AttentionObserver,
+    AttributionObserver,
+    LossObserver,
+    Observer,
+    StreamObserver,
+)
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
-from headlight.capture.backward import all_hold, answered_later
+from headlight.capture.deferred_checks import all_hold, answered_later
 from headlight.capture.one_text import out_of_memory
-from headlight.capture.record import processes_of
+from headlight.capture.tensor_parallel import processes_of
 from headlight.encode import Encoded, length_batches
-from headlight.encode.batch import NO_CATEGORY, Batch
+from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.processes import give_freed_memory_back
-from headlight.reduce import Moments, Tally
-from headlight.settings.flow import AttributionSettings
-from headlight.vocabulary import measure
+from headlight.reduce import Tally
+from headlight.settings.attribution import AttributionSettings
 
 E = TypeVar("E", bound=Encoded)
 SHARD, SLOW_SHARD = 256, 16
 """Elements of a corpus between two checkpoints; of contributions, each may take seconds."""
-
-
-@runtime_checkable
-class Observer(Protocol):
-    """A callback for one batch; what else it has says what it needs of the model."""
-
-    def tally(self) -> Tally:
-        """Return the tally of the batch, once the model has run."""
-
-
-@runtime_checkable
-class AttentionObserver(Observer, Protocol):
-    """An observer of attention; without one the model is not captured."""
-
-    def visit(self, record: LayerRecord) -> None:
-        """Look at one layer; layers may come in any order."""
-
-
-@runtime_checkable
-class LossObserver(AttentionObserver, Protocol):
-    """An observer that also wants to know the losses, where there are any."""
-
-    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
-        """The loss of each sequence in nats, as the objective reduces it; after the layers."""
-
-
-@runtime_checkable
-class StreamObserver(AttentionObserver, Protocol):
-    """An observer whose records should say what entered the block, if it wants that."""
-
-    wants_stream: bool
-
-
-@runtime_checkable
-class AttributionObserver(Observer, Protocol):
-    """An observer of the contributions of all layers at once, and of their errors."""
-
-    def note_attribution(self, attribution: Attribution) -> None:
-        """Add the contributions of input tokens to the batch's hidden tokens; before the layers."""
 
 
 @dataclass(eq=False, repr=False)
@@ -234,129 +197,3 @@ def _kind_of(sites: Sequence[AttentionSite]) -> Kind:
 
 LENGTH_BIN = 8
 """Examples of this many neighbouring lengths share a bin of the correlation by length."""
-
-
-@dataclass(frozen=True, eq=False)
-class Positions:
-    """The positions on one side of attention."""
-
-    category: Int64[Tensor, "batch position"]
-    lengths: Int64[Tensor, " batch"]
-
-    @staticmethod
-    def for_kind(batch: Batch, kind: Kind) -> "tuple[Positions, Positions]":
-        """Queries and keys: cross-attention looks from the decoder's text at the encoder's.
-
-        Of sound only what is heard attends, to the silence after it as well.
-        """
-        source = Positions(batch.category, batch.lengths)
-        if kind == "encoder" and batch.heard is not None:
-            place = torch.arange(batch.category.shape[1], device=batch.category.device)
-            silent = place >= batch.heard[:, None]
-            return Positions(batch.category.masked_fill(silent, NO_CATEGORY), batch.heard), source
-        if batch.target_category is None or batch.target_lengths is None or kind == "encoder":
-            return source, source
-        target = Positions(batch.target_category, batch.target_lengths)
-        return target, (source if kind == "cross" else target)
-
-
-def stacked(layers: list[Tensor]) -> np.ndarray:
-    """Layers along the second axis; a layer with fewer heads is filled up with NaN."""
-    widest = max(layer.shape[1] for layer in layers) if layers[0].ndim > 1 else 0
-    rows = [filled(layer, widest) for layer in layers] if widest else layers
-    return array(torch.stack(rows, dim=1))
-
-
-def filled(rows: Tensor, heads: int) -> Tensor:
-    """Heads along the second axis, filled up with NaN where there are fewer."""
-    missing = heads - rows.shape[1]
-    if not missing:
-        return rows
-    return torch.cat([rows, rows.new_full((len(rows), missing, *rows.shape[2:]), torch.nan)], dim=1)
-
-
-def array(tensor: Tensor) -> np.ndarray:
-    """In float64, where numpy can reach it."""
-    tensor = tensor.cpu() if tensor.device.type == "mps" else tensor
-    return tensor.cpu().double().numpy()
-
-
-def moments(rows: np.ndarray) -> Moments:
-    """The statistics of observations, one per row."""
-    result = Moments(rows.shape[1:])
-    result.update(rows)
-    return result
-
-
-def head_mask(
-    measures: Sequence[str], heads: Sequence[int]
-) -> Bool[np.ndarray, "measure layer head"]:
-    """Return the mask of heads of a measure in each layer; one of the whole layer is the first.
-
-    Args:
-        measures: of one pass.
-        heads: how many heads each layer has.
-    """
-    sizes = [[size if measure(name).per_head else 1 for size in heads] for name in measures]
-    mask: Bool[np.ndarray, "measure layer head"] = (
-        np.arange(max(heads)) < np.array(sizes)[..., None]
-    )
-    return mask
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """The positions of one batch.
-
-    Attributes:
-        queries: whether there is something at each attending position.
-        keys: the category of each attended position; −1 for padding.
-        ids: the type at each attended position.
-        text_ids: a number of its own for every text, from which random samples are drawn.
-    """
-
-    queries: Bool[Tensor, "batch query"]
-    keys: Int64[Tensor, "batch key"]
-    ids: Int64[np.ndarray, "batch key"]
-    text_ids: tuple[int, ...]
-
-    @staticmethod
-    def of(batch: Batch, examples: Sequence[Encoded], kind: Kind) -> "Texts":
-        """The positions that attention of this kind goes from and to."""
-        queries, keys = Positions.for_kind(batch, kind)
-        ids = key_ids(batch, kind)
-        text_ids = tuple(text_id(example) for example in examples)
-        return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), text_ids)
-
-    def rows(self, which: Rows | RowsOfText) -> Bool[Tensor, "batch query"]:
-        """Return the rows of all tokens, or of the first or the last one alone."""
-        if which in ("all", "mean"):
-            return self.queries
-        numbers = self.queries.cumsum(-1) * self.queries
-        return numbers == (1 if which == "first" else numbers.amax(-1, keepdim=True))
-
-    @property
-    def category(self) -> Int64[np.ndarray, "batch key"]:
-        """Return the categories of the attended positions."""
-        category: Int64[np.ndarray, "batch key"] = self.keys.cpu().numpy()
-        return category
-
-
-def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
-    """Vocabulary ids of the attended positions."""
-    return batch.input_ids if batch.target_ids is None or kind != "decoder" else batch.target_ids
-
-
-def text_id(example: Encoded) -> int:
-    """Return a number that depends on which text of the corpus it is alone.
-
-    Neither on the name of a file, nor on what the text says, nor on its place in a batch: the same
-    texts give the same samples, orders and resamples wherever they come from.
-    """
-    digest = hashlib.sha256(json.dumps([*(example.origin or (0, 0))]).encode()).digest()
-    return int.from_bytes(digest[:8], "little") >> 1
-
-
-def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
-    """Return the number in the corpus of the unit that each text is of: a document, or the text."""
-    return np.array([each.unit for each in examples], dtype=np.int64)

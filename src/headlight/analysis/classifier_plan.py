@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from headlight.analysis import ClassifierSettings
 from headlight.analysis.labelled_texts import (
     Classified,
     LabelledExamples,
     LabelledSource,
     open_labelled,
 )
-from headlight.analysis.plan import StudyPlan, check_tokenizer, choose_length, choose_sites
+from headlight.analysis.max_length import choose_length
+from headlight.analysis.model_parts import check_tokenizer, choose_sites
+from headlight.analysis.plan import StudyPlan
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import EncodedPair, EncodedSentence, Examples, sentence_pairs, sentences
 from headlight.errors import UsageError, setting
+from headlight.study_settings.classifiers import ClassifierSettings
 
 
 def plan_classifier_study(

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float64
 
-from headlight.analysis import Scope
 from headlight.capture import AttentionSite
+from headlight.study_settings.classifiers import Scope
 
 Component = tuple[int | None, int | None]
 """A layer and a head; None for all of them."""

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headlight.analysis import ClassifierSettings
 from headlight.capture import Classes
 from headlight.corpora import Corpus, TaggedSentence, open_sentence_pairs, open_tagged
 from headlight.encode import Counts, Encoded, EncodedPair, EncodedSentence, Examples, annotate
 from headlight.errors import CorpusError, UsageError, setting
 from headlight.files import Location
+from headlight.study_settings.classifiers import ClassifierSettings
 
 LabelledSource = str | Location | Iterable[Any] | Corpus
 """A path, a pattern, ``hf:NAME``, an open corpus, or tuples: of a text and its label, or of the

@@ -1,31 +1,22 @@
 """One pass of a model over a stream of examples, in shards and batches, with progress."""
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-import torch
-from torch.nn import functional
-
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.capture.backward import one_thread
+from headlight.analysis.rounding import hardware_of, rounding_of
 from headlight.encode import Encoded
 from headlight.files import Location
-from headlight.measures.loops import import_numba
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
 from headlight.run.checkpoint import ROUNDING
-from headlight.run.example import ShardReader, read_shards
-from headlight.run.shared import Mode
+from headlight.run.shards import ShardReader, read_shards
+from headlight.run.shared_run import Mode
 
 E = TypeVar("E", bound=Encoded)
-
-PRODUCTS = ((3, 16, 5), (7, 64, 33), (16, 200, 16), (1, 384, 48), (40, 96, 40))
-"""Rows, terms of a sum, and columns of the products by which `rounding_of` tells kernels apart."""
 
 
 def observe(
@@ -105,7 +96,7 @@ class _First(Iterable[E]):
         return islice(self._examples, self._number)
 
     def shards(self, size: int) -> "_FirstShards[E]":
-        """See `headlight.run.example.Sharded`."""
+        """See `headlight.run.shards.Sharded`."""
         return _FirstShards(read_shards(self._examples, size), self._number)
 
 
@@ -132,60 +123,6 @@ class _FirstShards(Generic[E]):
 
     def skip(self) -> None:
         self.take()
-
-
-def hardware_of(device: torch.device) -> dict[str, str | int]:
-    """Return a description of the hardware that the last bits of a result depend on."""
-    if device.type == "cuda":
-        return {"device": torch.cuda.get_device_name(device)}
-    if device.type != "cpu":
-        return {"device": device.type}
-    return {
-        "device": "cpu",
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
-    }
-
-
-@torch.inference_mode()
-def rounding_of(device: torch.device) -> str:
-    """Return a digest of how small products and functions are rounded, and of who compiles loops.
-
-    Libraries choose their kernels by the processor, and each by a rule of its own; what they put
-    out says which they chose.  One thread computes it, so that it does not depend on their number.
-    What numba makes is told by its version and the name of the processor for which it compiles.
-
-    Args:
-        device: where the model is.
-    """
-    digest = hashlib.sha256()
-    with one_thread():
-        for rows, inner, columns in PRODUCTS:
-            drawn = np.random.default_rng(inner).random((2, max(rows, columns), inner), np.float32)
-            first, second = (drawn[0, :rows] - np.float32(0.5), drawn[1, :columns].T)
-            digest.update((first @ second).tobytes())
-            digest.update((first.astype(np.float64) @ second).tobytes())
-            digest.update(np.exp(first).sum(-1).tobytes())
-            one, two = (torch.from_numpy(part.copy()).to(device) for part in (first, second))
-            product = one @ two
-            results = [
-                product,
-                torch.stack([one, -one]) @ two,
-                product.softmax(-1),
-                one.exp().sum(-1),
-            ]
-            results += [functional.gelu(one), functional.layer_norm(one, (inner,)), one.tanh()]
-            results += [(one.bfloat16() @ two.bfloat16()).float()]
-            if device.type != "mps":  # which has no float64
-                results += [one.double() @ two.double()]
-            for result in results:
-                digest.update(result.cpu().numpy().tobytes())
-    if device.type != "cpu":
-        return digest.hexdigest()[:12]
-    version = import_numba().__version__
-    from llvmlite.binding import get_host_cpu_name  # comes with numba
-
-    return f"{digest.hexdigest()[:12]}, numba {version} for {get_host_cpu_name()}"
 
 
 def _length(example: Encoded) -> int:

@@ -4,32 +4,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from headlight.analysis import BATCH_TOKENS, ModelSettings
+from headlight.analysis.batch_size import batch_tokens
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
-from headlight.capture.one_text import require_reader
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import UsageError, setting
 from headlight.result.kinds import ALL
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
+from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind, measures_that_need
 
-T = TypeVar("T")
 E = TypeVar("E", bound=Encoded)
 E_co = TypeVar("E_co", bound=Encoded, covariant=True)
-
-SHARE = "corpus_share"
-"""The attribute of a result that says about which share of its corpus was read, where a limit ended
-the reading."""
-
-LONGEST_DEFAULT = 512
-"""Tokens of an example at most, where a model takes more and nothing is said."""
-
-PAIR_LENGTH = 128
-"""Tokens of adjacent segments, as Clark et al. (2019) cut them."""
-
-SCORE_BYTES = 1 << 30
-"""Bytes that the measures of a layer fill on a GPU, where nothing is said about batches."""
 
 
 @runtime_checkable
@@ -171,45 +157,10 @@ class StudyPlan(Generic[E]):
         return signature
 
 
-def share_read(corpus: Corpus[Any] | None, elements: int | None) -> dict[str, float]:
-    """About which share of a corpus was read, as an attribute of the result; none if not known.
-
-    It depends on the files and the number alone, and so is the same however a run came about.
-
-    Args:
-        corpus: which.
-        elements: how many of its first elements were read; None for as many as it was limited to.
-    """
-    limit = elements if corpus is None or corpus.limit is None else corpus.limit
-    share = corpus.share_of(limit) if corpus is not None and limit else None
-    return {} if share is None else {SHARE: share}
-
-
 def model_signature(model: CapturedModel, settings: ModelSettings) -> dict[str, Any]:
     """The settings, and the model that they are about, as JSON."""
     chosen = {"batch_tokens": batch_tokens(model, settings)}
     return {**settings.signature(), **chosen, **model.identity()}
-
-
-def batch_tokens(model: CapturedModel, settings: ModelSettings) -> int:
-    """Return the tokens of a batch: those that are set, or what suits the device.
-
-    On a GPU, batch × heads × length² numbers of 4 bytes for each measure fill `SCORE_BYTES` at the
-    maximal length; of a language model's predictions, batches are those of a CPU, for a vocabulary
-    fills more.  How much memory is free does not matter, so that a resumed run has the same ones.
-
-    Args:
-        model: the part of the model that runs.
-        settings: of the study; they may have a maximal length, and measures.
-    """
-    if settings.batch_tokens is not None:
-        return settings.batch_tokens
-    predicts_words = settings.required_head in ("language_model", "any")
-    if predicts_words or model.transformer.device.type == "cpu":
-        return BATCH_TOKENS
-    measures = len(getattr(settings, "measures", None) or ("weight",))
-    heads = max(site.heads for site in model.sites)
-    return max(BATCH_TOKENS, SCORE_BYTES // (4 * heads * measures * text_length(model, settings)))
 
 
 def plan_passes(
@@ -260,84 +211,3 @@ def required_objective(
             "an objective is given, and no measure needs it; add 'gradient' to the measures."
         )
     return None
-
-
-def check_repeatable(corpus: Corpus[T]) -> Corpus[T]:
-    """A corpus, if it can be read more than once.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    if corpus.once:
-        raise UsageError(
-            f"the corpus ({corpus.source}) is read more than once; give a list, or files."
-        )
-    return corpus
-
-
-def check_tokenizer(model: CapturedModel) -> Any:
-    """The tokenizer of a model that is to read text, or of one of speech that reads transcripts.
-
-    Raises:
-        UsageError: it has none, or reads something else.
-    """
-    if not model.hears:
-        require_reader(model)
-    return model.require_tokenizer("a study reads text")
-
-
-def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedModel:
-    """Return the part of a model that reads a single text: of an encoder-decoder the encoder.
-
-    Raises:
-        UsageError: attention of a decoder is asked for that reads a second text, or the model reads
-            no text.
-    """
-    model = model.reader()
-    require_reader(model)
-    if not model.has_decoder_inputs:
-        return model
-    if kind in ("decoder", "cross"):
-        raise UsageError(
-            f"{kind} attention of {model} needs two texts per example, and here is one; "
-            "choose the encoder."
-        )
-    return model.encoder()
-
-
-def choose_sites(model: CapturedModel, settings: ModelSettings) -> tuple[Kind, list[AttentionSite]]:
-    """Return the selected kind of attention, the first if there are several, and its modules.
-
-    Raises:
-        UsageError: there is no such kind or layer, or no layer is asked for.
-    """
-    first = model.kinds[0]
-    kinds = model.kinds if settings.kind == ALL else (settings.kind or first,)
-    sites = [site for kind in kinds for site in model.sites_of(kind, settings.layers)]
-    return kinds[0], sites
-
-
-def choose_length(model: CapturedModel, asked: int | None, most: int = LONGEST_DEFAULT) -> int:
-    """Tokens of an example at most: what is asked, or what the model takes and is customary.
-
-    Raises:
-        UsageError: the model takes fewer.
-    """
-    longest = model.longest
-    length = asked if asked is not None else min(most, longest or most)
-    if longest is not None and length > longest:
-        raise UsageError(
-            f"{setting('max_length')} is {length}, and {model} takes at most {longest} "
-            "tokens; allow fewer."
-        )
-    return length
-
-
-def text_length(model: CapturedModel, settings: ModelSettings) -> int:
-    """Return the tokens of a text at most, see `choose_length`; of two segments together.
-
-    Raises:
-        UsageError: the model takes fewer than are set.
-    """
-    most = PAIR_LENGTH if getattr(settings, "pairs", False) else LONGEST_DEFAULT
-    return choose_length(model, getattr(settings, "max_length", None), most)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import array
+from headlight.analysis.layer_arrays import array
 from headlight.capture import LayerRecord
 from headlight.encode import Encoded
 from headlight.measures import Scores

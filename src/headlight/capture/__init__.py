@@ -12,17 +12,17 @@ values v(x), inputs x, which keys each query may see, and the site.  With
 ``attribute(model, batch)`` is what input tokens contribute to hidden ones.
 """
 
+from headlight.capture.attention_graph import attention_with_graph
+from headlight.capture.attention_replacement import Replacement, Replacements, attention_replaced
+from headlight.capture.attention_site import AttentionSite
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.interventions import (
-    Heads,
-    Replacement,
-    Replacements,
-    attention_replaced,
-    attention_with_graph,
-    heads_removed,
-)
+from headlight.capture.classifier_classes import Classes
+from headlight.capture.frozen_norms import FrozenMap
+from headlight.capture.head_removal import Heads, heads_removed
+from headlight.capture.hooks import Place
 from headlight.capture.loading import load_model
+from headlight.capture.model_objective import default_objective
 from headlight.capture.objectives import (
     NOTHING,
     CausalLanguageModel,
@@ -33,18 +33,16 @@ from headlight.capture.objectives import (
     Reduction,
     SequenceToSequence,
 )
-from headlight.capture.one_text import Classes, default_objective
-from headlight.capture.record import AttentionSite, LayerRecord, Projection
-from headlight.capture.residual_stream import (
+from headlight.capture.output_projection import Projection
+from headlight.capture.record import LayerRecord
+from headlight.capture.recorder import Recorder
+from headlight.capture.residual_connection import (
     FeedForwardSite,
-    FrozenMap,
     NoResidualSite,
-    Place,
     Residual,
     ResidualSite,
 )
-from headlight.capture.session import Recorder
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind
 
 __all__ = [

@@ -10,12 +10,14 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.capture.attribution_run import Run, portions, prepared, refusing, squared_moves
-from headlight.capture.backward import matrix_precision, require_finite
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.embedding_changes import Run, prepared
+from headlight.capture.finite_numbers import require_finite
+from headlight.capture.forward_mode import portions, refusing, squared_moves
+from headlight.capture.torch_settings import matrix_precision
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError, setting
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind
 
 Contribution = Float[Tensor, "layer query key"]

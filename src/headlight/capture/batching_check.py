@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from headlight.capture.attention import listener_of, unreplaced
-from headlight.capture.backward import holds
-from headlight.capture.record import TOLERANCE, AttentionSite, LayerRecord
-from headlight.capture.session import Recorder, interface_hook
-from headlight.capture.tracer import Reweighted
+from headlight.capture.attention_interface import listener_of, unreplaced
+from headlight.capture.attention_site import AttentionSite
+from headlight.capture.deferred_checks import holds
+from headlight.capture.output_projection import TOLERANCE
+from headlight.capture.record import LayerRecord
+from headlight.capture.recorder import Recorder, interface_hook
+from headlight.capture.traced_passes import Reweighted
 from headlight.capture.trial_inputs import dummy_inputs
 from headlight.encode.batch import Batch
 from headlight.encode.examples import Encoded

@@ -13,14 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from headlight.capture.backward import (
-    NotFiniteError,
-    check_differentiable,
-    explained,
-    frozen,
-    own_precision,
-    require_finite,
-)
+from headlight.capture.attention_site import AttentionSite
+from headlight.capture.attention_tracing import trace
 from headlight.capture.batching_check import (
     check_batching,
     check_predictions,
@@ -28,24 +22,23 @@ from headlight.capture.batching_check import (
     resized,
     trial_example,
 )
-from headlight.capture.listener import Viewer
-from headlight.capture.model_inputs import LoadedModel
-from headlight.capture.objectives import Objective, Prepared, only_predicted
-from headlight.capture.output_projections import trace
-from headlight.capture.record import AttentionSite, require_all_heads
-from headlight.capture.residual_stream import (
-    NoResidualSite,
-    ResidualSite,
-    StreamPlaces,
-    find_stream,
-    followed,
-)
+from headlight.capture.differentiation import check_differentiable, frozen
+from headlight.capture.finite_numbers import NotFiniteError, explained, require_finite
+from headlight.capture.loaded_model import LoadedModel
+from headlight.capture.objectives import Objective, Prepared
+from headlight.capture.picture_patches import Viewer
+from headlight.capture.predicted_positions import only_predicted
+from headlight.capture.recorder import Recorder, recorder_of, recording
+from headlight.capture.residual_connection import NoResidualSite, ResidualSite, followed
+from headlight.capture.residual_stream import StreamPlaces, find_stream
 from headlight.capture.residual_tracing import ResidualCheck, trace_residuals
-from headlight.capture.session import Recorder, recorder_of, recording
+from headlight.capture.tensor_parallel import require_all_heads
+from headlight.capture.torch_settings import own_precision
 from headlight.capture.trial_inputs import FAILURES, trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
-from headlight.encode.pictures import EncodedPicture, EncodedPrompt
+from headlight.encode.picture_prompts import EncodedPrompt
+from headlight.encode.pictures import EncodedPicture
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, ModelError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind

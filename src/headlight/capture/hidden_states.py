@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from headlight.capture.backward import require_finite
 from headlight.capture.captured_model import NO_LAYER, CapturedModel
-from headlight.capture.residual_stream import first_tensor, hooked
+from headlight.capture.finite_numbers import require_finite
+from headlight.capture.hooks import first_tensor, hooked
 from headlight.capture.trial_inputs import dummy_inputs
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError, UsageError

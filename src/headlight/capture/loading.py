@@ -21,39 +21,20 @@ from transformers import (
 )
 from transformers.utils import is_accelerate_available
 
-from headlight.capture.attention import (
-    digest_of_weights,
-    holder_of_model,
-    is_dispensable,
-    unwrapped,
-    why_not_inside,
-)
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.heads import Head, named_head
-from headlight.capture.model_files import (
-    check_sizes,
-    depth_of,
-    files_of,
-    quantisation_of,
-    revision_of,
-    tokenizer_place,
-    unpacked,
-    weights_of,
-)
+from headlight.capture.changed_weights import tokenizer_place, weights_of
+from headlight.capture.gguf_files import files_of, quantisation_of, unpacked
+from headlight.capture.model_identity import digest_of_weights, is_dispensable
+from headlight.capture.model_revisions import revision_of
+from headlight.capture.model_sizes import check_sizes, depth_of
+from headlight.capture.prediction_heads import Head, named_head
+from headlight.capture.wrapped_models import holder_of_model, unwrapped, why_not_inside
 from headlight.catalogue import EMBEDDED_CLASSIFIER
-from headlight.catalogue.model_folders import (
-    AUTO,
-    BALANCED,
-    DTYPES,
-    EMBEDDED_NAME,
-    check_folder,
-    check_layers,
-    check_place,
-    embedded_models,
-    no_model,
-    place_of,
-    quantised_by,
-)
+from headlight.catalogue.embedded_models import EMBEDDED_NAME, embedded_models, place_of
+from headlight.catalogue.hub import no_model
+from headlight.catalogue.model_checks import AUTO, BALANCED, DTYPES, check_place
+from headlight.catalogue.model_configuration import check_layers, quantised_by
+from headlight.catalogue.model_folders import check_folder
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.files import check_reachable
 from headlight.settings import require_choice

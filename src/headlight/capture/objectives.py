@@ -1,23 +1,16 @@
-"""Objectives whose gradient is taken.
-
-The projection on the vocabulary, of those positions only that predict something.
-Of a masked language model these are 15 in 100, and in a small model the projection of all of them
-takes longer than everything below it.
-"""
+"""Training objectives of models: the loss of which gradients are taken."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from headlight.capture.residual_stream import hooked
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError, with_head
 from headlight.settings import require_choice
@@ -345,68 +338,3 @@ def _next(
     both = (mask > 0) & (mask.roll(-1, dims=1) > 0)
     both[:, -1] = False
     return labels.masked_fill(~both, NOTHING)
-
-
-@contextmanager
-def only_predicted(model: Any, objective: Objective, batch: Prepared) -> Iterator[None]:
-    """Within the block a model that predicts hidden tokens makes no other logits.
-
-    They then have one row for each position with a label; `losses_of` takes either.  Nothing is
-    changed for other objectives, which may read all of them, and for models whose projection is no
-    module that sees all positions.
-    """
-    head = _projection(model) if type(objective) is MaskedLanguageModel else None
-    labels = batch.labels
-    if head is None or labels is None:
-        yield
-        return
-
-    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        states = arguments[0]
-        if states.shape[:-1] != labels.shape:
-            return None
-        return (states[labels != NOTHING], *arguments[1:])
-
-    with hooked([(head.register_forward_pre_hook, choose)]):
-        yield
-
-
-@contextmanager
-def one_position_each(
-    model: Any, places: Int64[Tensor, " batch"]
-) -> Iterator[Callable[[Tensor], Float[Tensor, "batch output"]]]:
-    """Within the block a language model makes logits of one position of each text.
-
-    Args:
-        model: of transformers.
-        places: the position, of each text of the batch that it is given.
-
-    Returns:
-        What takes these rows from the logits of the model, also where its projection is no module
-        that sees all positions, so that it makes them all.
-    """
-    head = _projection(model)
-
-    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        states = arguments[0]
-        if states.ndim != 3 or len(states) != len(places):
-            return None
-        return (_at(states, places)[:, None], *arguments[1:])
-
-    def rows(logits: Tensor) -> Float[Tensor, "batch output"]:
-        return logits[:, 0] if logits.shape[1] == 1 else _at(logits, places)
-
-    with hooked([] if head is None else [(head.register_forward_pre_hook, choose)]):
-        yield rows
-
-
-def _at(values: Tensor, places: Int64[Tensor, " batch"]) -> Tensor:
-    return values[torch.arange(len(places), device=values.device), places]
-
-
-def _projection(model: Any) -> nn.Module | None:
-    try:
-        projection: nn.Module | None = model.get_output_embeddings()
-    except (NotImplementedError, AttributeError):
-        return None
-    return projection

@@ -1,35 +1,20 @@
-"""One text through a model, and what its classification head says of it."""
+"""One text, a pair or a picture, as the part of a model reads it that it is meant for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
 
+from headlight.capture.attention_site import AttentionSite
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.heads import Task
-from headlight.capture.listener import PromptViewer
-from headlight.capture.objectives import (
-    CausalLanguageModel,
-    MaskedLanguageModel,
-    Objective,
-    Reduction,
-    SequenceToSequence,
-)
-from headlight.capture.record import AttentionSite, LayerRecord
+from headlight.capture.picture_prompts import PromptViewer
+from headlight.capture.record import LayerRecord
 from headlight.chats import Chat, Readable, as_read
-from headlight.corpora.text import require_text
+from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, encode_one
-from headlight.encode.pictures import EncodedPicture, EncodedPrompt, encode_picture
-from headlight.errors import (
-    CaptureError,
-    CorpusError,
-    MissingHeadError,
-    UsageError,
-    per_door,
-    setting,
-    with_head,
-)
+from headlight.encode.picture_prompts import EncodedPrompt
+from headlight.encode.pictures import EncodedPicture, encode_picture
+from headlight.errors import CaptureError, CorpusError, UsageError, per_door
 from headlight.vocabulary import Kinds
 
 T = TypeVar("T")
@@ -197,106 +182,3 @@ def out_of_memory(error: BaseException) -> bool:
         return True
     message = str(error).lower()
     return isinstance(error, RuntimeError) and any(sign in message for sign in _SIGNS)
-
-
-UNNAMED = "LABEL_"
-"""Prefix of the names that transformers gives to classes without a name of their own."""
-
-
-@dataclass(frozen=True)
-class Classes:
-    """The classes of a model.
-
-    Attributes:
-        task: whether texts or their tokens are classified.
-        names: of the classes, in the order of the model's outputs.
-    """
-
-    task: Task
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, model: CapturedModel, names: Sequence[str] | None = None) -> "Classes":
-        """The classes of a model that was loaded with its head.
-
-        Args:
-            model: the model.
-            names: of the classes, in the order of its outputs; by default its own.
-
-        Raises:
-            MissingHeadError: it has no classification head.
-            UsageError: it does not choose one of several classes, or the names are too few or too
-                many.
-        """
-        network: Any = model.transformer
-        task = model.head.task
-        if task is None:
-            raise MissingHeadError(
-                f"{model} is a {type(network).__name__}, which has no classification head; "
-                f"{with_head('a classifier', 'classification')}."
-            )
-        own = tuple(str(network.config.id2label[n]) for n in range(network.config.num_labels))
-        kind = network.config.problem_type
-        if len(own) < 2 or kind not in (None, "single_label_classification"):
-            what = "one number" if len(own) < 2 else kind.replace("_", " ")
-            raise UsageError(
-                f"{model} gives {what} for each text, and does not choose one of several "
-                "classes; give a classifier that does."
-            )
-        if names is not None and len(set(names)) != len(own):
-            raise UsageError(
-                f"{model} has {len(own)} classes, and {len(set(names))} are named; name each "
-                "of them once."
-            )
-        return cls(task, own if names is None else tuple(names))
-
-    def number(self, label: str | None, place: str) -> int:
-        """The number of the class that a corpus calls `label`: by its name, or as a number from 0.
-
-        Args:
-            label: as the corpus writes it.
-            place: file and line, for the message.
-
-        Raises:
-            CorpusError: there is no label, or it is none of the classes.
-        """
-        if label is None:
-            raise CorpusError(f"{place}: there is no label; give one, or leave the line out.")
-        if label in self.names:
-            return self.names.index(label)
-        if label.isdecimal() and int(label) < len(self.names):
-            return int(label)
-        names = ", ".join(self.names)
-        cure = f"name the classes in their order with {setting('class_names=')}"
-        unnamed = any(name.startswith(UNNAMED) for name in self.names)
-        cure = cure if unnamed else f"correct it, or {cure} as the corpus calls them"
-        raise CorpusError(
-            f"{place}: the label {label!r} is none of the classes of the model ({names}), nor a "
-            f"number from 0 to {len(self.names) - 1}; {cure}."
-        )
-
-
-def default_objective(
-    model: CapturedModel, *, reduction: Reduction = "sum", seed: int = 0
-) -> Objective:
-    """Return the training objective of the model, by its head.
-
-    Args:
-        model: loaded with its language-model head.
-        reduction: over the predicted tokens of a sequence.
-        seed: which tokens are hidden from a masked language model.
-
-    Raises:
-        MissingHeadError: the model has no language-model head.
-        UsageError: a masked language model comes without a mask token.
-    """
-    head = model.head.language
-    if head is None or head == "speech":  # whose loss needs the sound
-        raise MissingHeadError(
-            f"{model} is a {type(model.transformer).__name__}, which has no language-model head "
-            f"and so no loss; {with_head('a language model', 'language_model')}."
-        )
-    if head == "masked":
-        return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)
-    objective_type = CausalLanguageModel if head == "causal" else SequenceToSequence
-    return objective_type(reduction=reduction)

@@ -1,6 +1,5 @@
-"""Residual connections found by tracing a model, and checked on real input.
+"""Residual connections found by tracing a model: sums, norms, feed-forward; checked on real input.
 
-Find what a layer does with the output of its attention: sums, norms, feed-forward.
 Nothing about architectures is listed here.  One tiny forward pass is recorded as a graph.  From the
 output of W^O the way leads through reshapes, and through norms or scales of the branch, to a sum
 with a value that the attention was made from: the residual.  A module that alone reads the sum and
@@ -18,23 +17,21 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from headlight.capture.record import AttentionSite, LayerRecord
-from headlight.capture.residual_graph import Graph, Number, Run, Slot, Value, record_graph
-from headlight.capture.residual_stream import (
+from headlight.capture.attention_site import AttentionSite
+from headlight.capture.computation_graph import Graph, Number, Run, Slot, Value, record_graph
+from headlight.capture.frozen_norms import FrozenMap, frozen_map
+from headlight.capture.hooks import Place, hooked
+from headlight.capture.record import LayerRecord
+from headlight.capture.residual_connection import (
     FeedForwardSite,
-    FrozenMap,
     NoResidualSite,
-    Place,
     Residual,
     ResidualSite,
-    frozen_map,
-    hooked,
 )
 from headlight.errors import UnsupportedModelError
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}
 """Allowed relative error of the sum of the parts, by the precision of the model."""
-
 
 SEQUENCE_FIRST = "its hidden states are ordered token by token, not text by text"
 

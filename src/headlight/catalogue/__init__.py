@@ -7,11 +7,8 @@ heads are tables of the same kind.  Nothing here needs torch.
 """
 
 from headlight.catalogue.annotated_sources import EMBEDDED_TRANSLATOR
-from headlight.catalogue.distributions import (
-    DISTRIBUTIONS,
-    IN_OTHER_DISTRIBUTIONS,
-    Distribution,
-)
+from headlight.catalogue.distributions import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Distribution
+from headlight.catalogue.embedded_models import EMBEDDED_CLASSIFIER
 from headlight.catalogue.questions import Question
 from headlight.catalogue.registry import (
     GROUP,
@@ -24,16 +21,9 @@ from headlight.catalogue.registry import (
     register_measures,
     studies,
 )
+from headlight.catalogue.sources import SourceKind
 from headlight.catalogue.statistics import Statistic, behaviours, statistic, statistic_table
-from headlight.catalogue.study import (
-    EMBEDDED_CLASSIFIER,
-    HAYSTACK,
-    LABELLED,
-    TEXT,
-    TEXT_OR_LABELLED,
-    SourceKind,
-    Study,
-)
+from headlight.catalogue.study import HAYSTACK, LABELLED, TEXT, TEXT_OR_LABELLED, Study
 
 __all__ = [
     "DISTRIBUTIONS",

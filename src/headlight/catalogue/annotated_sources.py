@@ -1,6 +1,7 @@
 """Kinds of sources with annotation, and translations: who reads them, and their samples."""
 
-from headlight.catalogue.study import ASSETS, SourceKind
+from headlight.catalogue.embedded_models import ASSETS
+from headlight.catalogue.sources import SourceKind
 
 EMBEDDED_TRANSLATOR = "headlight-translator"
 """The name of the embedded translation model, from German to English."""

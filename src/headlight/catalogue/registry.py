@@ -128,7 +128,7 @@ def cannot_be_loaded() -> list[str]:
 def taken() -> frozenset[str]:
     """Names of the root and of commands, besides those of modules, that no study may have."""
     # Both lie above the catalogue, and are asked only where another package brings something.
-    root, program = import_module("headlight").HOMES, import_module("headlight.cli").OWN
+    root, program = import_module("headlight").HOMES, import_module("headlight.cli.commands").OWN
     commands = {name for each in DISTRIBUTIONS.values() for name in each.commands}
     return frozenset({*root, *program, *commands})
 

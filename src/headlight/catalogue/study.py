@@ -1,76 +1,28 @@
-"""Studies as rows: their sources, settings and arguments."""
+"""Studies as rows of the catalogue."""
 
-import inspect
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from headlight.catalogue.distributions import PACKAGES
+from headlight.catalogue.embedded_models import ASSETS, EMBEDDED_CLASSIFIER
+from headlight.catalogue.sources import STANDARD_INPUT, SourceKind
 from headlight.errors import UsageError, setting
-from headlight.files import Location, standard_input
-from headlight.settings import StudySettings, accepted, default_of, entries
-
-if TYPE_CHECKING:
-    import xarray
-
-EMBEDDED_CLASSIFIER = "headlight-classifier"
-"""The name of the embedded classifier of short reviews."""
-
-ASSETS = Path(__file__).parents[1] / "assets"
-"""Models and samples that come with the package."""
+from headlight.files import standard_input
+from headlight.settings import StudySettings
 
 _CORPUS = "Study a corpus"
-_ANNOTATED = "Study annotated text"
 
-_MODEL = (
-    "its name or folder, a loaded `Model`, or a model of transformers in memory (then with "
-    "``tokenizer=``); by default the embedded one."
-)
 _CLASSIFIER = (
     'its name or folder, a `Model` that was loaded with ``head="classification"``, or a model of '
     "transformers in memory (then with ``tokenizer=``); by default the embedded classifier of "
     "short reviews."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceKind:
-    """One kind of source, declared by who reads it.
-
-    Attributes:
-        name: what it is called in one word.
-        explanation: what it may be in Python.
-        argument: what it may be on the command line.
-        label: what it is, in a table.
-        noun: what is counted of it.
-        panel: under which heading of the help its studies stand.
-        model: which model may read it, in Python.
-        default_model: name of the embedded model that reads it where none is named; None for the
-            usual one.
-        sample: file that is read where no source is named; None where the study itself chooses a
-            sample.
-    """
-
-    name: str
-    explanation: str
-    argument: str
-    label: str
-    noun: str
-    panel: str = _ANNOTATED
-    model: str = _MODEL
-    default_model: str | None = None
-    sample: Path | None = None
-
-    def or_sample(self, source: Any) -> Any:
-        """Return the source, or the sample where none is named and there is one for all."""
-        return source if source is not None or self.sample is None else str(self.sample)
-
 
 TEXT = SourceKind(
     name="text",
@@ -124,9 +76,8 @@ TEXT_OR_LABELLED = SourceKind(
 )
 """Text, or for classifiers labelled text."""
 
-
-STANDARD_INPUT = "-"
-"""The name of a source that is standard input."""
+if TYPE_CHECKING:
+    import xarray
 
 HOW_READ = ("format", "column", "columns", "label_column")
 """Settings of how files are read."""
@@ -227,136 +178,3 @@ class Study:
     def page(self) -> ModuleType:
         """The module with ``sections(result)`` and ``summary(result)``."""
         return import_module(f"{self.package}.page")
-
-
-WIDTH = 100
-OWN = ("folder", "command", "progress")
-"""Arguments of ``run`` that a user says in other words, or not at all."""
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument of the function of a study.
-
-    Attributes:
-        name: of the parameter.
-        hint: the types that it takes.
-        default: what it is when it is not given.
-        explanation: one or more sentences, without their full stop.
-    """
-
-    name: str
-    hint: Any
-    default: Any
-    explanation: str
-
-
-RUN = (
-    Argument(
-        "out",
-        str | Location | None,
-        None,
-        "a folder, which makes the run resumable and keeps result, report and tables",
-    ),
-    Argument("resume", bool, False, "go on with the run in `out`"),
-    Argument("overwrite", bool, False, "remove the run in `out` first"),
-    Argument(
-        "workers",
-        int | str | None,
-        None,
-        'processes that share the run: a number, ``"auto"``, ``"ray"`` or '
-        '``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number '
-        "that were started elsewhere",
-    ),
-    Argument(
-        "corpus_name",
-        str | None,
-        None,
-        "what titles call the corpus, in place of the end of its path",
-    ),
-    Argument("progress", bool, True, "show a bar on standard error"),
-)
-"""Arguments of every study about its run."""
-
-
-def arguments(study: Study) -> list[Argument]:
-    """All arguments of the function of a study, the source first, and its settings last."""
-    return [
-        Argument("source", Any, None, study.source.explanation),
-        Argument("model", Any, None, study.source.model),
-        Argument("tokenizer", Any, None, "of a model that comes without one"),
-        Argument(
-            "name", str | None, None, "what titles call the model, in place of the end of its path"
-        ),
-        *RUN,
-        *_settings_and_objects(study),
-    ]
-
-
-def objects(study: Study) -> dict[str, Argument]:
-    """Return the arguments of a study in Python besides settings, such as an objective.
-
-    This imports the study, and so torch.
-    """
-    hints = get_type_hints(study.run)
-    texts = entries(study.run.__doc__ or "", "Args")
-    return {
-        each.name: Argument(each.name, hints[each.name], each.default, texts.get(each.name, ""))
-        for each in inspect.signature(study.run).parameters.values()
-        if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in OWN
-    }
-
-
-def signature(study: Study) -> inspect.Signature:
-    """The signature of its function."""
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    parameters = [
-        inspect.Parameter(
-            each.name, kinds[each.name != "source"], default=each.default, annotation=each.hint
-        )
-        for each in arguments(study)
-    ]
-    return inspect.Signature(parameters, return_annotation="xarray.Dataset")
-
-
-def documentation(study: Study) -> str:
-    """The docstring of its function."""
-    lines = [
-        line
-        for each in arguments(study)
-        for line in textwrap.wrap(
-            f"{each.name}: {each.explanation.rstrip('.')}.",
-            WIDTH - 8,
-            initial_indent=" " * 4,
-            subsequent_indent=" " * 8,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    ]
-    question = textwrap.wrap(study.sentence, WIDTH - 4)
-    return "\n".join(
-        [
-            *question,
-            "",
-            f"Settings are those of `{study.settings.__module__}.{study.settings.__name__}`.",
-            "",
-            "Args:",
-            *lines,
-            "",
-            "Raises:",
-            "    HeadlightError: something is wrong with the request, the model, or what is read.",
-            "",
-            *textwrap.wrap(f"Source: {study.papers}.", WIDTH - 4, subsequent_indent="    "),
-        ]
-    )
-
-
-def _settings_and_objects(study: Study) -> Iterator[Argument]:
-    remaining_objects, explained = objects(study), study.settings.explanations()
-    hints = study.settings.hints()
-    for each in fields(study.settings):
-        hint = accepted(hints[each.name])
-        if (argument := remaining_objects.pop(each.name, None)) is not None:
-            hint = hint | argument.hint
-        yield Argument(each.name, hint, default_of(study.settings, each.name), explained[each.name])
-    yield from remaining_objects.values()

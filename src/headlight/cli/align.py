@@ -11,8 +11,10 @@ import typer
 
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.cli.help import examples
-from headlight.cli.options import LOAD, RUN, LoadOptions
-from headlight.cli.printing import command_line, complain, demand_place, names, say, say_lines
+from headlight.cli.model_options import LOAD, LoadOptions
+from headlight.cli.output_files import demand_place
+from headlight.cli.printing import command_line, complain, names, say, say_lines
+from headlight.cli.run_options import RUN
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.corpus import Corpus
 from headlight.errors import CorpusError, MissingHeadError, UsageError
@@ -343,8 +345,8 @@ def _texts(
 def _draw(job: Job, path: Path, gold: str | None) -> None:
     """A page with the first pairs: weights beside the chosen measure."""
     from headlight import files
-    from headlight.views.parts import DrawnAlignment
-    from headlight.views.sections import SectionPage, section_page
+    from headlight.views.parts.alignment_drawings import DrawnAlignment
+    from headlight.views.section_pages import SectionPage, section_page
 
     pairs = list(islice(job.pairs, DRAWN))
     golds = _gold(gold, len(pairs))

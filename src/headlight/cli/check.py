@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.cli.help import examples
-from headlight.cli.options import Device, LoadOptions, Precision, Revision, Trust
+from headlight.cli.model_options import Device, LoadOptions, Precision, Revision, Trust
 from headlight.cli.printing import say, show
 
 if TYPE_CHECKING:

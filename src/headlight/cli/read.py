@@ -1,7 +1,5 @@
-"""The commands `read` and `sources`."""
+"""The command `read`."""
 
-import os
-import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,38 +7,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.catalogue.questions import SourceSettings
-from headlight.cli.help import examples
-from headlight.cli.options import (
-    LOAD,
-    NAMED,
+from headlight.cli.chat_options import (
     NO_CHAT,
     ChatOptions,
-    CompareModel,
-    CompareName,
-    CompareRevision,
-    LoadOptions,
-    NamedLoadOptions,
     NumbersJson,
     NumbersOut,
     Read,
     SecondText,
+)
+from headlight.cli.help import examples
+from headlight.cli.model_options import (
+    NAMED,
+    CompareModel,
+    CompareName,
+    CompareRevision,
+    NamedLoadOptions,
     layers_of,
 )
-from headlight.cli.printing import command_line, complain, demand_place, say, show, text_argument
+from headlight.cli.output_files import demand_place, demand_places, tell_written
+from headlight.cli.printing import command_line, complain, show
 from headlight.cli.setting_options import takes_settings
-from headlight.corpora.passages import examples_of, read_examples
+from headlight.cli.text_arguments import text_argument
 from headlight.errors import CorpusError, UsageError
 from headlight.settings import AtLeast0, Settings, require_choice
-from headlight.settings.flow import AttributionSettings
-from headlight.vocabulary import (
-    ATTRIBUTION,
-    Kinds,
-    ValueBias,
-    measures_that_need,
-    place_of_head,
-    reading_measures,
-)
+from headlight.settings.attribution import AttributionSettings
+from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, measures_that_need, reading_measures
 
 RATE = 16_000
 """Samples in a second at which a recording is tried; models say theirs when they are loaded."""
@@ -61,17 +52,6 @@ READ_EXAMPLES = examples(
     ("headlight read --image a.png --model google/vit-base-patch16-224", "patches × patches"),
     ('headlight read "What is this?" --image a.png --model llava-hf/llava-1.5-7b-hf', "both"),
     ("headlight read --chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
-)
-
-SOURCES_EXAMPLES = examples(
-    (
-        'headlight sources "Where is the key?" --context "The key is in the shed." --context '
-        '"The shed is green." --model gpt2',
-        "the model answers",
-    ),
-    'headlight sources "Who won?" --context a.txt --context b.txt --answer "Ada" --model gpt2',
-    ("headlight sources --chat rag.json --context a.txt --model NAME", "passages of a chat"),
-    ("headlight sources --examples questions.jsonl --model NAME --html used.html", "intervals"),
 )
 
 if TYPE_CHECKING:
@@ -169,7 +149,7 @@ def read(
     settings: ReadingSettings,
 ) -> None:
     """Read one text, or two, and show the strongest links of its heads."""
-    _demand_places(html=html, json=json, nc=out)
+    demand_places(html=html, json=json, nc=out)
     _demand_runs(html, survey, dependency)
     _demand_beside(routes, flow, audio, image)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
@@ -216,21 +196,9 @@ def read(
     page = {"megabytes": page_size, "survey": survey, "dependency": dependency}
     written = _saved(reading, html, (json, out), **page, compare=other, routes=routes)
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
-    _tell(*written, *beside)
+    tell_written(*written, *beside)
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
-
-
-def _tell(*written: Path) -> None:
-    """Say which files were written."""
-    for path in written:
-        say(f"written: {path}")
-
-
-def _demand_places(**places: Path | None) -> None:
-    """Refuse files by suffix that could not be written."""
-    for suffix, path in places.items():
-        demand_place(path, f".{suffix}")
 
 
 def _read(
@@ -245,7 +213,7 @@ def _read(
 ) -> "Reading":
     """Return what a model reads: a text, with a picture or alone, or speech."""
     from headlight.reading import read as read_text
-    from headlight.reading.generation import read_speech
+    from headlight.reading.speech import read_speech
 
     chosen: dict[str, Any] = {
         **{name: getattr(settings, name) for name in _CHOSEN},
@@ -309,7 +277,7 @@ def _written_beside(
     if text is None:
         return []
     if flow is not None:
-        from headlight.reading.model import flow as maps_of
+        from headlight.reading.flow import flow as maps_of
 
         maps_of(model, text, pair, kind=kind, layers=layers_of(model, settings.layers, kind)).save(
             flow
@@ -347,7 +315,7 @@ def _demand_files(audio: Path | None, image: Path | None) -> None:
     """Refuse a recording or a picture that cannot be read, whatever the model."""
     try:
         if audio is not None:
-            from headlight.encode.speech import read_sound
+            from headlight.encode.wav_files import read_sound
 
             read_sound(audio, RATE)
         if image is not None:
@@ -381,89 +349,3 @@ def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings
             "attribution."
         )
     return False
-
-
-@takes_settings(settings=SourceSettings)
-def sources(
-    question: Annotated[str | None, typer.Argument(help="Question; - for standard input.")] = None,
-    context: Annotated[
-        list[str] | None,
-        typer.Option(help="A passage, or a file that is one. May be given more than once."),
-    ] = None,
-    answer: Annotated[
-        str | None, typer.Option(help="The answer; by default what the model writes.")
-    ] = None,
-    examples: Annotated[
-        Path | None,
-        typer.Option(help="JSON lines with question, context (a list) and answer, for intervals."),
-    ] = None,
-    chat: ChatOptions = NO_CHAT,
-    top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
-    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write a table of passages as CSV.")] = None,
-    json: NumbersJson = None,
-    out: NumbersOut = None,
-    load: LoadOptions = LOAD,
-    *,
-    settings: SourceSettings,
-) -> None:
-    """Compare what passages contribute to an answer: attention, contributions, removal."""
-    _demand_places(html=html, csv=csv, json=json, nc=out)
-    subject: Any = chat.subject(question, "sources")
-    if examples is not None:
-        if subject is not None or context or answer is not None:
-            raise UsageError("--examples have questions of their own; leave the others out.")
-        subject = read_examples(examples)
-    elif subject is None:
-        raise UsageError("there is no question; give one, or --chat, or --examples.")
-    passages = None if examples is not None else [_passage(each) for each in context or ()]
-    examples_of(subject, passages, answer)
-    heads = [place for name in settings.chosen or () if (place := place_of_head(name))]
-    model = load.load(
-        layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head="any"
-    )
-    from headlight.reading.sources import sources as compare
-    from headlight.run import announced
-    from headlight.views.reading import sources as view
-    from headlight.views.result_page import answer_terminal
-
-    with announced(f"comparing what passages contribute with {model}"):
-        result = compare(
-            model, subject, passages, answer=answer, settings=settings, command=command_line()
-        )
-        # Files before the terminal, which may be a pipe that closes early.
-        written = [result.save(path) for path in (html, csv, json, out) if path is not None]
-    show(answer_terminal(view, result.dataset, top))
-    _tell(*written)
-
-
-FILE_NAME = re.compile(r"\S+\.(txt|text|md|csv|tsv|jsonl?|pdf|docx?|html?)", re.IGNORECASE)
-"""Names of files that nobody means as a passage."""
-
-
-def _passage(value: str) -> str:
-    """Return a passage: the text of a file of that name, or the value itself."""
-    from headlight.corpora.file_kinds import (
-        LONGEST_START,
-        kind_without_text,
-        markup_of,
-        why_no_text,
-    )
-    from headlight.files import read as content_of
-
-    if not os.path.exists(value):  # noqa: PTH110 - any string
-        if FILE_NAME.fullmatch(value):
-            raise UsageError(f"there is no file {value}; correct its path, or write the passage.")
-        return value
-    content, suffix = content_of(Path(value), error=UsageError), Path(value).suffix.lower()
-    if kind := kind_without_text(content[:LONGEST_START], suffix):
-        raise UsageError(f"{value} is {kind}.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise UsageError(f"{value} is not UTF-8; convert it first.") from problem
-    if "\0" in text:
-        raise UsageError(f"{value}: {why_no_text(content, suffix)}.")
-    if markup := markup_of(text, suffix):
-        raise UsageError(f"{value} is {markup}; give its text alone.")
-    return text.strip()

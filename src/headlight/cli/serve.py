@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headlight.cli.help import examples
-from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
+from headlight.cli.model_options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import say
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import MissingHeadError, UsageError
@@ -52,7 +52,7 @@ def serve(
     for each in filter(None, (load, compared)):
         each.check()
     with lasting_imports():
-        from headlight.serve import serve as run
+        from headlight.serve.server import serve as run
 
     def model_with_head() -> "CapturedModel":
         """With its head, which says what it predicts, where it has one."""

@@ -11,30 +11,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from headlight.chats import Chat
-from headlight.corpora.compression import (
+from headlight.corpora.compression import suffixes
+from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
+from headlight.corpora.documents import Document
+from headlight.corpora.files import is_companion
+from headlight.corpora.formats import Format, find_format, format_table, pair_format
+from headlight.corpora.hub import PREFIX, HubSource, hub_splits
+from headlight.corpora.media import medium_of
+from headlight.corpora.pair_corpus import as_sentence_pairs, open_sentence_pairs
+from headlight.corpora.pair_formats import PAIR_FORMATS
+from headlight.corpora.pairs import SentencePair
+from headlight.corpora.parallel import TranslationPair
+from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, open_parallel
+from headlight.corpora.pictures import Picture, open_pictures
+from headlight.corpora.samples import (
     NAMES as SAMPLE_NAMES,
     SAMPLE_LINKS,
     SAMPLE_REVIEWS,
     SAMPLE_TEXT,
     SAMPLE_TRANSLATIONS,
     SAMPLE_TREEBANK,
-    suffixes,
 )
-from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
-from headlight.corpora.files import is_companion
-from headlight.corpora.formats import Format, find_format, format_table, pair_format
-from headlight.corpora.hub import PREFIX, HubSource, hub_splits, source_state
-from headlight.corpora.pair_corpus import as_sentence_pairs, open_sentence_pairs
-from headlight.corpora.pairs import PAIR_FORMATS, SentencePair
-from headlight.corpora.parallel import TranslationPair
-from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, open_parallel
-from headlight.corpora.pictures import Picture, open_pictures
-from headlight.corpora.speech import Recording, medium_of, open_recordings
+from headlight.corpora.sentence import PUNCTUATION_RELATION, Sentence
+from headlight.corpora.source_changes import source_state
+from headlight.corpora.speech import Recording, open_recordings
 from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
-from headlight.corpora.text import Document
-from headlight.corpora.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
+from headlight.corpora.text_corpus import Source, open_corpus
+from headlight.corpora.text_formats import FORMATS
+from headlight.corpora.text_lines import holds_a_text_a_line
 from headlight.corpora.treebank import TREEBANK_FORMATS, open_treebank
-from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence
+from headlight.corpora.trees import ROOT
 
 if TYPE_CHECKING:
     from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors

@@ -1,4 +1,4 @@
-"""Packed files, and the samples inside the package."""
+"""Compressed files and streams."""
 
 import bz2
 import gzip
@@ -8,14 +8,14 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import BinaryIO, cast
 
 import zstandard
 
 from headlight import files
 from headlight.errors import CorpusError
-from headlight.files import Location
+from headlight.files import Location, storable
 
 # Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.
 ZSTANDARD_CHUNK = 1024
@@ -106,7 +106,7 @@ def open_bytes(path: Location) -> Iterator[tuple[io.BufferedIOBase, io.BufferedR
         yield stream, file
         if _version(file) != version:
             raise CorpusError(
-                f"{files.storable(path)} has changed while it was read; wait until nobody writes "
+                f"{storable(path)} has changed while it was read; wait until nobody writes "
                 "to it, then read it again."
             )
 
@@ -145,24 +145,3 @@ def suffixes(path: str | Location) -> tuple[str, str]:
     if plain.suffix not in DECOMPRESSORS:
         return plain.suffix, ""
     return plain.with_suffix("").suffix, plain.suffix
-
-
-_ASSETS = Path(__file__).parents[1] / "assets"
-
-SAMPLE_TEXT = _ASSETS / "sample.txt"
-SAMPLE_TRANSLATIONS = _ASSETS / "sample.de-en"
-"""Twelve short pairs, German and English."""
-SAMPLE_LINKS = _ASSETS / "sample.talp"
-"""The links of their words."""
-SAMPLE_TREEBANK = _ASSETS / "sample.conllu"
-"""Short stories with their trees and their coreference."""
-SAMPLE_REVIEWS = _ASSETS / "sample.reviews.tsv"
-"""Short reviews, positive or negative."""
-
-NAMES = {
-    str(SAMPLE_TEXT): "the sample corpus",
-    str(SAMPLE_TRANSLATIONS): "the sample translations",
-    str(SAMPLE_TREEBANK): "the sample treebank",
-    str(SAMPLE_REVIEWS): "the sample reviews",
-}
-"""Names of the samples in reports, wherever the package lies."""

@@ -9,9 +9,11 @@ from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
-from headlight.corpora.compression import NAMES
-from headlight.corpora.files import READ_AHEAD, Lines, files, is_packed, text_files
+from headlight.corpora.archives import is_packed, text_files
+from headlight.corpora.files import files
 from headlight.corpora.hub import data_set_name, saved_data_set
+from headlight.corpora.lines import READ_AHEAD, Lines
+from headlight.corpora.samples import NAMES
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, storable
 from headlight.settings import Range, require_range

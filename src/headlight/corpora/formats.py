@@ -8,10 +8,10 @@ from typing import Literal
 
 from headlight.catalogue.distributions import DISTRIBUTIONS
 from headlight.catalogue.registry import rows_of_packages
-from headlight.corpora.compression import SAMPLE_TRANSLATIONS
 from headlight.corpora.corpus import Corpus
 from headlight.corpora.pair_corpus import open_sentence_pairs
 from headlight.corpora.parallel_corpus import open_parallel
+from headlight.corpora.samples import SAMPLE_TRANSLATIONS
 from headlight.errors import UsageError
 
 GROUP = "headlight.formats"

@@ -10,9 +10,11 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     with_text,
 )
-from headlight.corpora.files import Lines
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
-from headlight.corpora.pairs import PAIR_FORMATS, PairColumns, Row, SentencePair, guess
+from headlight.corpora.lines import Lines
+from headlight.corpora.pair_formats import PAIR_FORMATS, guess
+from headlight.corpora.pairs import PairColumns, SentencePair
+from headlight.corpora.tables import Row
 from headlight.errors import UsageError
 from headlight.files import Location
 from headlight.settings import require_choice

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from headlight.corpora.corpus import CorpusCounts
-from headlight.corpora.files import DOCUMENT_LIMIT, Lines
-from headlight.corpora.text import demand_characters
+from headlight.corpora.lines import DOCUMENT_LIMIT, Lines
+from headlight.corpora.text_checks import demand_characters
 from headlight.errors import CorpusError, UsageError
 from headlight.settings import Range, require_range
 

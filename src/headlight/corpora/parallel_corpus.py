@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
+from headlight.corpora.archives import text_files
 from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import (
     Corpus,
@@ -15,8 +16,10 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     corpus_read_once,
 )
-from headlight.corpora.files import Lines, files, text_files
+from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
+from headlight.corpora.json_lines import json_object
+from headlight.corpora.lines import Lines
 from headlight.corpora.parallel import (
     Column,
     TranslationPair,
@@ -24,12 +27,11 @@ from headlight.corpora.parallel import (
     memory_pairs,
     two_columns,
 )
-from headlight.corpora.text import (
+from headlight.corpora.tables import (
     CommaSeparated,
     TabSeparated,
     check_header,
     check_width,
-    json_object,
     table_rows,
 )
 from headlight.errors import CorpusError, UsageError

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headlight.chats import holds_chat, is_chat, require_characters
-from headlight.corpora.text import require_text
+from headlight.corpora.text_checks import require_text
 from headlight.errors import UsageError, setting
 from headlight.files import parse_json, read
 

@@ -3,15 +3,17 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from headlight.corpora.archives import text_files
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
 from headlight.corpora.file_kinds import SOUND
-from headlight.corpora.files import Lines, files, text_files
-from headlight.corpora.pairs import comma_rows, json_rows, tab_rows
-from headlight.corpora.pictures import is_picture
-from headlight.corpora.text import demand_characters, text_column
+from headlight.corpora.files import files
+from headlight.corpora.json_lines import json_rows
+from headlight.corpora.lines import Lines
+from headlight.corpora.tables import comma_rows, tab_rows
+from headlight.corpora.text_checks import demand_characters
+from headlight.corpora.text_formats import text_column
 from headlight.errors import CorpusError
 from headlight.files import Location, storable
 
@@ -150,25 +152,6 @@ def open_recordings(
 def is_sound(file: Location) -> bool:
     """Whether a file has the suffix of sound that is read here."""
     return file.suffix.lower() == SOUND
-
-
-def medium_of(source: object) -> Literal["pictures", "speech"] | None:
-    """Return what a source holds: nothing but pictures, or sound; None of all else.
-
-    Args:
-        source: A corpus, or a file, folder or pattern; see `open_recordings`.
-    """
-    if isinstance(source, Corpus):
-        return source.kind if source.kind in ("pictures", "speech") else None
-    if not isinstance(source, str | Path) or source == "-" or ":" in str(source):
-        return None
-    try:
-        paths = files(source)
-    except CorpusError:
-        return None
-    if all(map(is_picture, paths)):
-        return "pictures"
-    return "speech" if any(map(is_sound, paths)) else None
 
 
 def _beside(sound: Location) -> Recording:

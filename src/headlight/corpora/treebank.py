@@ -14,17 +14,17 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     unless_invalid,
 )
-from headlight.corpora.files import Lines
+from headlight.corpora.lines import Lines
+from headlight.corpora.sentence import Sentence
+from headlight.corpora.tables import number
 from headlight.corpora.trees import (
     CONLLU,
     UNIVERSAL,
     Block,
     Layout,
     Row,
-    Sentence,
     blocks,
     new_document,
-    number,
     sentence_of_rows,
     tokens,
 )

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from headlight.corpora.files import Lines, files, text_files
-from headlight.corpora.trees import number
+from headlight.corpora.archives import text_files
+from headlight.corpora.files import files
+from headlight.corpora.lines import Lines
+from headlight.corpora.tables import number
 from headlight.errors import CorpusError
 from headlight.files import Location, storable
 

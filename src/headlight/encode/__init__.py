@@ -4,12 +4,15 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 `headlight.encode.batch`.
 """
 
-from headlight.encode.assembly import EncodedTranslation, special_tokens, translations
+from headlight.encode.adjacent_segments import adjacent_segments
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
 from headlight.encode.pieces import piece_style
-from headlight.encode.sentences import EncodedPair, EncodedSentence, sentence_pairs, sentences
+from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
+from headlight.encode.sentences import EncodedSentence, sentences
+from headlight.encode.special_tokens import special_tokens
 from headlight.encode.speech import FRAME_NAMES, EncodedSpeech, Hearing, recordings, token_names
-from headlight.encode.texts import adjacent_segments, encode_one, texts
+from headlight.encode.texts import encode_one, texts
+from headlight.encode.translations import EncodedTranslation, translations
 
 __all__ = [
     "FRAME_NAMES",

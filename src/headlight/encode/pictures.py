@@ -1,20 +1,20 @@
-"""Pictures as examples: patches attend to one another, and the tokens of a prompt to patches."""
+"""Pictures as examples: patches attend to one another."""
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headlight.corpora.pictures import Picture, decode_picture
-from headlight.encode.examples import CLS, OTHER, SEP, Counts, Encoded, Examples, Recipe, annotate
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import SPECIAL_WORD
-from headlight.encode.texts import encode_one
-from headlight.errors import UsageError
+from headlight.encode.token_categories import CLS, OTHER, SEP
 from headlight.files import Location, storable
-from headlight.vocabulary import BORDER, IMAGE, PATCH, PROMPT, REGISTER, TEMPLATE
+from headlight.vocabulary import BORDER, PATCH, REGISTER
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
 
 PATCH_NAMES = {"all": "all positions", "cls": "cls", "sep": "registers", "other": "patches"}
 """Names of the positions of each category."""
@@ -94,25 +94,6 @@ class EncodedPicture(Encoded):
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedPrompt(Encoded):
-    """A prompt beside a picture, as the language model behind an encoder of pictures reads it.
-
-    Its `ids` are those of the prompt, and for patches those of a `Layout`.
-
-    Attributes:
-        arguments: Arguments of the language model, from the embeddings on.
-        image: The picture as it is shown.
-    """
-
-    arguments: Mapping[str, Any]
-    image: "Image"
-
-    def beginning(self, tokens: int) -> "EncodedPrompt":
-        """Return the whole prompt, whose embeddings belong together."""
-        return self
-
-
 def pictures(
     corpus: Iterable[Picture], layout_of: "Callable[[Image], Layout]"
 ) -> Examples[EncodedPicture]:
@@ -162,54 +143,6 @@ def encode_picture(
         segment_names=layout.segments,
     )
     return annotate(example, EncodedPicture, index=index, image=image, layout=layout)
-
-
-def encode_prompt(
-    tokenizer: Any,
-    prompt: str,
-    ids: Sequence[int],
-    image_id: int,
-    layout: Layout,
-    mark: int,
-    *,
-    max_length: int | None = None,
-) -> Encoded:
-    """Return a prompt in which the patches of a picture stand in place of its image tokens.
-
-    Args:
-        tokenizer: A fast Hugging Face tokenizer.
-        prompt: The text, with the image token once.
-        ids: What the processor of the model has made of the prompt.
-        image_id: Id of the image token.
-        layout: Patches, as many as `ids` holds image tokens.
-        mark: Of the picture.
-        max_length: Tokens at most.
-
-    Raises:
-        UsageError: The tokenizer makes other tokens of the prompt, or it is too long.
-    """
-    token = str(tokenizer.convert_ids_to_tokens(image_id))
-    expanded = prompt.replace(token, token * len(layout.places))
-    example = encode_one(tokenizer, expanded, max_length=max_length)
-    if list(example.ids) != list(ids):
-        raise UsageError(
-            "the processor of the model writes more around a picture than its image tokens, so the "
-            "words of the prompt are not known; choose a model such as LLaVA or Qwen2-VL."
-        )
-    patches = iter(layout.ids(mark, image=1))
-    named = tuple(next(patches) if each == image_id else each for each in ids)
-    numbers: dict[tuple[int, int], int] = {}
-    words = tuple(
-        numbers.setdefault((word, min(each, 0)), len(numbers))
-        if word != SPECIAL_WORD or each < 0
-        else SPECIAL_WORD
-        for word, each in zip(example.words, named, strict=True)
-    )
-    segments = tuple(
-        IMAGE if each < 0 else TEMPLATE if word == SPECIAL_WORD else PROMPT
-        for word, each in zip(words, named, strict=True)
-    )
-    return replace(example, ids=named, words=words, segment_names=segments)
 
 
 def picture_name(image: "str | Location | Image") -> str:

@@ -1,24 +1,20 @@
 """Recordings as examples: the words of a transcript attend to frames of sound."""
 
-import wave
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import ceil, gcd
+from math import ceil
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float32
-
 from headlight.corpora import Recording
-from headlight.corpora.file_kinds import LONGEST_START, is_sound
-from headlight.encode.assembly import Assembly
-from headlight.encode.examples import OTHER, SEP, Counts, Encoded, Examples, Recipe, annotate
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pictures import place_name
 from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
+from headlight.encode.special_tokens import Assembly
+from headlight.encode.token_categories import OTHER, SEP
+from headlight.encode.wav_files import read_sound
 from headlight.errors import CorpusError
-from headlight.files import Location, location, open_file, storable, why_unread
+from headlight.files import Location, storable
 
 FRAME_NAMES = {"all": "all frames", "sep": "final silence", "other": "sound"}
 """Names of frames by category; silence fills the window after the end of the sound."""
@@ -217,65 +213,3 @@ def _heard(
         target_text=tuple(recording.text.split()),
         times=recording.times,
     )
-
-
-_FULL_SCALE = 1 << 15
-_OF_STREAMS = 0x7FFF0000
-"""Bytes from which on a header says nothing, because its writer could not know the length."""
-HIGHEST_RATE = 1_000_000
-"""Samples in a second that a file may have; recorders take 384,000 at most."""
-
-
-def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
-    """A recording as one channel between -1 and 1, at a rate.
-
-    Args:
-        audio: A WAV file of 16-bit samples, at any rate and with any number of channels.
-        rate: Samples in a second.
-
-    Raises:
-        CorpusError: There is no such file, it is of another format, or empty.
-    """
-    from scipy.signal import resample_poly  # slow to import, and of no use to texts
-
-    name = storable(audio)
-    wanted = f"give a WAV file of 16-bit samples, {rate} Hz at best"
-    if not location(audio, error=CorpusError).exists():
-        raise CorpusError(f"there is no audio file {name!r}; correct its path.")
-    try:
-        with open_file(audio, error=CorpusError) as raw, wave.open(raw) as file:
-            native, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
-            announced = file.getnframes() * width * channels
-            samples = file.readframes(file.getnframes())
-    except CorpusError:
-        raise
-    except Exception as problem:  # wave's own, those of the system, and of drivers of stores
-        raise _no_sound(audio, problem, wanted) from problem
-    if width != np.dtype(np.int16).itemsize:
-        raise CorpusError(f"{name} has samples of {8 * width} bits; {wanted}.")
-    if len(samples) < announced < _OF_STREAMS:
-        raise CorpusError(
-            f"{name} is cut short: it has {len(samples):,} of the {announced:,} bytes of sound "
-            "that it announces; copy it again."
-        )
-    whole = samples[: len(samples) // (width * channels) * width * channels]  # of a stream
-    sound = np.frombuffer(whole, "<i2").reshape(-1, channels).mean(1) / _FULL_SCALE
-    if not len(sound):
-        raise CorpusError(f"{name} holds no sound; leave it out.")
-    if not 0 < native <= HIGHEST_RATE:  # a filter for it would have as many coefficients
-        raise CorpusError(f"{name} says that a second of it has {native:,} samples; {wanted}.")
-    common = gcd(native, rate)
-    return np.asarray(resample_poly(sound, rate // common, native // common), np.float32)
-
-
-def _no_sound(audio: Location, problem: Exception, wanted: str) -> CorpusError:
-    """Return the refusal of what is no WAV file; the beginning says of which sound it is."""
-    name, start = storable(audio), b""
-    with suppress(Exception), open_file(audio, error=CorpusError) as raw:
-        start = raw.read(LONGEST_START)
-    if is_sound(start):
-        return CorpusError(
-            f"{name} is sound, but no WAV file; convert it to WAV, for example with "
-            "'ffmpeg -i a.mp3 -ar 16000 a.wav'."
-        )
-    return CorpusError(f"{name} cannot be read as sound ({why_unread(problem)}); {wanted}.")

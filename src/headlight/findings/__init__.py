@@ -3,34 +3,18 @@
 Every sentence is computed from the numbers of the result alone; no two say the same thing.
 """
 
-from headlight.findings.estimates import (
-    average,
-    category_label,
-    name_of,
-    observed,
-    occurs,
-    out_of_reach,
-    share,
-    surveyed,
-    unit_of_keys,
-)
-from headlight.findings.head_ranking import head_scores, heads, mean_shares, no_op, weight_and_norm
-from headlight.findings.piece_text import (
-    PieceText,
-    labels_of,
-    piece_text,
-    pieces_of,
-    token_labels,
-    token_place,
-)
-from headlight.findings.sentences import Highlight, highlights
-from headlight.findings.statistics import (
-    Attended,
-    Passage,
-    equal_layers,
-    equal_to_weight,
-    passage_of,
-)
+from headlight.findings.category_shares import occurs, out_of_reach, share
+from headlight.findings.equal_measures import equal_layers, equal_to_weight
+from headlight.findings.estimates import average
+from headlight.findings.head_ranking import head_scores, heads
+from headlight.findings.no_op_heads import no_op
+from headlight.findings.passages import Attended, Passage, passage_of
+from headlight.findings.phrases import category_label, name_of, unit_of_keys
+from headlight.findings.piece_text import PieceText, piece_text
+from headlight.findings.survey_highlights import Highlight, highlights
+from headlight.findings.token_names import labels_of, pieces_of, token_labels, token_place
+from headlight.findings.variables import observed, surveyed
+from headlight.findings.weight_and_norm_shares import mean_shares, weight_and_norm
 from headlight.findings.what_was_read import WhatWasRead, what_was_read
 
 __all__ = [

@@ -17,17 +17,12 @@ import numpy as np
 import xarray as xr
 
 from headlight.catalogue import Statistic, statistic
-from headlight.findings.estimates import Estimate, observed, share
-from headlight.findings.piece_text import category_name, parked, pieces_of
-from headlight.findings.statistics import (
-    OF_READING,
-    equal_layers,
-    equal_to_weight,
-    masked,
-    measures_of,
-    numbers_of,
-    rests_on_few,
-)
+from headlight.findings.category_shares import share
+from headlight.findings.equal_measures import equal_layers, equal_to_weight
+from headlight.findings.estimates import Estimate
+from headlight.findings.statistics import OF_READING, masked, measures_of, numbers_of, rests_on_few
+from headlight.findings.token_names import category_name, parked, pieces_of
+from headlight.findings.variables import observed
 from headlight.vocabulary import CATEGORIES, TEMPLATE
 
 MOST = 0.5

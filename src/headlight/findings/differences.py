@@ -17,16 +17,12 @@ from numpy.typing import NDArray
 from headlight.catalogue import statistic as row_of, statistic_table
 from headlight.errors import UsageError, setting
 from headlight.findings.candidates import APART, BOTH, WORTH_SAYING, coincides, is_ranked
-from headlight.findings.estimates import estimates, listed, places_of
+from headlight.findings.estimates import estimates
+from headlight.findings.passages import Attended, Passage, passage_of
+from headlight.findings.phrases import listed
 from headlight.findings.piece_text import PieceText
-from headlight.findings.statistics import (
-    Attended,
-    Passage,
-    applies,
-    measures_of,
-    passage_of,
-    place_of,
-)
+from headlight.findings.statistics import applies, measures_of, place_of
+from headlight.findings.variables import places_of
 from headlight.findings.what_was_read import same_texts, which_texts
 from headlight.result import describe, refusing_incomplete
 from headlight.result.estimate import MOVED, UNITS, Estimate

@@ -1,26 +1,17 @@
-"""Statistics of heads as they are shown, their passages, and measures that are equal."""
+"""Statistics of heads as they are shown."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from headlight.catalogue import Statistic, statistic_table
 from headlight.catalogue.statistics import KEY_CLASSES
-from headlight.findings.estimates import (
-    Estimate,
-    category_label,
-    estimates,
-    observed,
-    occurs,
-    plural,
-    surveyed,
-    unit_of_keys,
-    unreached,
-)
-from headlight.findings.piece_text import PieceText, pieces_of
+from headlight.findings.category_shares import occurs
+from headlight.findings.estimates import Estimate, estimates, unreached
+from headlight.findings.phrases import category_label, plural, unit_of_keys
+from headlight.findings.variables import surveyed
 from headlight.vocabulary import KINDS
 
 OF_READING, ROWS_OF_READING = "head_number", "head_rows"
@@ -187,138 +178,3 @@ def say_rows(result: xr.Dataset, row: Statistic) -> str:
     if counted is None or counted[0] == counted[1]:
         return ""
     return f"{counted[0]:,} of {plural(counted[1], 'row')}"
-
-
-@dataclass(frozen=True, slots=True)
-class Attended:
-    """A token that the passage shows: its place in the example, and what it gets.
-
-    Attributes:
-        place: in the example.
-        piece: as the vocabulary writes it.
-        shown: as it stands in the text.
-        weight: what it gets.
-    """
-
-    place: int
-    piece: str
-    shown: PieceText
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """One row of a head's attention, with its text.
-
-    Attributes:
-        query: The attending token.
-        place: Of the attending token in its example.
-        length: Attended tokens of the whole example.
-        tokens: Those around the attending token, and those that get most.
-        mean: What the head does on average in the whole example.
-        rank: By which the example can be found again.
-    """
-
-    query: PieceText
-    place: int
-    length: int
-    tokens: list[Attended]
-    mean: float
-    rank: float
-
-
-def passage_of(result: xr.Dataset, does: str, layer: int, head: int) -> Passage | None:
-    """The passage of a head; None where none was kept, or there is no such thing to do.
-
-    Args:
-        result: Of a survey, of one kind of attention.
-        does: What the head does, as `headlight.findings.Highlight.kind` names it.
-        layer: As the model counts it.
-        head: Within the layer.
-    """
-    where: dict[str, str | int] = {"does": does, "layer": layer, "head": head}
-
-    def number(name: str) -> float:
-        return float(observed(result, f"passage_{name}", (), **where))
-
-    if "token_text" not in result or not np.isfinite(number("score")):
-        return None
-    ids, texts = result["token"].values.tolist(), result["token_text"].values.tolist()
-    texts = dict(zip(map(int, ids), map(str, texts), strict=True))
-    pieces_by_text = dict(zip(texts, pieces_of(result, "token_text"), strict=True))
-    tokens = zip(
-        *(observed(result, f"passage_{name}", ("kept",), **where) for name in _OF_TOKENS),
-        strict=True,
-    )
-    return Passage(
-        query=pieces_by_text[int(number("query_token"))],
-        place=int(number("query")),
-        length=int(number("length")),
-        tokens=[
-            Attended(int(place), texts[int(token)], pieces_by_text[int(token)], float(weight))
-            for place, token, weight in tokens
-            if np.isfinite(place)
-        ],
-        mean=number("score"),
-        rank=number("rank"),
-    )
-
-
-_OF_TOKENS = ("place", "token", "weight")
-
-
-SAME = 1e-5
-"""Numbers that differ by less are the same."""
-
-_BOTH = ("weight", "effective")
-
-
-def equal_to_weight(result: xr.Dataset) -> str:
-    """Return why effective attention equals the weight; empty if it does not, or if one is missing.
-
-    T of a text with no more tokens than the head has dimensions has no left null space
-    (Brunner et al. 2020, Section 3.2), so that all of the weight can change the output; unless
-    tokens have the same values, as the same word has twice below the first rotary positions.
-
-    Args:
-        result: of one kind of attention: a reading, or of any study.
-    """
-    if set(_BOTH) <= set(result.data_vars):
-        same = np.array(equal_layers(result))
-        others = ", ".join(map(str, result["layer"].values[~same]))
-        where = f"here, but in layer {others}" if others else "here"
-        return f"equal to the weight {where}: {_why(result)}" if same.any() else ""
-    if not _is_same_result(result):
-        return ""
-    return "equal to the weight here, as in texts with no more tokens than a head has dimensions"
-
-
-def equal_layers(reading: xr.Dataset) -> list[bool]:
-    """Return, for each layer of a reading with both, whether effective attention is the weight."""
-    return [
-        _is_same(*(reading[name].isel(layer=layer).values for name in _BOTH))
-        for layer in range(reading.sizes["layer"])
-    ]
-
-
-def _why(reading: xr.Dataset) -> str:
-    tokens, dimensions = reading.sizes["key"], int(reading.attrs.get("head_dim", 0))
-    if tokens > dimensions:
-        return "all of it can change the head's output"
-    few = "fewer than" if tokens < dimensions else "as many as"
-    return f"{tokens} tokens are {few} the head's {dimensions} dimensions"
-
-
-def _is_same_result(result: xr.Dataset) -> bool:
-    names = result.coords["measure"].values.tolist() if "measure" in result.sizes else []
-    if not set(_BOTH) <= set(names):
-        return False
-    measured = [each for each in result.data_vars.values() if "measure" in each.dims]
-    numbers = [each for each in measured if each.dtype.kind in "fiu"]
-    return bool(numbers) and all(
-        _is_same(*(each.sel(measure=name).values for name in _BOTH)) for each in numbers
-    )
-
-
-def _is_same(one: NDArray[np.floating[Any]], other: NDArray[np.floating[Any]]) -> bool:
-    return bool(np.allclose(one, other, rtol=0, atol=SAME, equal_nan=True))

@@ -16,8 +16,9 @@ from headlight.catalogue import find_study
 from headlight.catalogue.statistics import segment_rows
 from headlight.errors import UnknownNameError
 from headlight.findings.candidates import MANY_UNKNOWN, is_of_single_words
-from headlight.findings.estimates import estimates, listed, percent, plural
-from headlight.findings.head_ranking import (
+from headlight.findings.estimates import estimates
+from headlight.findings.phrases import listed, percent, plural
+from headlight.findings.thresholds import (
     FEW_EXAMPLES,
     FEW_MENTIONS,
     FEWEST_DOCUMENTS,

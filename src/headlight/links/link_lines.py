@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast, get_args
 
+from headlight.corpora.archives import text_files
 from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_read_once
-from headlight.corpora.files import BLANK_LIMIT, Lines, files, text_files
-from headlight.corpora.text import json_object
+from headlight.corpora.files import files
+from headlight.corpora.json_lines import json_object
+from headlight.corpora.lines import BLANK_LIMIT, Lines
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, standard_input, storable
 from headlight.settings import require_choice

@@ -1,6 +1,5 @@
-"""Shares of a sum by what is missed without each of its parts (ALTI).
+"""Share of each token in the output of an attention block, by what is missed without it (ALTI).
 
-Share of each token in the output of an attention block, by what is missed without it.
 The part z of a token is formed only where it can count.  With y the sum of all parts,
 
     ‖y‖₁ − ‖y − z‖₁ = Σ_d min(p_d, 2|y_d| − p_d)  with  p_d = z_d sign(y_d), sign(0) = 1,
@@ -22,8 +21,9 @@ from torch import Tensor
 
 from headlight.capture import LayerRecord, Residual
 from headlight.errors import UnsupportedModelError
-from headlight.measures.loops import compile_loop
-from headlight.measures.norm import gated_weight, per_head
+from headlight.measures.compiled_loops import compile_loop
+from headlight.measures.gated_heads import gated_weight
+from headlight.measures.vectors import per_head
 from headlight.tensors import single
 
 CELLS = 1 << 22

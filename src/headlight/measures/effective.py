@@ -1,6 +1,5 @@
-"""Effective attention and the null space of a head's values (Brunner et al. 2020, Section 3).
+"""Effective attention: the part of attention that can change the output (Brunner et al. 2020).
 
-Effective attention: the part of attention that can change the output (Brunner et al. 2020).
 T_h = [f_h(x_1); …] has at most head_dim independent rows.  What part of a row of attention lies in
 the left null space of T_h moves nothing.  T_h = V_h W_h has the left singular vectors and values of
 V_h R_h (W_h = R_h Q_h), a key × head_dim matrix, so T_h is never formed.
@@ -10,30 +9,21 @@ attention, and the phenomenon vanishes without a warning.
 
 A query that may not attend to a key cannot move weight there either.  So T_h consists of the rows
 that a query can see: all of them in an encoder, those up to the query itself under a causal mask.
-
-Null spaces of a head: attention that its output does not show (Brunner et al. 2020, Section 3).
-The output is A T, with T = [f(x_1); …] of at most head_dim independent rows.  A change of a row of
-A by anything in the left null space LN(T) goes unnoticed.  A change by anything in LN([T, 1]), T
-with a column of ones, leaves the sum of the row as it is too: small ones stay distributions.
-
-Correlation of effective attention with raw attention (Brunner et al. 2020, Figure 1a).
 """
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headlight.measures.causal import CausalSpaces, is_causal
-from headlight.measures.norm import compressed
-from headlight.measures.row_space import AT_ONCE, row_space
-from headlight.tensors import Factor, Score, Value, Visible, Weight, back_to, double, single
+from headlight.measures.effective_causal import CausalSpaces, is_causal
+from headlight.measures.numerical_rank import AT_ONCE, row_space
+from headlight.measures.vectors import compressed
+from headlight.tensors import Factor, Score, Value, Visible, Weight, back_to
 
 IN_CACHE = 1 << 19
 """Attention weights that are multiplied at once, so that their float64 copies stay in the cache."""
-
 
 Rows = Float[Tensor, "batch head key head_dim"]
 
@@ -209,175 +199,3 @@ def _per_query(
         attention[:, :, part] = ((row @ basis) @ basis.mT).squeeze(-2)
         ranks.append(rank)
     return torch.cat(ranks, dim=2)
-
-
-@dataclass(frozen=True, eq=False)
-class NullSpaces:
-    """Ranks and null spaces, for every query, or one for all where all see the same keys.
-
-    Attributes:
-        keys: how many keys the query sees: d_s.
-        rank: of T.
-        rank_with_ones: of [T, 1].
-        head_dim: d_v.
-    """
-
-    keys: Int[Tensor, "batch #query"]
-    rank: Int[Tensor, "batch head #query"]
-    rank_with_ones: Int[Tensor, "batch head #query"]
-    head_dim: int
-
-    @property
-    def dimension(self) -> Int[Tensor, "batch head #query"]:
-        """Return the dimension of LN(T): d_s − rank(T)."""
-        return self.keys[:, None] - self.rank
-
-    @property
-    def dimension_with_ones(self) -> Int[Tensor, "batch head #query"]:
-        """Return the dimension of LN([T, 1]), in which alternatives within the simplex lie."""
-        return self.keys[:, None] - self.rank_with_ones
-
-    @property
-    def bound(self) -> Int[Tensor, "batch #query"]:
-        """Return max(d_s − d_v, 0), which dim LN(T) cannot be below.
-
-        Source: Brunner et al. (2020), Section 3.2, Eq. 6.
-        """
-        return (self.keys - self.head_dim).clamp_min(0)
-
-    @property
-    def bound_with_ones(self) -> Int[Tensor, "batch #query"]:
-        """Return max(d_s − d_v − 1, 0), the same for LN([T, 1])."""
-        return (self.keys - self.head_dim - 1).clamp_min(0)
-
-
-def with_ones(
-    rows: Float[Tensor, "batch head key head_dim"],
-) -> Float[Tensor, "batch head key columns"]:
-    """[T, 1] in as many columns as it needs, T and the column being of one length.
-
-    The column space, and so the left null space, is that of [T, 1] with T in d_model columns, and
-    with the value bias or without it: the bias adds a multiple of the column of ones to the others.
-    """
-    length = rows.norm(dim=(-2, -1), keepdim=True)
-    scaled = rows / length.clamp_min(torch.finfo(rows.dtype).tiny)
-    ones = torch.full_like(rows[..., :1], rows.shape[-2] ** -0.5)
-    return torch.cat([scaled, ones], dim=-1)
-
-
-def null_spaces(
-    rows: Float[Tensor, "batch head key head_dim"], width: int, visible: Visible | None = None
-) -> NullSpaces:
-    """Ranks and null spaces of T and [T, 1] for every head, on the keys that each query sees.
-
-    A singular value counts as zero below s_max · max(keys, columns) · ε of float64, as in numpy's
-    ``matrix_rank``.
-
-    Args:
-        rows: of T, as `headlight.measures.norm.compressed` gives them, float64.
-        width: d_model, the number of columns of T.
-        visible: which keys each query may attend to; None for all.
-
-    Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 4 and 6.
-    """
-    real = real_keys(visible)
-    spaces = RowSpaces(rows, width, real), RowSpaces(with_ones(rows), width + 1, real)
-    return null_spaces_of(*spaces, visible)
-
-
-def null_spaces_of(
-    spaces: RowSpaces,
-    spaces_with_ones: RowSpaces,
-    visible: Visible | None,
-    *,
-    first: int = 0,
-    rank: Int[Tensor, "batch head #query"] | None = None,
-) -> NullSpaces:
-    """Return the null spaces of some queries, from the spaces of a layer.
-
-    Args:
-        spaces: those that the rows of T span.
-        spaces_with_ones: those of [T, 1].
-        visible: which keys each of these queries may attend to, up to the last that one of them
-            sees; None for all.
-        first: the number of the first query.
-        rank: of T, where it is known already.
-    """
-    rows = spaces.rows
-    visible_keys = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
-    if visible is not None:
-        visible_keys = visible.to(rows.device).expand(rows.shape[0], -1, -1)
-    return NullSpaces(
-        keys=visible_keys.sum(-1),
-        rank=spaces.ranks(visible, first) if rank is None else rank.to(rows.device),
-        rank_with_ones=spaces_with_ones.ranks(visible, first),
-        head_dim=rows.shape[-1],
-    )
-
-
-CONSTANT = 1e-4
-"""Below this share of the mean square values count as constant.
-
-Effective attention may come out of float32, where an entry is exact to 1e-7 of its row, and Σy²
-stands for Σxy: at this share correlations are those of float64 to 1e-4, at a hundredth of it to
-1e-1.  Attention of such a head differs by less than a hundredth from key to key.
-"""
-
-
-def comoments(
-    raw: Weight,
-    effective: Score,
-    visible: Visible | None,
-    present: Float[Tensor, "batch query"],
-    lengths: Int[Tensor, " batch"],
-) -> Float[Tensor, "batch head sum=5"]:
-    """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
-
-    Σxy is Σy², because y is a projection of x: ⟨a, P a⟩ = ⟨P a, P a⟩. Cells that cannot be seen
-    are zero in both and add nothing but to n.
-
-    Args:
-        raw: α.
-        effective: A⊥ of it.
-        visible: which keys each query may attend to; None for all.
-        present: 1 for queries, 0 for padding.
-        lengths: keys of each text, padding left out.
-    """
-    rows = moments_by_row(sums_by_row(raw), sums_by_row(effective), visible, lengths)
-    return summed(rows, present)
-
-
-RowSums = tuple[Float[Tensor, "batch head query"], Float[Tensor, "batch head query"]]
-"""The sum of each row, and that of its squares, in float64."""
-
-
-def sums_by_row(score: Score) -> RowSums:
-    """Return the sums of numbers of at least float32."""
-    score = single(score)
-    return double(score.sum(-1)), double(score.norm(dim=-1)).square()
-
-
-def moments_by_row(
-    raw: RowSums, effective: RowSums, visible: Visible | None, lengths: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch head query sum=5"]:
-    """Return the five sums of each row."""
-    visible_counts = lengths[:, None] if visible is None else visible.sum(-1)
-    count = double(visible_counts).to(raw[0].device)[:, None].expand(raw[0].shape)
-    return torch.stack([count, raw[0], effective[0], raw[1], effective[1]], dim=-1)
-
-
-def summed(
-    rows: Float[Tensor, "batch head query sum=5"], present: Float[Tensor, "batch query"]
-) -> Float[Tensor, "batch head sum=5"]:
-    """Return the sums of all rows that are not padding."""
-    return (rows * present.to(rows.device)[:, None, :, None]).sum(2)
-
-
-def correlation(sums: np.ndarray) -> np.ndarray:
-    """Pearson's r of x with its projection y, from `comoments`; NaN if one is constant."""
-    n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first, second = xx - x * x / n, yy - y * y / n
-        r = (yy - x * y / n) / np.sqrt(first * second)
-    varies = (first > CONSTANT * xx) & (second > CONSTANT * yy)
-    return np.clip(np.where(varies, r, np.nan), -1.0, 1.0)

@@ -10,17 +10,20 @@ from torch import Tensor
 
 from headlight.capture import FrozenMap, LayerRecord
 from headlight.errors import CaptureError, UnknownNameError, setting
-from headlight.measures import norm as norms
-from headlight.measures.effective import Effective, NullSpaces, null_spaces_of
-from headlight.measures.entropy_and_divergence import entropy
-from headlight.measures.norm import (
+from headlight.measures import norms
+from headlight.measures.attention_block import Maps, WholeLayer, folded_output
+from headlight.measures.effective import Effective
+from headlight.measures.entropy import entropy
+from headlight.measures.gated_heads import (
     effective_of_gated,
     gated_merged_norm,
     gated_norm,
     gated_weight,
     of_their_own,
 )
-from headlight.measures.whole_layer import Maps, Vectors, WholeLayer, folded_output
+from headlight.measures.layer_vectors import Vectors
+from headlight.measures.merged_norms import merged_norm_of
+from headlight.measures.null_space import NullSpaces, null_spaces_of
 from headlight.tensors import GateValues, Score, Weight, back_to, single
 from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
@@ -91,7 +94,7 @@ class Scores:
             return gated_merged_norm(
                 record.weight, record.value, gate, output, precision, self._sample
             )
-        return norms.merged_norm_of(
+        return merged_norm_of(
             self.weight,
             self.vectors.together(self.weight.dtype, compiled=self._of_many),
             record.value,
@@ -165,7 +168,7 @@ class Scores:
             )
         folded = folded_output(record.site, layer.site, behind)
         together = self.vectors.behind(folded, self.weight.dtype, compiled=self._of_many)
-        return norms.merged_norm_of(self.weight, together, record.value, folded.weight)
+        return merged_norm_of(self.weight, together, record.value, folded.weight)
 
     @cached_property
     def input_norm(self) -> Float[Tensor, "batch key"]:

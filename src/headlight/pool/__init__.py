@@ -5,21 +5,16 @@ averages.
 """
 
 from headlight.pool.categories import (
-    Beside,
-    Groups,
     Membership,
-    Pairs,
-    mean_to_neighbours,
     mean_weights,
     membership,
-    offsets_of,
     over_keys,
-    over_neighbours,
-    over_offsets,
     over_queries,
-    to_neighbours,
     with_all,
 )
+from headlight.pool.neighbours import Beside, mean_to_neighbours, over_neighbours, to_neighbours
+from headlight.pool.offsets import offsets_of, over_offsets
+from headlight.pool.pairs import Groups, Pairs
 from headlight.pool.words import WordPair, Words
 
 __all__ = [

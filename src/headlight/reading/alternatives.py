@@ -25,15 +25,18 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
-from headlight.catalogue.questions import AlternativeSettings
+from headlight.catalogue.question_settings import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures import Scores
 from headlight.measures.alternatives import Matrix, RowAlternatives, column_basis
-from headlight.measures.effective import with_ones
-from headlight.reading.text_result import TextResult, answers, origin, sides_of
+from headlight.measures.null_space import with_ones
+from headlight.reading.origin import origin
+from headlight.reading.question_functions import answers
+from headlight.reading.text_result import TextResult
+from headlight.reading.token_coordinates import sides_of
 
 Map = Float64[np.ndarray, "query key"]
 
@@ -181,7 +184,7 @@ class Alternatives(TextResult):
         }
 
     def __str__(self) -> str:
-        from headlight.views.reading.picture import sentence
+        from headlight.views.reading.alternatives import sentence
 
         return sentence(self.dataset)
 

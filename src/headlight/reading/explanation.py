@@ -9,13 +9,21 @@ import pandas as pd
 import xarray
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
-from headlight.capture.decomposition import ScoreParts, SideParts, largest_key, score_parts
+from headlight.capture.linear_network.score_decomposition import (
+    ScoreParts,
+    SideParts,
+    largest_key,
+    score_parts,
+)
 from headlight.capture.one_text import capture_one, one_text
-from headlight.catalogue.questions import ExplanationSettings
+from headlight.catalogue.question_settings import ExplanationSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.reading.text_result import TextResult, answers, origin, sides_of
+from headlight.reading.origin import origin
+from headlight.reading.question_functions import answers
+from headlight.reading.text_result import TextResult
+from headlight.reading.token_coordinates import sides_of
 from headlight.result import describe
 from headlight.settings import require_choice, require_place
 from headlight.vocabulary import Kind

@@ -1,4 +1,4 @@
-"""Text that a model generates, and transcripts of speech, read as they are.
+"""Text that a model generates, read with its prompt.
 
 A decoder, or an encoder-decoder, goes on with a text by the most probable token each time, and the
 whole is then read once.  Of a decoder the rows of the generated tokens are kept, and that of the
@@ -6,9 +6,7 @@ token before them, which predicted the first.
 """
 
 import copy
-from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,21 +15,18 @@ from jaxtyping import Float64
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text, require_reader
-from headlight.catalogue.questions import GenerationSettings
+from headlight.catalogue.question_settings import GenerationSettings
 from headlight.chats import Readable, as_read
-from headlight.corpora import Recording
-from headlight.corpora.text import require_text
-from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
-from headlight.encode.examples import CLS, OTHER, SEP, Categories
+from headlight.corpora.text_checks import require_text
+from headlight.encode import Encoded, encode_one
 from headlight.encode.pieces import SPECIAL_WORD
-from headlight.errors import CorpusError, MissingHeadError, UsageError, with_head
-from headlight.reading.layers import read_example
+from headlight.encode.token_categories import CLS, OTHER, SEP, Categories
+from headlight.errors import MissingHeadError, UsageError, with_head
 from headlight.reading.prediction import what_tokens_add
-from headlight.reading.prediction_targets import require_generation
-from headlight.reading.reading import Reading
-from headlight.reading.text_result import answers
+from headlight.reading.question_functions import answers
+from headlight.reading.reading import Reading, read_example
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
-from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT, Kinds
+from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT
 
 SIDES = {"decoder": "target", "cross": "text"}
 """The side of an encoder-decoder that its decoder attends to, by kind."""
@@ -162,14 +157,14 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
     generated = ids[begun:].tolist()
     whole, categories = prompt, Categories.of(tokenizer)  # type: ignore[arg-type]
     for number in generated:
-        whole = _longer(whole, number, tokenizer, categories)
+        whole = with_next_token(whole, number, tokenizer, categories)
     return whole, str(tokenizer.decode(generated, skip_special_tokens=True))  # type: ignore[union-attr]
 
 
 Longer = TypeVar("Longer", bound=Encoded)
 
 
-def _longer(example: Longer, number: int, tokenizer: Any, categories: Categories) -> Longer:
+def with_next_token(example: Longer, number: int, tokenizer: Any, categories: Categories) -> Longer:
     """Return an example with one more token, which begins a word where a blank is before it."""
     side = "target" if example.target else "text"
     ids = example.target if example.target else example.ids
@@ -224,122 +219,24 @@ def _added(
     }
 
 
-def read_speech(
-    model: CapturedModel,
-    audio: str | Path,
-    text: str | None = None,
-    *,
-    kind: Kinds | None = None,
-    queries: Iterable[int] | None = None,
-    command: str | None = None,
-    **options: Any,
-) -> Reading:
-    """Read a recording and its transcript, and keep every measure of every head.
+def generates(model: CapturedModel, *, decoder: bool = False) -> bool:
+    """Return whether a model goes on with a text, and is a decoder where one is needed."""
+    head = model.head.language
+    return head == "causal" or (head == "sequence_to_sequence" and not decoder)
 
-    Frames are named by the time at which they begin.  The model also attends to the silence that
-    fills its window; it is computed with, and not kept: rows of weights then sum to less than 1.
+
+def require_generation(model: CapturedModel, *, decoder: bool = False) -> None:
+    """Refuse a model that does not go on with a text.
 
     Args:
-        model: an encoder-decoder of speech, such as Whisper.
-        audio: a WAV file of 16-bit samples.
-        text: what the decoder is given; by default what the model itself hears, for which it must
-            be loaded with its head (``head="language_model"``).
-        kind: ``cross`` (by default), ``encoder`` or ``decoder``.
-        queries: positions of attending words or frames that are kept; by default all.
-        command: how it was asked for, for the record.
-        options: other arguments of `headlight.reading.layers.read_example`.
+        model: of any kind.
+        decoder: whether an encoder-decoder is refused as well.
 
     Raises:
-        UsageError: no such file, another format, too long, no model of speech, or a transcript is
-            neither given nor can be made.
+        MissingHeadError: it is so.
     """
-    chosen: Any = kind or "cross"
-    if chosen == ALL:
-        raise UsageError("speech is read with one kind of attention at a time; choose one.")
-    listener, _ = model.listener, model.require_tokenizer("a transcript is read")
-    transcript, example = _heard(model, audio, text)
-    if chosen == "encoder":
-        queries = range(example.heard) if queries is None else queries
-    dataset = read_example(
-        model,
-        example,
-        attributes={"text": transcript, "pair": "", "command": command or "", "other_kinds": ""},
-        kind=chosen,
-        queries=queries,
-        **options,
-    ).dataset.assign_attrs(
-        audio=str(audio), transcript="by the model" if text is None else "given", unknown=0
-    )
-    for side in ("query", "key"):
-        if chosen == "encoder" or (chosen == "cross" and side == "key"):
-            dataset = dataset.isel({side: dataset[side].values < example.heard})
-            times = [listener.hearing.begins(int(frame)) for frame in dataset[side].values]
-            dataset = dataset.assign_coords({f"{side}_time": (side, times, {"units": "s"})})
-    return Reading(dataset)
-
-
-def _heard(model: CapturedModel, audio: object, text: str | None) -> tuple[str, EncodedSpeech]:
-    """Return the transcript, that of the model where none is given, and the recording with it.
-
-    Raises:
-        UsageError: see `read_speech`.
-    """
-    if not isinstance(audio, str | Path):
-        raise UsageError(
-            f"sound is a WAV file, and no {type(audio).__name__}; write its samples into one, as "
-            "numbers of 16 bits (scipy.io.wavfile.write)."
+    if not generates(model, decoder=decoder):
+        raise MissingHeadError(
+            f"{model} is a {type(model.transformer).__name__}, which does not go on with a text; "
+            f"{with_head('a decoder' if decoder else 'a decoder or an encoder-decoder')}."
         )
-    if text is not None:
-        require_text(text, "text")
-    recording = Recording(str(audio), Path(audio), "." if text is None else text)
-    try:
-        (example,) = recordings(
-            [recording],
-            model.tokenizer,  # type: ignore[arg-type]
-            model.listener.hearing,
-            decoder_start=int(model.decoder_start or 0),
-            max_length=model.longest,
-            overflow="error",
-        )
-    except CorpusError as problem:
-        raise UsageError(problem.marked()) from problem
-    return _transcribed(model, example) if text is None else (text, example)
-
-
-def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, EncodedSpeech]:
-    """Return the transcript of the model, and the recording with the very tokens that it wrote.
-
-    Args:
-        model: of speech.
-        example: the recording with another transcript.
-
-    Raises:
-        UsageError: the model lacks its head, or hears nothing.
-    """
-    network: Any = model.transformer
-    if not hasattr(network, "generate"):
-        raise UsageError(
-            f"{model} is loaded without its head and cannot transcribe; give the text, or "
-            f"{with_head('a model of speech', 'language_model')}."
-        )
-    tokenizer: Any = model.tokenizer
-    with torch.inference_mode():
-        features, _ = model.listener.features([example])
-        (ids,) = network.generate(features)
-    transcript = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
-    if not transcript:
-        raise UsageError("the model recognizes no words in the recording; give the text.")
-    begun = next(at for at, word in enumerate(example.target_words) if word >= 0)
-    example = replace(
-        example,
-        target=example.target[:begun],
-        target_categories=example.target_categories[:begun],
-        target_words=example.target_words[:begun],
-        target_text=tuple(transcript.split()),
-    )
-    categories = Categories.of(tokenizer)
-    # Neither special ones nor times, and as many as the model takes behind what begins them.
-    spoken = [each for each in ids.tolist() if tokenizer.decode([each], skip_special_tokens=True)]
-    for number in spoken[: model.longest and model.longest - begun]:
-        example = _longer(example, number, tokenizer, categories)
-    return transcript, example

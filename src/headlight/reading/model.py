@@ -5,18 +5,16 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import xarray
 from jaxtyping import Float64
 from numpy.typing import NDArray
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
-from headlight.analysis.layer_maps import input_maps
-from headlight.analysis.plan import choose_length, encoder_for_one_text
-from headlight.analysis.rollout import subject_of
+from headlight.analysis.max_length import choose_length
+from headlight.analysis.model_parts import encoder_for_one_text
 from headlight.capture import (
     CapturedModel,
     Kind,
@@ -27,7 +25,7 @@ from headlight.capture import (
 )
 from headlight.capture.one_text import capture_one
 from headlight.catalogue import register_measures
-from headlight.catalogue.questions import TextFlowSettings, find_question, questions
+from headlight.catalogue.questions import find_question, questions
 from headlight.chats import Readable
 from headlight.corpora import Sentence
 from headlight.encode import sentences
@@ -35,115 +33,22 @@ from headlight.errors import CorpusError, UsageError
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reading.alternatives import alternatives
+from headlight.reading.edits import Edit
 from headlight.reading.explanation import explain
-from headlight.reading.generation import generate, read_speech
-from headlight.reading.layers import read
+from headlight.reading.flow import flow
+from headlight.reading.generation import generate
 from headlight.reading.patching import patch
 from headlight.reading.prediction import predict
-from headlight.reading.reading import FRAME_HEIGHT, Reading
+from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
 from headlight.reading.sources import sources
-from headlight.reading.text_result import TextResult, answers, origin, segments_of, sides_of
-from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
-from headlight.result import describe
+from headlight.reading.speech import read_speech
+from headlight.reading.view_functions import FUNCTIONS
+from headlight.reading.what_if import WhatIf, what_if
 from headlight.settings import require_choice
-from headlight.settings.flow import AttributionSettings
-from headlight.views.provenance import model_name
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kinds, ValueBias, measure_table
 from headlight.word_alignment.directions import align
-
-
-class Flow(TextResult):
-    """Flow of the tokens of one text.
-
-    `dataset` has ``share[map, layer, query, key]``: the share of the input token ``key`` in the
-    token ``query`` after each layer, by each method ``map``; rows sum to 1.
-    """
-
-    called: ClassVar[str] = "the maps of a text are"
-
-    def __init__(self, dataset: xarray.Dataset) -> None:
-        self.dataset = dataset
-
-    def __repr__(self) -> str:
-        """Short: the text, the model and the methods."""
-        attributes, sizes = self.dataset.attrs, self.dataset.sizes
-        return (
-            f"<Flow of {attributes['text']!r} by {model_name(attributes)}: "
-            f"{', '.join(self.dataset['map'].values)}; {sizes['layer']} layers, {sizes['query']} "
-            "tokens>"
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the text, the tokens and layers, and by each method rows of shares."""
-        from headlight.views.reading.flow import by_segment
-
-        shares = self.dataset["share"]
-        names = [str(name) for name in self.dataset["map"].values]
-        return super().as_json() | {
-            "tokens": self.dataset["query_token"].values.tolist(),
-            "layers": self.dataset["layer"].values.tolist(),
-            "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
-            "by_segment": by_segment(self.dataset).to_dict("records"),
-        }
-
-
-@answers("flow")
-def flow(
-    model: CapturedModel,
-    text: Readable,
-    pair: str | None,
-    settings: TextFlowSettings,
-    *,
-    command: str | None,
-) -> Flow:
-    """The share of each input token in each token after each layer, by each method.
-
-    Of an encoder-decoder the encoder is read.
-
-    Raises:
-        UnknownNameError: there is no such method.
-        UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
-        UnsupportedModelError: a method cannot be used with this model.
-    """
-    subject = subject_of(model, text, pair, settings.kind)
-    maps = input_maps(
-        subject.model,
-        subject.example,
-        settings.methods,
-        kind=subject.kind,
-        layers=settings.layers,
-        attribution=settings.attribution,
-    )
-    tokens, _ = sides_of(subject.example, subject.kind, model.tokenizer)
-    places = range(len(tokens["token"]))
-    dataset = xarray.Dataset(
-        {
-            "share": (
-                ("map", "layer", "query", "key"),
-                np.stack([maps[name].numpy() for name in settings.methods]),
-            )
-        },
-        coords={
-            "map": list(settings.methods),
-            "layer": [site.layer for site in subject.model.sites_of(subject.kind, settings.layers)],
-            "query": places,
-            "key": places,
-            "query_token": ("query", tokens["token"]),
-            "key_token": ("key", tokens["token"]),
-            "query_category": ("query", tokens["category"]),
-            **segments_of(tokens),
-        },
-        attrs=origin(
-            model,
-            text,
-            pair,
-            title="What tokens come from",
-            stage="flow_of_text",
-            kind=subject.kind,
-        ),
-    )
-    return Flow(describe(dataset, {"share": ("share of the input token in the token", "1")}))
 
 
 class Model(CapturedModel):
@@ -192,10 +97,10 @@ class Model(CapturedModel):
         attribution: bool | AttributionSettings = False,
         residual: bool = False,
     ) -> Reading:
-        """Every measure of every head on one text, or two; see `headlight.reading.layers.read`.
+        """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
 
         A list of messages, or `headlight.corpora.Chat`, is a chat.  With
-        ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.  With
+        ``audio``, a WAV file, on speech; see `headlight.reading.speech.read_speech`.  With
         ``image``, a file or a picture of Pillow, on its patches, beside the text if there is one.
         """
         options: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
@@ -230,7 +135,7 @@ class Model(CapturedModel):
         Args:
             text: what it reads.
             pair: a second text.
-            kind: of attention; see `headlight.reading.layers.read`.
+            kind: of attention; see `headlight.reading.reading.read`.
             layers: which layers; by default all.
             height: in pixels.
 

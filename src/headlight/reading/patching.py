@@ -12,13 +12,14 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, attention_replaced, heads_removed
 from headlight.capture.one_text import one_text
-from headlight.catalogue.questions import PatchSettings
+from headlight.catalogue.question_settings import PatchSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.reading.prediction import targets_of
-from headlight.reading.prediction_targets import place_of
-from headlight.reading.text_result import TextResult, answers, origin
+from headlight.reading.origin import origin
+from headlight.reading.prediction_targets import place_of, targets_of
+from headlight.reading.question_functions import answers
+from headlight.reading.text_result import TextResult
 from headlight.result import describe
 
 TOKENS_AT_ONCE = 1024

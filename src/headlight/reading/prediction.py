@@ -12,17 +12,19 @@ from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
 from headlight.capture import CapturedModel
-from headlight.capture.decomposition import Decomposition, Side, decompose
+from headlight.capture.hooks import hooked
+from headlight.capture.linear_network.logit_decomposition import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
-from headlight.capture.residual_stream import hooked
-from headlight.catalogue.questions import PredictionSettings, TargetSettings
+from headlight.catalogue.question_settings import PredictionSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.reading.prediction_targets import SAME, Place, Target, place_of, target_of
-from headlight.reading.text_result import TextResult, answers, as_written, origin
+from headlight.reading.origin import origin
+from headlight.reading.prediction_targets import Place, Targets, output_name, place_of, targets_of
+from headlight.reading.question_functions import answers
+from headlight.reading.text_result import TextResult
 from headlight.settings import require_choice
-from headlight.settings.flow import Slope
+from headlight.settings.attribution import Slope
 
 __all__ = ["Prediction", "predict"]
 
@@ -132,10 +134,6 @@ def predict(
     return Prediction(_less(first, other))
 
 
-Targets = tuple[Target, Target | None]
-"""A target, and the one that is subtracted, if any."""
-
-
 def _predicted(
     model: CapturedModel,
     text: Readable,
@@ -176,7 +174,7 @@ def _predicted(
             stage="prediction",
             target=first.name,
             against="" if second is None else second.name,
-            predicted=_name(model, place, int(logits.argmax())),
+            predicted=output_name(model, place, int(logits.argmax())),
             probability=float(logits.softmax(-1)[first.number]),
             position=-1 if place.index is None else place.index,
             position_side=place.side,
@@ -190,35 +188,6 @@ def _predicted(
     if example.segment_names and not example.target:
         dataset = dataset.assign_coords(token_segment=("token", list(example.segment_names)))
     return dataset, (first, second)
-
-
-def targets_of(
-    model: CapturedModel,
-    text: Readable,
-    pair: str | None,
-    place: Place,
-    logits: Float64[Tensor, " output"],
-    settings: TargetSettings,
-) -> Targets:
-    """Return the outputs that settings name; without a target, the one that is predicted.
-
-    Raises:
-        UsageError: an unknown word or class, or both are the same output.
-    """
-    ends = as_written(model, text) if pair is None else pair
-    if settings.target is None:
-        number = int(logits.argmax())
-        first = Target(number, _name(model, place, number))
-    else:
-        first = target_of(model, settings.target, place, ends)
-    against = settings.against
-    second = None if against is None else target_of(model, against, place, ends)
-    if second is not None and second.number == first.number:
-        raise UsageError(
-            f"{settings.target!r} and {against!r} are the same output of {model} "
-            f"({first.name!r}), and differ by nothing; ask for others."
-        )
-    return first, second
 
 
 def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
@@ -293,16 +262,6 @@ def _require_same(
             f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
             "prediction cannot be taken apart."
         )
-
-
-def _name(model: CapturedModel, place: Place, number: int) -> str:
-    network: Any = model.transformer
-    tokenizer: Any = model.tokenizer
-    if place.classes:
-        return str(network.config.id2label[number])
-    piece = tokenizer.convert_ids_to_tokens(number)
-    # A vocabulary may be filled up with places that no piece has.
-    return f"id {number}" if piece is None else str(piece)
 
 
 def _one_position(network: Any, place: Place, lengths: dict[Side, int]) -> Any:
@@ -391,3 +350,7 @@ def _dataset(
         },
         attrs=attributes,
     )
+
+
+SAME = 1e-3
+"""Tolerance of logits of the linear network to the model's own, relative to the largest."""

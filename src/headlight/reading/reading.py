@@ -1,4 +1,4 @@
-"""One text, or two, as a model reads them: every measure of every head."""
+"""Reading of one text, or two: every measure of every head."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -13,17 +13,39 @@ from urllib.parse import quote
 
 import xarray
 
-from headlight.analysis.folder import REPORT
+from headlight.analysis.run_folder import REPORT
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
 from headlight.reading.text_result import save_as
 from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import KINDS, of_kind, require_one_kind, split_kinds
-from headlight.views.provenance import model_name, text_title
+from headlight.views.titles import model_name, text_title
 from headlight.vocabulary import measure, measure_table
 
 if TYPE_CHECKING:
     from headlight.views.pictures import Picture
+import json
+from pathlib import PurePath
+
+import numpy as np
+
+from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture.attribution import attribute
+from headlight.capture.captured_model import shortened
+from headlight.capture.one_text import capture_one, one_picture, one_text
+from headlight.chats import Readable
+from headlight.corpora.pictures import picture_address
+from headlight.encode import Encoded
+from headlight.encode.picture_prompts import EncodedPrompt
+from headlight.encode.special_tokens import Assembly
+from headlight.findings.phrases import listed
+from headlight.reading.layer_measures import Measured, Part, ReadLayers, part_of
+from headlight.reading.origin import origin
+from headlight.reading.token_coordinates import Positions, sides_of
+from headlight.result.kinds import ALL, concat_kinds
+from headlight.settings.attribution import AttributionSettings
+from headlight.studies.survey.text_statistics import TextStatistics
+from headlight.vocabulary import Kinds, ValueBias
 
 FRAME_HEIGHT = 640
 """Height of the page within a notebook, in pixels."""
@@ -344,7 +366,7 @@ def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | N
     """Return the findings of runs over a corpus, for a page at a path; None without any."""
     if survey is None and dependency is None:
         return None
-    from headlight.views.reading.lazy import InCorpus
+    from headlight.views.reading.corpus_results import InCorpus
 
     in_corpus = InCorpus(survey=_run(survey), dependency=_run(dependency))
     report = None if survey is None else Path(survey) / REPORT
@@ -363,3 +385,220 @@ def _address(target: str | Path | None, page: Path) -> str:
 def _run(folder: str | Path | None) -> xarray.Dataset | None:
     """The result in a folder."""
     return None if folder is None else load(folder)
+
+
+def read(
+    model: CapturedModel,
+    text: Readable | None,
+    pair: str | None = None,
+    *,
+    image: Any = None,
+    kind: Kinds | None = None,
+    attribution: bool | AttributionSettings = False,
+    command: str | None = None,
+    **options: Any,
+) -> Reading:
+    """Read one text, or a pair, and keep every measure of every head.
+
+    Args:
+        model: the model.
+        text: what it reads; a list of messages is a chat, which the template of the tokenizer
+            writes, and whose tokens are of named segments.
+        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        image: a picture, as a file or a picture of Pillow: without a text of a model of both its
+            encoder of pictures reads it, with one its language model reads both.
+        kind: see `read_example`.
+        attribution: see `read_example`; not of a picture.
+        command: how it was asked for, for the record.
+        options: other arguments of `read_example`.
+
+    Raises:
+        UsageError: no tokenizer, an empty or too long text, a file that is no picture, a picture
+            beside a text by a model that does not read it so, no such kind, layer, head or
+            position, or contributions of all kinds at once.
+        UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
+            whose residual is asked for could not be followed.
+    """
+    about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
+    example: Encoded
+    if image is None:
+        model = model.reader()
+        others = "" if kind else listed(model.kinds[1:])
+        subject: Any = text  # None is refused there
+        model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
+        about |= {"other_kinds": others, "text": subject}
+    else:
+        if pair is not None or attribution:
+            raise UsageError(
+                "a picture is read alone or beside one text, without contributions; leave the "
+                "others out."
+            )
+        model, encoded = one_picture(model, image, text)
+        example = encoded
+        if isinstance(encoded, EncodedPrompt):
+            picture = encoded.image
+        else:
+            picture = model.viewer.shown(encoded)
+        about |= {"text": text or PurePath(example.name).name, "image": example.name}
+        about["picture"] = picture_address(picture)
+    return read_example(
+        model, example, attributes=about, kind=kind, attribution=attribution, **options
+    )
+
+
+def read_example(  # noqa: PLR0913 - each is a choice of its own
+    model: CapturedModel,
+    example: Encoded,
+    *,
+    attributes: Mapping[str, Any],
+    kind: Kinds | None = None,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    queries: Iterable[int] | None = None,
+    value_bias: ValueBias = "include",
+    attribution: bool | AttributionSettings = False,
+    residual: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """Read an example that is made already, with the part of the model that reads it.
+
+    Args:
+        model: the model.
+        example: what it reads.
+        attributes: of the reading: ``text``, ``pair`` and ``command``.
+        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
+            ``all`` the model runs once, and the reading keeps the kinds that it has apart.
+        layers: which layers; by default all.
+        heads: which heads of each layer; by default all.
+        queries: the positions of the attending tokens that are kept; by default all.  Of a long
+            text, memory then holds some rows at a time, never a whole layer.
+        value_bias: value bias in T of effective attention.
+        attribution: compute what input tokens contribute to hidden ones as well, which costs more
+            than everything else; estimated, unless settings say otherwise.
+        residual: add the measures that see the residual connection and the norm behind it:
+            ``block_norm`` and ``layer_norm``.
+        progress: is given the number of layers that are done, and of all; what it raises ends it.
+
+    Raises:
+        UsageError: see `read`.
+        UnsupportedModelError: see `read`.
+    """
+    kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
+    layers = None if layers is None else list(layers)
+    by_kind = {each: model.sites_of(each, layers) for each in kinds}
+    sites = [site for of_kind in by_kind.values() for site in of_kind]
+    settings = AttributionSettings() if attribution is True else attribution or None
+    sides = {each: sides_of(example, each, model.tokenizer) for each in kinds}
+    heads, queries = (None if numbers is None else list(numbers) for numbers in (heads, queries))
+    parts = {
+        each: part_of(of_kind, len(sides[each][0]["token"]), heads, queries)
+        for each, of_kind in by_kind.items()
+    }
+    contributions = _contributions(model, example, kind, settings)
+    counted = _counted(len(sites), progress)
+    layers_read = ReadLayers(parts, value_bias, contributions, counted)
+    if residual:
+        model.verify_residuals(model.collate([shortened(example)]), sites)
+    of_text = {
+        each: TextStatistics(model, example, each, of_kind, value_bias)
+        for each, of_kind in by_kind.items()
+    }
+
+    def visit(record: LayerRecord) -> None:
+        of_text[record.site.kind].visit(record)
+        layers_read.visit(record)
+
+    capture_one(model, example, sites, visit, query_block=None, residual=residual)
+    attributes_of_all = origin(
+        model,
+        **attributes,
+        title="Reading",
+        stage="reading",
+        **_counts(example, model.tokenizer, model.decoder_start),
+        attribution=json.dumps(settings.signature()) if settings else "",
+    )
+    datasets: dict[str, xarray.Dataset] = {
+        each: model.with_own_numbers(
+            _dataset(
+                {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
+                parts[each],
+                *sides[each],
+                {
+                    **attributes_of_all,
+                    "kind": each,
+                    "head_dim": min(site.head_dim for site in by_kind[each]),
+                },
+                of_text[each],
+            ),
+            each,
+        )
+        for each in kinds
+    }
+    return Reading(concat_kinds(datasets) if kind == ALL else datasets[kinds[0]])
+
+
+def _contributions(
+    model: CapturedModel, example: Encoded, kind: Kinds | None, settings: AttributionSettings | None
+) -> Any:
+    """Compute the contributions of input tokens, before the model is captured, if requested."""
+    if settings is None:
+        return None
+    if kind == ALL:
+        raise UsageError(
+            "contributions are those of one kind of attention at a time; choose one, or do "
+            "without contributions."
+        )
+    batch = model.collate([example])
+    return attribute(model, batch, settings, kind=kind or model.kinds[0]).contribution
+
+
+def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """Tells how many layers are done."""
+    finished = 0
+
+    def count() -> None:
+        nonlocal finished
+        finished += 1
+        if progress is not None:
+            progress(finished, layers)
+
+    return count
+
+
+def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, Any]:
+    """Tokens, those of them that the tokenizer does not know, and special ones in the text."""
+    ids = (*example.ids, *example.target)
+    if tokenizer is None:
+        return {"tokens": len(ids)}
+    marks = Assembly.of(tokenizer, start).marks
+    special, doubled = marks.written(example)
+    written = {"special": special, "doubled": int(doubled)} if special else {}
+    return {"tokens": len(ids), "unknown": ids.count(marks.unknown), **written}
+
+
+def _dataset(
+    by_layer: Mapping[int, Measured],
+    part: Part,
+    queries: Positions,
+    keys: Positions,
+    attributes: dict[str, Any],
+    statistics: TextStatistics,
+) -> xarray.Dataset:
+    layers, measured = list(by_layer), list(by_layer.values())
+    variables = {
+        row.name: (
+            row.axes,
+            np.stack([each[row.name] for each in measured]),
+            {"long_name": row.title, "units": row.unit},
+        )
+        for row in measure_table()
+        if all(row.name in each for each in measured)
+    }
+    numbers, axes = statistics.variables(part.heads)
+    coordinates: dict[str, Any] = {"layer": layers, "head": part.heads, **axes}
+    everything = range(len(keys["token"]))
+    for side, positions, places in (("query", queries, part.queries), ("key", keys, everything)):
+        coordinates[side] = list(places)
+        for name, values in positions.items():
+            coordinates[f"{side}_{name}"] = (side, [values[at] for at in places])
+    return xarray.Dataset(variables | numbers, coords=coordinates, attrs=attributes)

@@ -14,27 +14,24 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headlight.analysis.rollout import Subject, subject_of
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, Residual
+from headlight.capture.hooks import hooked
 from headlight.capture.one_text import capture_one
-from headlight.capture.residual_stream import followed, hooked
-from headlight.catalogue.questions import RouteSettings
+from headlight.capture.residual_connection import followed
+from headlight.catalogue.question_settings import RouteSettings
 from headlight.chats import Readable
 from headlight.errors import UsageError
 from headlight.findings.candidates import last_word
 from headlight.measures.alti import BlockSum, missed_without, missed_without_heads
-from headlight.reading.text_result import (
-    TextResult,
-    answers,
-    origin,
-    save_as,
-    segments_of,
-    sides_of,
-)
+from headlight.reading.origin import origin
+from headlight.reading.question_functions import answers
+from headlight.reading.text_result import TextResult, save_as
+from headlight.reading.token_coordinates import segments_of, sides_of
 from headlight.result import describe
 from headlight.settings import require_place
 from headlight.tensors import single
-from headlight.views.provenance import model_name
+from headlight.token_flow.followed_text import Subject, subject_of
+from headlight.views.titles import model_name
 from headlight.vocabulary import Kind
 
 LEAST = 0.005
@@ -87,7 +84,7 @@ class Routes(TextResult):
         Args:
             path: of the file.
             style: for a picture, other values of ``token``, ``layer`` and ``least`` than the routes
-                were asked with; see `headlight.catalogue.questions.RouteSettings`.
+                were asked with; see `headlight.catalogue.question_settings.RouteSettings`.
 
         Raises:
             UsageError: another suffix, or no such token or layer.

@@ -20,23 +20,24 @@ from jaxtyping import Bool, Float64
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import require_reader
-from headlight.catalogue.questions import SourceSettings
+from headlight.catalogue.question_settings import SourceSettings
 from headlight.chats import Chat, Readable, as_read
 from headlight.corpora.passages import examples_of
-from headlight.corpora.text import require_text
+from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, token_names
-from headlight.encode.chats import Prompt
+from headlight.encode.passage_prompts import Prompt
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.measures.agreement import linear_fit, spearman
-from headlight.reading.prediction_targets import (
+from headlight.reading.answers import (
     answer_ids,
     answer_scores,
     answer_shares,
     direct_parts,
     own_answer,
-    require_generation,
 )
-from headlight.reading.text_result import TextResult, origin, save_as
+from headlight.reading.generation import require_generation
+from headlight.reading.origin import origin
+from headlight.reading.text_result import TextResult, save_as
 from headlight.reduce import Slots
 from headlight.result import csv_text
 from headlight.result.estimate import average
@@ -138,7 +139,7 @@ def sources(
         context: the passages.
         answer: the answer; by default the last message of a chat if it is the assistant's, else
             what the model writes, up to the end of a line.
-        settings: see `headlight.catalogue.questions.SourceSettings`.
+        settings: see `headlight.catalogue.question_settings.SourceSettings`.
         command: how it was asked for, for the record.
         choices: fields of the settings, in their place.
 

@@ -1,16 +1,10 @@
 """Predictions of a model for one text that is read with other attention.
 
 `what_if` compares the predictions of a model with and without edits of its attention, and says
-which later heads attend otherwise.  `each_head_removed` removes every head in turn.
-
-Functions that the view of a text may call on a model, for the app and notebooks.
-A function is given a model, the reading that is looked at, and an object that a browser sent. It
-yields its steps, each an object that JSON can hold: ``what`` is done, ``done`` and ``of`` how much
-of how much, ``part`` a part of the result; and at last the ``result``. Who does not ask for the
-next step ends it. The page of a view shows what needs a function only where it can be had.
+which later heads attend otherwise.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,44 +12,15 @@ import numpy as np
 import torch
 import xarray
 
-from headlight.capture import (
-    AttentionSite,
-    CapturedModel,
-    Kind,
-    LayerRecord,
-    attention_replaced,
-    heads_removed,
-)
+from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord, attention_replaced
 from headlight.capture.one_text import one_text
-from headlight.chats import Chat, Readable, as_read
+from headlight.chats import Readable, as_read
 from headlight.encode import piece_style
-from headlight.errors import UsageError
 from headlight.findings import piece_text, pieces_of
 from headlight.measures import kullback_leibler_of_logarithms, total_variation
-from headlight.reading.text_result import text_of
-from headlight.reading.what_if_predictions import (
-    CHANGES,
-    Change,
-    Edit,
-    EditContext,
-    Logarithms,
-    Predictor,
-    edits_of,
-    replacements,
-)
-from headlight.settings import require_choice
+from headlight.reading.edits import Edit, EditContext, replacements
+from headlight.reading.predictor import Logarithms, Predictor
 from headlight.vocabulary import head_name
-
-__all__ = [
-    "CHANGES",
-    "Change",
-    "Edit",
-    "HeadEffect",
-    "WhatIf",
-    "each_head_removed",
-    "edits_of",
-    "what_if",
-]
 
 TOP = 5
 MOVED = 10
@@ -232,128 +197,3 @@ def _dataset(
     style = piece_style(predictor.model.require_tokenizer("texts are read"))
     of_words = {"pieces": style, "choice_pieces": style if predictor.chooses_pieces else ""}
     return xarray.Dataset(variables, coords=coordinates, attrs=of_words)
-
-
-TOKENS_AT_ONCE = 512
-"""Tokens of copies of a text that run together; fewer than in a study: somebody is waiting."""
-
-
-@dataclass(frozen=True)
-class HeadEffect:
-    """Effect of one head on the predictions of a text.
-
-    Attributes:
-        layer: layer, from 0.
-        head: head, from 0.
-        kl: divergence of the predictions without it from those with it, mean over outputs, in nats.
-        largest: the largest of these.
-        output: the number of the output that it is of.
-        changed: outputs of which the most probable choice is another without it.
-    """
-
-    layer: int
-    head: int
-    kl: float
-    largest: float
-    output: int
-    changed: int
-
-
-def each_head_removed(
-    model: CapturedModel,
-    text: Readable,
-    pair: str | None = None,
-    *,
-    kind: Kind | None = None,
-    layers: Iterable[int] | None = None,
-) -> Iterator[HeadEffect]:
-    """Yield the effect of removing each head on the predictions, as soon as it is known.
-
-    Args:
-        model: with its head, in evaluation mode.
-        text: what it reads.
-        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        kind: of attention; by default the first kind that the model has.
-        layers: whose heads; by default all.
-
-    Raises:
-        MissingHeadError: the model has no head, and so predicts nothing.
-        UsageError: no tokenizer, an empty or too long text, or no such layer or kind.
-    """
-    text = as_read(text, predicts=True)
-    model, example = one_text(
-        model, text, pair, kind, purpose="predictions need text", predicts=True
-    )
-    predictor = Predictor.of(model, example)
-    sites = model.sites_of(kind or model.kinds[0], layers)
-    places = [(site, head) for site in sites for head in range(site.heads)]
-    before = predictor.logarithms(model.run(predictor.batch))
-    together = max(1, TOKENS_AT_ONCE // (len(example.ids) + len(example.target)))
-    for first in range(0, len(places), together):
-        some = places[first : first + together]
-        with heads_removed(model, [[place] for place in some]):
-            output = model.run(predictor.batch.repeated(len(some)))
-        copies = predictor.of_copies(output, len(some))
-        for (site, head), after in zip(some, copies, strict=True):
-            yield _effect(site.layer, head, before, after)
-
-
-def _effect(layer: int, head: int, before: Logarithms, after: Logarithms) -> HeadEffect:
-    divergence = kullback_leibler_of_logarithms(before, after)
-    return HeadEffect(
-        layer=layer,
-        head=head,
-        kl=float(divergence.mean()),
-        largest=float(divergence.max()),
-        output=int(divergence.argmax()),
-        changed=int((before.argmax(-1) != after.argmax(-1)).sum()),
-    )
-
-
-Step = dict[str, Any]
-Params = Mapping[str, Any]
-Function = Callable[[CapturedModel, xarray.Dataset, Params], Iterator[Step]]
-
-
-def other_attention(
-    model: CapturedModel, reading: xarray.Dataset, params: Params
-) -> Iterator[Step]:
-    """Read the text with ``edits``; see `headlight.reading.what_if.WhatIf.as_json`."""
-    text, pair, kind = _read_before(reading, params)
-    edits = edits_of(params.get("edits"))
-    yield {"what": "reading with its own attention, and with the other"}
-    yield {"result": what_if(model, text, pair, edits=edits, kind=kind).as_json()}
-
-
-def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, params: Params) -> Iterator[Step]:
-    """Remove each head; what that does is told head by head.
-
-    The ``effects`` are layer, head, mean divergence, and how many predictions become others.
-    """
-    text, pair, kind = _read_before(reading, params)
-    heads = sum(site.heads for site in model.sites_of(kind))
-    effects: list[list[float]] = []
-    for effect in each_head_removed(model, text, pair, kind=kind):
-        effects.append([effect.layer, effect.head, float(f"{effect.kl:.4g}"), effect.changed])
-        name = head_name(effect.layer, effect.head)
-        yield {"what": f"without {name}", "done": len(effects), "of": heads, "part": effects[-1]}
-    yield {"result": {"effects": effects}}
-
-
-def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, str | None, Kind]:
-    """Return the text and the second text of a reading, and the kind that is looked at."""
-    kind: Any = params.get("kind")
-    require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
-    if "answer" in reading.attrs:
-        raise UsageError(
-            "this text was generated, and its answer is no part of the prompt that would be read; "
-            "read the prompt and the answer as one text, whose tokens may be others."
-        )
-    if "image" in reading.attrs:
-        raise UsageError(
-            "this is asked of a text alone, and a picture was read; read the text without it."
-        )
-    return text_of(reading.attrs), reading.attrs.get("pair") or None, kind
-
-
-FUNCTIONS: Mapping[str, Function] = {"what_if": other_attention, "each_head": heads_in_turn}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Int, Int32, Int64
 
-from headlight.reduce.base import Accumulator, Array
+from headlight.reduce.accumulator import Accumulator, Array
 
 ROWS, COLUMNS = 64, 384
 """Bins of the second and of the first number, at most."""

@@ -1,12 +1,12 @@
-"""Streaming samples, the strongest examples, and sums by key."""
+"""A uniform random sample of rows, the same however the corpus is sharded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float64, Int64
 
-from headlight.reduce.base import Accumulator, Array, rows_of
+from headlight.reduce.accumulator import Accumulator, Array
 
 BLOCK = 64
 """This many rows of a stream are drawn at a time."""
@@ -145,150 +145,3 @@ class Sample(Accumulator):
         rank = np.arange(len(group)) - np.searchsorted(group, group)
         lowest = order[rank < self.size]
         self.keys, self.rows, self.group = keys[lowest], rows[lowest], group[rank < self.size]
-
-
-UNIT = 2.0**-26
-"""Unit of sums: what is summed is rounded to whole numbers of it, which float64 adds without an
-error up to 2²⁷ (134 million) of what is counted."""
-
-
-class KeyedSums(Accumulator):
-    """The sum of all observations of a key, for the ``limit`` lowest keys, and that of all keys.
-
-    A key is kept if fewer than ``limit`` keys that were seen are below it.  So each sum that is
-    kept is of all observations, in whatever order they come: a key that is among the lowest of
-    all is among the lowest of every part.  A missing number (NaN) adds nothing.
-
-    Args:
-        shape: Of one observation.
-        limit: Keys to keep.
-    """
-
-    kind = "keyed_sums"
-    fields = ("keys", "sums", "whole")
-
-    def __init__(self, shape: Sequence[int] = (), limit: int = 1000) -> None:
-        self.shape = tuple(shape)
-        self.limit = limit
-        self.keys = np.zeros(0)
-        self.sums = np.zeros((0, *self.shape))
-        self.whole = np.zeros(self.shape)
-
-    @property
-    def is_exact(self) -> bool:
-        """Yes: whole numbers are added."""
-        return True
-
-    def settings(self) -> dict[str, Any]:
-        """`shape` and `limit`."""
-        return {"shape": list(self.shape), "limit": self.limit}
-
-    def update(self, keys: Array, rows: Array) -> None:
-        """See observations along the first axis.
-
-        Args:
-            keys: ``[n]`` whole numbers.
-            rows: ``[n, *shape]``.
-
-        Raises:
-            ValueError: if a row has another shape, or there is not one key to each.
-        """
-        keys, rows = rows_of(keys, ()), rows_of(rows, self.shape)
-        if len(keys) != len(rows):
-            raise ValueError(f"{len(keys)} keys do not fit {len(rows)} observations")
-        distinct, place = np.unique(keys, return_inverse=True)
-        counted = np.nan_to_num(np.rint(rows / UNIT))
-        if len(distinct) < len(keys):
-            sums = np.zeros((len(distinct), *self.shape))
-            np.add.at(sums, place, counted)
-        else:
-            sums = counted[np.argsort(place)]
-        self._add(distinct, sums, np.asarray(counted.sum(0)))
-
-    def compute(self) -> dict[str, Array]:
-        """`key`, rising, `sum` of each, ``[key, *shape]``, and `whole`, that of all keys."""
-        return {
-            "key": self.keys.astype(np.int64),
-            "sum": self.sums * UNIT,
-            "whole": np.asarray(self.whole * UNIT),
-        }
-
-    def _absorb(self, other: "KeyedSums") -> None:
-        self._add(other.keys, other.sums, other.whole)
-
-    def _add(self, keys: Array, sums: Array, whole: Array) -> None:
-        """Add sums of rising keys."""
-        self.whole = np.asarray(self.whole + whole)
-        joined = np.union1d(self.keys, keys)[: self.limit]
-        if len(joined) > len(self.keys) or not np.array_equal(joined, self.keys):
-            before = self.sums[np.isin(self.keys, joined)]
-            self.sums = np.zeros((len(joined), *self.shape))
-            self.sums[np.isin(joined, self.keys)] = before
-            self.keys = joined
-        is_known = np.isin(keys, joined)
-        self.sums[np.searchsorted(joined, keys[is_known])] += sums[is_known]
-
-
-class Strongest(Accumulator):
-    """For each entry the ``size`` observations with the highest scores.
-
-    What belongs to an observation is a row of numbers.  Of equal scores the lower rank is kept,
-    which the caller takes from the observation itself; so what is kept depends neither on the order
-    of observations nor on how they are split.  An observation without a score (NaN) is left out.
-
-    Args:
-        shape: Of the entries.
-        size: Observations to keep of each, from 1.
-        width: Numbers that belong to one.
-    """
-
-    kind = "strongest"
-    fields = ("score", "rank", "rows")
-
-    def __init__(self, shape: Sequence[int] = (), size: int = 1, width: int = 1) -> None:
-        self.shape = tuple(shape)
-        self.size = size
-        self.width = width
-        self.score = np.full((size, *self.shape), np.nan)
-        self.rank = np.full((size, *self.shape), np.nan)
-        self.rows = np.full((size, *self.shape, width), np.nan)
-
-    @property
-    def is_exact(self) -> bool:
-        """Yes: the rows with the highest scores are kept."""
-        return True
-
-    def settings(self) -> dict[str, Any]:
-        """`shape`, `size` and `width`."""
-        return {"shape": list(self.shape), "size": self.size, "width": self.width}
-
-    def update(self, score: Array, rank: Array, rows: Array) -> None:
-        """See observations along the first axis.
-
-        Args:
-            score: ``[n, *shape]``.
-            rank: ``[n, *shape]``, what comes first of equal scores.
-            rows: ``[n, *shape, width]``.
-
-        Raises:
-            ValueError: if a shape is another than that of the accumulator.
-        """
-        score, rank = rows_of(score, self.shape), rows_of(rank, self.shape)
-        self._take(score, rank, rows_of(rows, (*self.shape, self.width)))
-
-    def compute(self) -> dict[str, Array]:
-        """`score`, ``[size, *shape]`` from the highest down, and `rows`; NaN beyond the last."""
-        return {"score": self.score.copy(), "rows": self.rows.copy()}
-
-    def _absorb(self, other: "Strongest") -> None:
-        self._take(other.score, other.rank, other.rows)
-
-    def _take(self, score: Array, rank: Array, rows: Array) -> None:
-        scores = np.concatenate([self.score, score])
-        ranks = np.concatenate([self.rank, rank])
-        everything = np.concatenate([self.rows, rows])
-        order = np.lexsort((ranks, -scores), axis=0)[: self.size]  # NaN comes last
-        self.score, self.rank = (np.take_along_axis(x, order, 0) for x in (scores, ranks))
-        self.rows = np.take_along_axis(everything, order[..., None], 0)
-        self.rank[np.isnan(self.score)] = np.nan
-        self.rows[np.isnan(self.score)] = np.nan

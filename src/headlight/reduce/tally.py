@@ -1,16 +1,19 @@
-"""Accumulators, and collections of them that are added in a fixed order."""
+"""Everything that is accumulated over a corpus, under names, in one file."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from headlight.errors import HeadlightError, ResultError
 from headlight.files import Location
-from headlight.reduce.base import Accumulator, Array, Ratio
+from headlight.reduce.accumulator import Accumulator, Array
+from headlight.reduce.grouped import PLAIN, Grouped
+from headlight.reduce.keyed_sums import KeyedSums
+from headlight.reduce.moments import Ratio
 from headlight.reduce.rank_correlation import RankCorrelation
-from headlight.reduce.sample import KeyedSums, Sample, Strongest
-from headlight.reduce.slots import PLAIN, Grouped, Slots
+from headlight.reduce.sample import Sample
+from headlight.reduce.slots import Slots
+from headlight.reduce.strongest import Strongest
 from headlight.tensor_files import load_tensors, save_tensors
 
 ACCUMULATORS: Mapping[str, type[Accumulator]] = {
@@ -149,73 +152,3 @@ def _restored(members: Mapping[str, Any], tensors: Mapping[str, Array]) -> Tally
             for name, member in members.items()
         }
     )
-
-
-_EXACT = "exact"
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """The shards of a run so far, merged as a binary tree over their numbers.
-
-    Sums of floating-point numbers depend on their order.  Here neighbours are merged, then pairs of
-    neighbours, and so on, as a binary counter carries: whichever process measured the shards, in
-    whatever blocks, the same two sums are added at every fork, and the last bit is the same.  The
-    error grows with the logarithm of the number of shards, where that of a running sum grows with
-    it.
-
-    Members whose merging is exact need no tree.  They are in one tally, so that large tables are
-    held once, and not once for every level.
-
-    Attributes:
-        nodes: complete subtrees from left to right, each with its level: one of level n holds 2^n
-            shards, and each is of a lower level than the one before.
-        exact: members of all shards whose merging is exact.
-    """
-
-    nodes: tuple[tuple[int, Tally], ...] = ()
-    exact: Tally = field(default_factory=Tally)
-
-    def push(self, shard: Tally) -> "Tree":
-        """A tree with one more shard."""
-        exact = {name: member for name, member in shard.items() if member.is_exact}
-        rest = {name: member for name, member in shard.items() if name not in exact}
-        return self.join(Tree(((0, Tally(rest)),), Tally(exact)))
-
-    def join(self, following: "Tree") -> "Tree":
-        """A tree with the shards of another, which come next.
-
-        The number of shards here must be a multiple of the next power of two above those of the
-        other, so that no subtree of the other would have been merged otherwise; blocks are cut so.
-        """
-        nodes = list(self.nodes)
-        for level, tally in following.nodes:
-            while nodes and nodes[-1][0] == level:  # as a binary counter carries
-                tally, level = nodes.pop()[1].merge(tally), level + 1
-            nodes.append((level, tally))
-        return Tree(tuple(nodes), self.exact.merge(following.exact))
-
-    def result(self) -> Tally:
-        """Everything in one tally: incomplete subtrees are merged from the right."""
-        merged = Tally()
-        for _, tally in reversed(self.nodes):
-            merged = tally.merge(merged)
-        return merged.merge(self.exact)
-
-    def flat(self) -> Tally:
-        """Everything under names that say where it belongs, for a file."""
-        parts = [(str(level), tally) for level, tally in self.nodes] + [(_EXACT, self.exact)]
-        return Tally(
-            {f"{place}/{name}": each for place, tally in parts for name, each in tally.items()}
-        )
-
-    @staticmethod
-    def from_flat(flat: Tally, levels: Sequence[int]) -> "Tree":
-        """The tree that `flat` was made of; `levels` are those of its nodes."""
-        parts: dict[str, dict[str, object]] = {str(level): {} for level in levels}
-        parts[_EXACT] = {}
-        for key, member in flat.items():
-            place, _, name = key.partition("/")
-            parts[place][name] = member
-        tallies = {place: Tally(members) for place, members in parts.items()}  # type: ignore[arg-type]
-        return Tree(tuple((level, tallies[str(level)]) for level in levels), tallies[_EXACT])

@@ -1,23 +1,10 @@
 """The file that holds a result, and several kinds of attention as one result."""
 
-from headlight.result.storage import (
-    FORMAT,
-    RESULT,
-    Description,
-    Scale,
-    bounds,
-    calculated_with,
-    csv_tables,
-    csv_text,
-    describe,
-    joined,
-    load,
-    refusing_incomplete,
-    save,
-    save_csv,
-    stamp,
-    versions,
-)
+from headlight.result.csv_files import csv_tables, csv_text, save_csv
+from headlight.result.descriptions import Description, Scale, bounds, describe
+from headlight.result.netcdf import RESULT, load, refusing_incomplete, save
+from headlight.result.passes import joined
+from headlight.result.provenance import FORMAT, calculated_with, stamp, versions
 
 __all__ = [
     "FORMAT",

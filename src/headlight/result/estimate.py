@@ -18,32 +18,29 @@ import numpy as np
 import xarray
 from numpy.typing import NDArray
 
-from headlight.result.slot_coordinates import (
+from headlight.result.intervals import (
     FEWEST_FILLED,
     FEWEST_SLOTS,
     FEWEST_TESTED,
     FEWEST_UNBOUNDED,
     LEVEL as LEVEL,
-    MOVED as MOVED,
-    ROUNDING,
     SCALED_ENDS,
-    UNITS as UNITS,
-    WEIGHTS as WEIGHTS,
-    Counts,
-    added,
-    average as average,
     chosen_ends,
-    coarser,
-    cross_fit,
     decided as decided,
     largest_t,
+)
+from headlight.result.slot_coordinates import (
+    MOVED as MOVED,
+    ROUNDING,
+    UNITS as UNITS,
+    WEIGHTS as WEIGHTS,
+    Array,
+    Counts,
+    added,
     slot_coordinates as slot_coordinates,
-    slots_apart,
     slots_of,
 )
 from headlight.vocabulary import FEWEST_FREEDOM
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -454,3 +451,71 @@ def with_ends(
             for which, end in zip(("low", "high"), ends, strict=True)
         }
     )
+
+
+def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:
+    """Return what longer blocks move numbers by, and their weights.
+
+    Args:
+        moved: ``[slot, *cell]``.
+        weights: of the same shape.
+        times: how many blocks become one.
+    """
+    sums = added(np.nan_to_num(weights), times)
+    with np.errstate(all="ignore"):
+        scale = np.sqrt((1 - (weights**2).sum(0)) / (1 - (sums**2).sum(0)))
+    return np.where(sums > 0, added(np.nan_to_num(moved), times) * scale, np.nan), sums
+
+
+def slots_apart(*numbers: tuple[Array, Array, Array]) -> Counts:
+    """Return in how many slots two numbers are not the same, up to the rounding of float32.
+
+    Args:
+        numbers: of each the value, what blocks move it by, and their weights.
+    """
+    parts, sizes = [], []
+    for value, moved, weights in numbers:
+        spread = np.sqrt(np.maximum(1 - np.nansum(weights**2, axis=0), 0))
+        mean, own = weights * value, spread * np.nan_to_num(moved)
+        parts.append(np.nan_to_num(mean) - own)
+        sizes.append(np.nan_to_num(np.abs(mean)) + np.abs(own))
+    rounding = ROUNDING * (sizes[0] + sizes[1])
+    return np.asarray((np.abs(parts[0] - parts[1]) > rounding).sum(0))
+
+
+def cross_fit(value: Array, moved: Array, weights: Array) -> tuple[Array, Array, int] | None:
+    """Return the largest number, chosen on one half of the slots and estimated on the other.
+
+    Args:
+        value: ``[number]``.
+        moved: ``[slot, number]``.
+        weights: of the same shape.
+
+    Returns:
+        The mean of both ways round, what each block moves it by, and the place of the number that
+        the even slots choose; None where one half holds nothing.
+    """
+    p, u = np.nan_to_num(weights), np.nan_to_num(moved)
+    spread = np.sqrt(np.maximum(1 - (p**2).sum(0), 0))
+    halves = [np.arange(len(p)) % 2 == half for half in (0, 1)]
+    with np.errstate(all="ignore"):
+        values = [value - spread * u[h].sum(0) / p[h].sum(0) for h in halves]
+    if not all(np.isfinite(each).any() for each in values):
+        return None
+    chosen = [int(np.nanargmax(each)) for each in values]
+    by_slot = np.full(len(p), np.nan)
+    estimates = []
+    for half, other in ((0, 1), (1, 0)):
+        best, slots = chosen[half], halves[other]
+        estimates.append(values[other][best])
+        centre = (values[other][best] - value[best]) / spread[best]
+        by_slot[slots] = (moved[:, best] + p[:, best] * centre)[slots]
+    return np.asarray(np.mean(estimates)), by_slot, chosen[0]
+
+
+def average(values: Array, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Return the mean of what was observed; NaN, without a warning, where nothing was."""
+    observed = np.isfinite(values)
+    count = observed.sum(axis=axis)
+    total = np.where(observed, values, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)

@@ -1,15 +1,12 @@
-"""A run that several processes share: blocks of shards, who is at which, and what is done."""
+"""Blocks of a run that several processes share: aligned runs of shards, in a folder with a plan."""
 
 import json
 import os
-import re
-import secrets
 import socket
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from headlight import files
@@ -17,37 +14,21 @@ from headlight.errors import ResultError, RunError, setting
 from headlight.files import Location
 from headlight.run.checkpoint import (
     DAMAGED,
-    FILE as CHECKPOINT,
     SHARD_ELEMENTS,
-    State,
     check_signature,
     from_earlier_version,
     load_state,
     save_state,
 )
+from headlight.run.claims import BEAT, PROCESS_TOKEN, is_stale
+from headlight.run.file_names import BLOCKS, CLAIMS, COUNTS, PLAN
+from headlight.run.pass_folders import refuse_link
+from headlight.run.state import State
 
-SHARED = ".shared"
-"""An empty file in the folder of a run that workers share, from before its plan to its end."""
-PLAN = "plan.json"
-BLOCKS = "blocks"
-CLAIMS = "claims"
-COUNTS = "counts"
-MERGE = "merge"
-"""Name of the claim of the process that merges the blocks."""
-PASS = ".pass"
-"""In a folder within that of a run: it is a pass of this run, and no run of its own."""
-STALE = 120.0
-"""Seconds after which somebody who gave no sign of life is taken to be gone."""
-BEAT = 20.0
-"""Seconds between two signs of life."""
 _ALONE = 256
 """First shards that are a block each; then blocks double whenever the number of shards does."""
 _LARGEST = 6
 """Blocks hold at most two to this power of shards."""
-_MOST_PROCESSES = 2**31
-_ME = secrets.token_hex(8)
-_OWN = re.compile(rf"\d{{9}}-[0-9a-f]{{16}}\.(safetensors|json)|{MERGE}\.json")
-"""Names of the files in the folders of blocks, claims and counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +165,7 @@ class BlockFolder:
 
     def is_abandoned(self, name: str) -> bool:
         """Whether nobody is at something: nobody claimed it, or the claimant is gone."""
-        return _is_stale(self._claim(name))
+        return is_stale(self._claim(name))
 
     def check_there(self) -> None:
         """Notice that others are through with everything, and have put away the blocks.
@@ -202,7 +183,7 @@ class BlockFolder:
         return self.folder / CLAIMS / f"{name}.json"
 
     def _sign(self) -> bytes:
-        owner = {"host": socket.gethostname(), "process": os.getpid(), "token": _ME}
+        owner = {"host": socket.gethostname(), "process": os.getpid(), "token": PROCESS_TOKEN}
         return json.dumps(owner).encode()
 
 
@@ -234,174 +215,9 @@ def examples_in(folder: Location, name: str) -> int:
         return 0
 
 
-def begin_pass(folder: Location, name: str) -> Location:
-    """The folder of a pass within that of its run, with the mark that it is one.
-
-    Raises:
-        RunError: it is a link, or holds a run of its own.
-    """
-    place = folder / name
-    refuse_link(place)
-    if not (place / PASS).exists():
-        if any((place / each).exists() for each in (CHECKPOINT, PLAN)):
-            raise RunError(
-                f"{place} holds a run, and this one would keep a part of itself there; choose "
-                f"another folder with {setting('out=')}."
-            )
-        _mark_pass(files.make_folder(place, error=RunError) / PASS)
-    return place
-
-
-def _mark_pass(mark: Location) -> None:
-    """Make the mark at once, not under another name first.
-
-    What a killed process left of that name would lie in a folder that is not yet seen as a pass.
-    """
-    try:
-        mark.touch()
-    except Exception as problem:  # drivers of stores raise errors of their own
-        raise RunError(f"{mark} cannot be written: {files.reason(problem)}.") from problem
-
-
-def passes(folder: Location) -> Iterator[Location]:
-    """The folders in which passes of a run are: its own, and those in it that it has marked.
-
-    Other runs that lie in it have none of these marks; what a link leads to is never the run's.
-    """
-    yield folder
-    inside = [each for each in folder.glob("*") if not files.is_link(each)]
-    yield from (each for each in inside if (each / PASS).exists())
-
-
-def plans(folder: Location) -> Iterator[Location]:
-    """The folders in which passes of a shared run are."""
-    yield from (each for each in passes(folder) if (each / PLAN).exists())
-
-
-def workers_at(folder: Location) -> int:
-    """Count the processes that are at a block now, as far as their signs of life tell."""
-    return sum(map(workers_in, plans(folder)))
-
-
-def workers_in(place: Location) -> int:
-    """Count the processes that are at a block of one pass."""
-    claims = [path for path in (place / CLAIMS).glob("*.json") if _OWN.fullmatch(path.name)]
-    return sum(not _is_stale(path) for path in claims)
-
-
-def release_claims(folder: Location, hosts: Collection[str]) -> None:
-    """Free what is claimed by machines that are known to be gone, in all passes of a run."""
-    for path in [each for place in plans(folder) for each in (place / CLAIMS).glob("*.json")]:
-        with suppress(OSError):  # it was freed
-            if _owner_of(path).get("host") in hosts:
-                path.unlink(missing_ok=True)
-
-
-def remove_passes(folder: Location) -> None:
-    """Remove what is there only so that a run can go on: checkpoints, plans and blocks.
-
-    Nothing but what a run writes is removed, and nothing through a link.
-    """
-    for place in list(passes(folder)):
-        (place / CHECKPOINT).unlink(missing_ok=True)
-        # Without a plan as well: who came late may have put something there when it was gone.
-        for name in (BLOCKS, CLAIMS, COUNTS):
-            _remove_files(place / name)
-        (place / PLAN).unlink(missing_ok=True)  # the last, or others could be measured beside them
-        if place != folder:
-            (place / PASS).unlink(missing_ok=True)
-            files.remove_empty(place)
-
-
-def _remove_files(folder: Location) -> None:
-    """Remove the files of blocks, and the folder if it holds nothing else."""
-    if files.is_link(folder):
-        return
-    for path in [each for each in folder.glob("*") if _OWN.fullmatch(each.name)]:
-        path.unlink(missing_ok=True)
-    if isinstance(folder, Path):
-        files.remove_partials(folder)
-    files.remove_empty(folder)
-
-
-def remove_partials(folder: Path, others: Sequence[str] = ()) -> None:
-    """Clear away what killed processes have left half written in the folders of a run.
-
-    Nobody else may be writing there.
-
-    Args:
-        folder: of the run.
-        others: names of folders in it, besides those of passes and blocks.
-    """
-    files.remove_partials(folder)
-    inside: list[Location] = [folder / name for name in others]
-    for place in passes(folder):
-        inside += [place, *(place / name for name in (BLOCKS, CLAIMS, COUNTS))]
-    for each in inside:
-        if isinstance(each, Path) and not files.is_link(each):
-            files.remove_partials(each)
-
-
-def refuse_link(place: Location, use: str = "keeps files of its own") -> None:
-    """Refuse a link where a run would write, and so write elsewhere.
-
-    Args:
-        place: a file or folder of a run.
-        use: what the run does there.
-
-    Raises:
-        RunError: it is one.
-    """
-    if files.is_link(place):
-        raise RunError(
-            f"{place} is a link, where a run {use}; remove it, or choose another folder with "
-            f"{setting('out=')}."
-        )
-
-
 def _counts_of(folder: Location, name: str) -> Location:
     """Return the file with the number of examples of a block, for bars, without its state."""
     return folder / COUNTS / f"{name}.json"
-
-
-def _is_stale(claim: Location) -> bool:
-    """Whether nobody is at what is claimed in a file: there is none, or its owner is gone.
-
-    A claim from a future that is as far away is none either: the clock that wrote it was wrong.
-    """
-    try:
-        return abs(files.age(claim)) > STALE or _is_dead(_owner_of(claim))
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-
-
-def _owner_of(claim: Location) -> Mapping[str, Any]:
-    """Return what a claim says of who made it; nothing while it is replaced, or if it is none."""
-    try:
-        owner = files.read_json(claim)
-    except (ResultError, ValueError):
-        return {}
-    return owner if isinstance(owner, Mapping) else {}
-
-
-def _is_dead(owner: Mapping[str, Any]) -> bool:
-    """Whether a claim was made by a process of this machine that has ended."""
-    if owner.get("host") != socket.gethostname() or files.WINDOWS:
-        return False
-    number = owner.get("process")
-    if not isinstance(number, int) or not 0 < number < _MOST_PROCESSES:
-        return False
-    if number == os.getpid():
-        return owner.get("token") != _ME
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _said(hardware: Mapping[str, Any]) -> str:

@@ -6,9 +6,12 @@ from typing import Any, Generic, TypeVar
 from headlight.errors import RunError, RunInterruptedError, setting
 from headlight.files import Location, make_folder
 from headlight.reduce import Tree
-from headlight.run.checkpoint import SHARD_ELEMENTS, BatchJob, Checkpoint, ShardRunner, State
-from headlight.run.example import NOTHING_SEEN, Example, ShardReader, digest_with, read_shards
+from headlight.run.checkpoint import SHARD_ELEMENTS, Checkpoint
+from headlight.run.example import NOTHING_SEEN, Example, digest_with
 from headlight.run.progress import Progress
+from headlight.run.shard_runner import BatchJob, ShardRunner
+from headlight.run.shards import ShardReader, read_shards
+from headlight.run.state import State
 
 E = TypeVar("E", bound=Example)
 
@@ -30,10 +33,10 @@ def run(
 
     Args:
         examples: The corpus; when resuming, from its beginning again.  Of one that is
-            `headlight.run.example.Sharded`, what is done is passed over, and else made again.
+            `headlight.run.shards.Sharded`, what is done is passed over, and else made again.
         work: What to do with it.
         folder: Where to keep the state, made if need be; None keeps it in memory only. Its lock is
-            the caller's, see `headlight.run.checkpoint.locked`.
+            the caller's, see `headlight.run.lock.locked`.
         signature: All settings that the result depends on, as JSON; a state with others is refused.
         resume: Go on from the state in the folder, if there is one.
         progress: Callbacks for how far the run has come.

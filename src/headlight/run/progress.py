@@ -1,7 +1,4 @@
-"""Showing how far a run has come: a bar on a terminal, lines in a log file.
-
-What cannot be counted is named once it has lasted a while: `announced`.
-"""
+"""Progress of a run: a bar on a terminal, lines in a log file."""
 
 import sys
 from collections.abc import Iterator, MutableMapping

@@ -1,37 +1,24 @@
-"""Other processes of this machine that work on a run while this one does."""
+"""Workers on this machine: other processes that work on a run while this one does."""
 
 import os
-import socket
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, chdir, contextmanager, nullcontext
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import yaml
-from torch import distributed
 
 from headlight import files
-from headlight.analysis.folder import JOIN, RunFolder
+from headlight.analysis.run_folder import JOIN, RunFolder
 from headlight.capture import CapturedModel
 from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
-from headlight.files import Location
-from headlight.output_folder import RECORD
-from headlight.processes import SAFE_PATH, ignore_settings_of_folder, python_command
-from headlight.result import RESULT
-from headlight.run import show_progress
-from headlight.run.blocks import PASS, blocks_done, passes, plans, release_claims, remove_partials
-from headlight.run.checkpoint import FILE as CHECKPOINT
-from headlight.run.ray_workers import connected, work_on_ray
-
-if TYPE_CHECKING:
-    from torch.distributed import ProcessGroup
+from headlight.processes import SAFE_PATH, python_command
+from headlight.run.pass_folders import remove_partials
 
 PATIENCE = 10.0
 """Seconds that a process is given to end before it is killed."""
@@ -130,63 +117,6 @@ def local_workers(
             )
 
 
-@contextmanager
-def rank_folder(
-    study: Study, folder: RunFolder, processes: "ProcessGroup | None"
-) -> Iterator[RunFolder]:
-    """The folder that this process works in, where several run one model together.
-
-    All of them do the same, as far as what they begin with is the same; what comes of it is kept
-    by the first, and forgotten by the others.
-
-    Args:
-        study: which.
-        folder: of the run.
-        processes: those that run the model; None for this one alone.
-
-    Raises:
-        UsageError: workers share the run too, or have begun it, or the study trains models.
-    """
-    if processes is None:
-        yield folder
-        return
-    _check_together(study, folder)
-    distributed.barrier(group=processes)  # the first may still be writing what it did before
-    with TemporaryDirectory() as scratch:
-        own = folder
-        if folder.place is not None and processes.rank():
-            own = replace(folder, path=Path(scratch))
-            if folder.resume:
-                _copy_state(folder.place, Path(scratch))
-        distributed.barrier(group=processes)  # before the first changes what others have looked at
-        yield own
-        distributed.barrier(group=processes)  # after the first has written all
-
-
-def _check_together(study: Study, folder: RunFolder) -> None:
-    begun = folder.resume and folder.place is not None and any(plans(folder.place))
-    if folder.shared or begun:
-        raise UsageError(
-            "processes that run one model together (tensor parallelism) are one worker, which "
-            "cannot share its run yet; leave out workers, or begin in another folder."
-        )
-    if not study.on_shards:
-        raise UsageError(
-            f"{study.name} trains models, which is not supported where each process has some of "
-            "the heads (tensor parallelism); load the model with device_map (balanced)."
-        )
-
-
-def _copy_state(place: Location, to: Path) -> None:
-    """Everything that decides what is left to do."""
-    for each in passes(place):
-        inner = to if each == place else to / each.name
-        files.make_folder(inner, error=RunError)
-        for name in (RESULT, CHECKPOINT, PASS, RECORD):
-            if (each / name).exists():
-                files.write(inner / name, files.read(each / name, own=True, error=RunError))
-
-
 def _why(log: Path, code: int) -> str:
     """Return why a worker ended early: its last line, or what is known of one that was killed."""
     if code == KILLED:
@@ -226,69 +156,3 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         except subprocess.TimeoutExpired:
             each.kill()
             each.wait()
-
-
-@contextmanager
-def on_cluster(folder: RunFolder) -> Iterator[None]:
-    """With the Ray cluster connected on which workers are to be started, if they are.
-
-    Args:
-        folder: of the run, in which nothing is before there is a cluster.
-
-    Raises:
-        UsageError: Ray is not installed, or there is no cluster at the address.
-    """
-    with connected(str(folder.workers)) if folder.on_ray else nullcontext():
-        yield
-
-
-def ray_workers(join_run: Callable[[], object], folder: RunFolder, *, show: bool) -> None:
-    """Workers on a Ray cluster, until all is done; see `headlight.run.ray_workers`.
-
-    Args:
-        join_run: the entry point of a worker.
-        folder: of the run, which all nodes see.
-        show: whether to say how far it has come.
-    """
-    place = folder.place
-    if place is None:
-        return
-    finished_blocks, working = 0, 0
-
-    def blocks() -> int:
-        return sum(len(blocks_done(each)) for each in plans(place))
-
-    with show_progress(None, unit="blocks") if show else nullcontext() as bar:
-
-        def look(workers: int) -> None:
-            nonlocal finished_blocks, working
-            if bar is not None:
-                if workers != working:
-                    bar.note(f"workers on Ray: {workers}")
-                bar.advance(max(blocks() - finished_blocks, 0), 0)
-                finished_blocks, working = max(blocks(), finished_blocks), workers
-
-        work_on_ray(
-            join_run,
-            str(folder.workers),
-            is_done=blocks,
-            look=look,
-            lose=partial(release_claims, place),
-        )
-
-
-@contextmanager
-def working_directory(home: str) -> Iterator[None]:
-    """Work where the first process of a run works, so that paths mean the same.
-
-    Raises:
-        RunError: this machine has no such folder.
-    """
-    if not Path(home).is_dir():
-        raise RunError(
-            f"{socket.gethostname()} has no folder {home}, in which the run was begun; begin it in "
-            "a folder that all nodes share."
-        )
-    with chdir(home):
-        ignore_settings_of_folder()
-        yield

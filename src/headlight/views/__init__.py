@@ -5,11 +5,12 @@
 studies and papers. ``pictures`` draws for paper, and needs matplotlib.
 """
 
+from headlight.views.comparison_terminal import comparison_table
+from headlight.views.reading.json_format import reading_json
 from headlight.views.reading.page import parse_page, reading_page
-from headlight.views.reading.serial import reading_json
 from headlight.views.reading.terminal import reading_terminal
-from headlight.views.sections import section_page
-from headlight.views.terminal import comparison_table, terminal_table
+from headlight.views.section_pages import section_page
+from headlight.views.survey_terminal import terminal_table
 
 __all__ = [
     "comparison_table",

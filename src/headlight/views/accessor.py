@@ -22,7 +22,8 @@ from headlight.findings.what_was_read import same_texts
 from headlight.result import refusing_incomplete
 from headlight.result.estimate import LEVEL, MOVED, Estimate, estimate_of, slot_coordinates
 from headlight.result.kinds import of_kind
-from headlight.views.result_page import findings, pictures, result_page, summary, tables
+from headlight.views.result_contents import findings, pictures, summary, tables
+from headlight.views.result_page import result_page
 
 T = TypeVar("T")
 

@@ -13,9 +13,10 @@ from headlight.files import printable
 from headlight.findings import name_of, surveyed, unit_of_keys
 from headlight.findings.candidates import why_of_tokens
 from headlight.findings.estimates import Estimate
-from headlight.findings.piece_text import PieceText, piece_text, pieces_of
+from headlight.findings.piece_text import PieceText, piece_text
 from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
-from headlight.views.grid import anchor
+from headlight.findings.token_names import pieces_of
+from headlight.views.head_grid import anchor
 from headlight.vocabulary import DISTANCES, measure, measure_names
 
 STRONGEST = 3

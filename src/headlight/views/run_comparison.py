@@ -1,11 +1,8 @@
 """Surveys side by side: what differs between heads, with the texts that show it."""
 
 import json
-import math
-from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -13,8 +10,6 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.catalogue import statistic as row_of
-from headlight.files import printable
-from headlight.findings import Attended, Passage
 from headlight.findings.candidates import APART, WORTH_SAYING
 from headlight.findings.differences import (
     LEVEL,
@@ -24,75 +19,17 @@ from headlight.findings.differences import (
     passages_kept,
     shares,
 )
-from headlight.findings.estimates import ENDS, interval, listed, percent, plural
+from headlight.findings.estimates import ENDS
+from headlight.findings.interval_phrases import interval
+from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.statistics import row_target
-from headlight.result.slot_coordinates import FEWEST_FILLED, FEWEST_TESTED
-from headlight.views.colour import element, joined, level, percent_text, points_text
+from headlight.result.intervals import FEWEST_FILLED, FEWEST_TESTED
+from headlight.views.html_elements import element, joined
+from headlight.views.number_formats import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
+from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import BarRow, Mark, bars
 from headlight.vocabulary import NUMBERING, base_name, head_name
-
-Shown = tuple[str, float]
-"""A text that a passage is from: the kind of attention, and the passage's rank."""
-
-PassagePages = Mapping[Shown, str]
-"""The address of the page of a text, as seen from a report."""
-
-NO_PAGES: PassagePages = MappingProxyType({})
-
-_SOMETHING = 0.05
-"""Share of the highest weight below which a token is shown only beside others."""
-
-
-def drawn_passage(passage: Passage, *, own: bool) -> Markup:
-    """The line: each token with its weight as colour and tip, gaps as dots, the query in a frame.
-
-    Colours follow the root of the weight, up to 1 in all passages, so that they can be compared.
-
-    Args:
-        passage: Of a survey.
-        own: Whether the attending token is one of the attended text, as in self-attention.
-    """
-    marked = any(token.shown.mark == " " for token in passage.tokens)
-    parts: list[Markup] = []
-    before, high = -1, max(token.weight for token in passage.tokens)
-    for token in _worth_showing(passage.tokens, high):
-        if token.place > before + 1:
-            parts.append(Markup(" … "))
-        elif parts and token.shown.mark == (" " if marked else ""):
-            parts.append(Markup(" "))
-        asking = own and token.place == passage.place
-        parts.append(
-            element(
-                "span",
-                printable(token.shown.text),
-                class_=f"q{level(math.sqrt(max(token.weight, 0.0)), 0.0, 1.0)}"
-                + (" asking" if asking else ""),
-                title=f"{printable(token.piece)} {percent_text(token.weight)}",
-            )
-        )
-        before = token.place
-    if before < passage.length - 1:
-        parts.append(Markup(" …"))
-    return element("span", *parts, class_="passage scale-blue", dir="auto")
-
-
-def strongest(passage: Passage) -> str:
-    """Return the caption of a line: who attends most to what, and by how much."""
-    best = max(passage.tokens, key=lambda token: token.weight)
-    names = (printable(shown.text) for shown in (passage.query, best.shown))
-    return f"{' → '.join(names)} {percent_text(best.weight)}"
-
-
-def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
-    """All but tokens that stand alone and get next to nothing."""
-    places = {token.place for token in tokens}
-    return [
-        token
-        for token in tokens
-        if {token.place - 1, token.place + 1} & places or token.weight >= _SOMETHING * high
-    ]
-
 
 COLUMNS = [
     "head",

@@ -1,30 +1,19 @@
-"""Tables and statistics on a terminal."""
+"""Tables and lists on a terminal."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
 import pandas as pd
-import xarray as xr
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from headlight.catalogue import statistic_table
 from headlight.files import printable
-from headlight.findings import Highlight, equal_to_weight, highlights, name_of, surveyed
-from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
-from headlight.findings.estimates import plural
-from headlight.findings.head_answers import HEAD_ANSWERS as SAID, NOTHING
-from headlight.findings.statistics import measures_of, numbers_of, row_target
-from headlight.views.colour import percent_text, plus_minus
-from headlight.views.frames import frame_cells, numeric_columns
-from headlight.views.parts import Comparison, Section
 from headlight.views.parts.section import Table
-from headlight.views.provenance import Subject, short_sentence
-from headlight.vocabulary import NUMBERING
+from headlight.views.table_cells import frame_cells, numeric_columns
 
 TOP = 10
 """Rows of single heads that are shown, unless another number is asked for."""
@@ -143,79 +132,3 @@ class _Fitting:
 
     def _heading(self, at: int) -> int:
         return max(map(cell_len, self.names[at].split()), default=0)
-
-
-_HEADS = 6
-"""Heads in a table, which with what is said above it fills no more than a screen."""
-
-
-def terminal_table(result: xr.Dataset) -> RenderableType:
-    """Return a survey in short: what stands out most, and the heads of which more is said."""
-    every = highlights(result)
-    parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold"), Text()]
-    parts += [bullet(short_sentence(each.text), f"{at}") for at, each in enumerate(every[:SAID], 1)]
-    if not every:
-        parts.append(Text(NOTHING if is_understood(result) else NOT_UNDERSTOOD))
-    frame = _heads(result, every)
-    if len(frame):
-        parts += [Text(), terminal(Table("heads", "", frame)), Text(NUMBERING, style="dim")]
-    if equal := equal_to_weight(result):
-        parts.append(Text(f"Effective attention is {equal}.", style="dim"))
-    findings_left = sum(each.kind != "inconclusive" for each in every[SAID:])
-    more = [f"{plural(findings_left, 'more finding')} in the report."] if findings_left else []
-    more += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
-    return Group(*parts, *[Text(" ".join(more), style="dim")] * bool(more))
-
-
-def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
-    """Return the heads that are spoken of for a share of their attention, by each measure."""
-    row_of = {row.name: row for row in statistic_table() if row.unit == "share" and row.target}
-    layers, rows = result["layer"].values.tolist(), []
-    for each in every:
-        row = row_of.get(each.question)
-        if row is None or each.layer is None or each.head is None:
-            continue
-        at = (layers.index(each.layer), each.head)
-        cells = {}
-        for measure in surveyed(result):
-            if measure.name in measures_of(result, row):
-                one = numbers_of(result, row, measure.name).at(at)
-                half = plus_minus(float(one.high - one.low) / 2, share=True)
-                cells[measure.short] = f"{percent_text(float(one.value))}{half}"
-        name = name_of(result, each.layer, each.head)
-        rows.append({"head": name, "attends": f"to {row_target(result, row)}", **cells})
-    return pd.DataFrame(rows[:_HEADS])
-
-
-LONGEST = 16
-"""Rows of a table that a terminal shows."""
-
-
-def comparison_table(section: Section) -> RenderableType:
-    """The numbers of a section: published, ours, and the difference.
-
-    Where nothing is compared number by number, such as of findings, these are its short tables;
-    where there are none either, the names of its files.
-    """
-    heading = Text(printable(section.title), style="bold")
-    heading.append(f"  {printable(section.source)}", style="dim")
-    if section.comparisons:
-        return Group(heading, terminal(_published_and_ours(section.comparisons)))
-    short = [terminal(table) for table in section.tables if len(table.frame) <= LONGEST]
-    if not short and section.files:
-        heading.append(f"\nsee {', '.join(map(printable, section.files))}", style="not bold")
-    return Group(heading, *short)
-
-
-def _published_and_ours(comparisons: Sequence[Comparison]) -> Table:
-    """The numbers beside each other, with their notes where there are any."""
-    names = ("published", "ours", "difference")
-    rows = [
-        {"quantity": each.quantity}
-        | {name: text.replace("\u00a0", " ") for name, text in zip(names, each.texts, strict=True)}
-        for each in comparisons
-    ]
-    frame = pd.DataFrame(rows)
-    if any(each.note for each in comparisons):
-        frame["note"] = [each.note for each in comparisons]
-    return Table("comparisons", "", frame)

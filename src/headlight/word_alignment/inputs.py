@@ -15,7 +15,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from headlight.capture import CapturedModel
-from headlight.capture.backward import frozen
+from headlight.capture.differentiation import frozen
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.tensors import single

@@ -4,9 +4,9 @@ import xarray
 
 from collections.abc import Iterable, Mapping
 from headlight.capture.objectives import Objective
-from headlight.corpora.trees import Sentence
+from headlight.corpora.sentence import Sentence
 from headlight.corpora.word_vectors import WordVectors
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight_papers.studies.parser_probes import TrainingSettings
 from headlight_papers.studies.token_identity import MapTrainingSettings
 from pathlib import Path

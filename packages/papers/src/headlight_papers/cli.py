@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from headlight.cli.config_file import ConfigFile
 from headlight.cli.help import HelpfulCommand, examples
-from headlight.cli.options import LOAD, FolderOptions, LoadOptions
+from headlight.cli.model_options import LOAD, LoadOptions
 from headlight.cli.printing import command_line, complain, names, say, show
+from headlight.cli.run_options import FolderOptions
 from headlight.cli.setting_options import takes_settings
-from headlight.cli.study import ConfigFile
 from headlight.errors import UsageError
 from headlight_papers.papers import NAMES, find_paper, find_settings
 from headlight_papers.papers.settings import PaperSettings

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.views.colour import round_domain
+from headlight.views.axis_ranges import round_domain
 from headlight.views.parts import Figure
 from headlight.views.pictures import Box, BoxPanel, boxes
 

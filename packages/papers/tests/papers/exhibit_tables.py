@@ -12,9 +12,9 @@ import xarray
 from headlight.capture import load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
-from headlight.findings.clusters import embedding
+from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import Estimate, estimates
-from headlight.findings.word_answers import best_heads
+from headlight.findings.multidimensional_scaling import embedding
 from headlight.links import open_links
 from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Aligner

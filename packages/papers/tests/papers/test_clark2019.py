@@ -9,7 +9,7 @@ import pytest
 from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.capture import load_model
 from headlight.corpora import open_treebank
-from headlight.findings.word_answers import best_heads
+from headlight.findings.dependency import best_heads
 from headlight.studies.dependency.study import run
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.clark2019 import published

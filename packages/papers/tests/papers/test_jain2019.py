@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.measures import jensen_shannon
-from headlight.measures.alternatives import AdversarySearch
+from headlight.measures.adversaries import AdversarySearch
 from headlight.result import load
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.exhibit import NEEDS

@@ -12,7 +12,7 @@ import pytest
 import xarray
 
 from headlight import files
-from headlight.analysis.folder import MARK, prepare_work_folders
+from headlight.analysis.work_folders import MARK, prepare_work_folders
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.output_folder import RECORD
 from headlight.reading.model import Model, load
@@ -357,7 +357,7 @@ def test_the_page_is_there_from_the_first_exhibit_on(tmp_path: Path) -> None:
 
 def test_weights_are_read_once_in_a_reproduction(tmp_path: Path, monkeypatch) -> None:
     read = []
-    name = "headlight.capture.model_inputs.digest_of_weights"
+    name = "headlight.capture.loaded_model.digest_of_weights"
     monkeypatch.setattr(name, lambda network: read.append(network) or "sha256:0")
     made = reproduction(tmp_path)
 

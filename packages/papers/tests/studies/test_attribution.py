@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headlight.analysis import passes
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture.attribution import Attribution, attribute
 from headlight.corpora import Sentence
 from headlight.encode import Encoded, Examples, encode_one, sentences
@@ -16,7 +16,7 @@ from headlight.encode.batch import collate
 from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight_papers.studies.attribution import (
     AttributionStudySettings,
     study as attribution_study,

@@ -10,7 +10,7 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import OwnObjective
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError

@@ -5,9 +5,9 @@ import pytest
 import xarray
 from hypothesis import given, strategies as st
 
-from headlight.analysis.variables import LONGEST
+from headlight.analysis.example_sentences import LONGEST
 from headlight.result import load, save
-from headlight.views.result_page import pictures
+from headlight.views.result_contents import pictures
 from headlight_papers.findings import best_heads
 from headlight_papers.studies.coreference.study import AROUND, best_stretch
 from studies.coreference_documents import windows

@@ -11,7 +11,7 @@ import torch
 import headlight
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.capture.batching_check import resized
-from headlight.capture.head_weights import input_times_gradient
+from headlight.capture.gradient_times_input import input_times_gradient
 from headlight.corpora import Document
 from headlight.encode import encode_one, texts as encoded_texts
 from headlight.encode.batch import Batch

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded, Examples
 from headlight.encode.examples import Recipe

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.study import run as attribution
 from headlight_papers.studies.token_identity.study import _over_folds

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import definitions
-from headlight.analysis import SentenceSettings
 from headlight.capture import CapturedModel
 from headlight.corpora import Sentence
 from headlight.encode import sentences as encode_sentences
 from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
+from headlight.study_settings.treebanks import SentenceSettings
 from headlight.vocabulary import MEASURES
 from headlight_papers.studies.parser_probes import word_maps as extraction
 from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, header_path

@@ -6,20 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.run_folder import RunFolder
 from headlight.corpora import Sentence, WordVectors, open_treebank
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.result import RESULT, load, save
 from headlight.result.estimate import with_ends
 from headlight_papers.studies.parser_probes import BASELINES, PROBES, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import unknown_share, vector_table
-from headlight_papers.studies.parser_probes.evaluation import (
-    ProbeTrainer,
-    TrainingData,
-)
-from headlight_papers.studies.parser_probes.models import (
-    TrainingSettings,
-)
+from headlight_papers.studies.parser_probes.evaluation import ProbeTrainer, TrainingData
+from headlight_papers.studies.parser_probes.models import TrainingSettings
 from headlight_papers.studies.parser_probes.study import run, split_treebank
 from headlight_papers.studies.parser_probes.word_map_store import open_word_maps
 from headlight_papers.studies.parser_probes.word_maps import plan_word_maps

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis import ClassifierSettings, TextSettings, check_files
 from headlight.catalogue import TEXT_OR_LABELLED, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import AtLeast0, require_distinct
+from headlight.study_settings.classifiers import ClassifierSettings, check_files
+from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
 
 Removed = Literal["head", "layer"]

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings import head_answers as heads
-from headlight.findings.estimates import estimates, undecided
-from headlight.views.frames import ByWhich
+from headlight.findings import ablation
+from headlight.findings.estimates import estimates
+from headlight.findings.interval_phrases import undecided
+from headlight.views.dimensions import ByWhich
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -21,12 +22,12 @@ from headlight.views.parts import (
     columns,
     curves,
     maps,
-    rounded,
 )
+from headlight.views.parts.result_facts import rounded
 from headlight.views.pictures import Line, LinePanel, lines
 from headlight.vocabulary import head_name
 
-findings = heads.ablation
+findings = ablation.ablation
 """In words, which stand first."""
 
 MICHEL = "Michel et al. (2019), Section 3"

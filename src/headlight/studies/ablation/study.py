@@ -9,14 +9,18 @@ import xarray
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import Texts, array, units_of
+from headlight.analysis.batch_size import batch_tokens
 from headlight.analysis.classifier_plan import plan_classifier_study
 from headlight.analysis.components import Component, by_scope, components_of, name_of
+from headlight.analysis.corpus_study import GradientStudy, PassStudy
 from headlight.analysis.labelled_texts import LabelledSource
-from headlight.analysis.plan import Pass, StudyPlan, batch_tokens
-from headlight.analysis.text_study import TextSource, plan_text_study
+from headlight.analysis.layer_arrays import array
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.positions import Texts
+from headlight.analysis.text_ids import units_of
+from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_sources import TextSource
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
-from headlight.analysis.word_study import GradientStudy, PassStudy
 from headlight.capture import (
     NOTHING,
     AttentionSite,
@@ -28,7 +32,7 @@ from headlight.capture import (
     default_objective,
     heads_removed,
 )
-from headlight.capture.own_products import context_of
+from headlight.capture.custom_attention.products import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError, setting
@@ -36,15 +40,8 @@ from headlight.measures import vector_norm
 from headlight.reduce import Accumulator, Count, Slots, Strongest, Tally
 from headlight.run import State
 from headlight.studies.ablation import AblationSettings
-from headlight.studies.ablation.outputs import (
-    STATISTICS,
-    ByText,
-    Logarithms,
-    Outputs,
-    PassageSeeker,
-    logits_of,
-    most_changed,
-)
+from headlight.studies.ablation.outputs import STATISTICS, ByText, Logarithms, Outputs, logits_of
+from headlight.studies.ablation.passages import PassageSeeker, most_changed
 from headlight.tensors import double
 
 CHANGES = (*STATISTICS, "norm")
@@ -141,7 +138,7 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
     the model as it is.
 
     Args:
-        source: of a language model, see `headlight.analysis.text_study.TextSource`; of a
+        source: of a language model, see `headlight.analysis.text_sources.TextSource`; of a
             classifier, see `headlight.analysis.labelled_texts.LabelledSource`.
         model: with its head.
         settings: see `AblationSettings`.

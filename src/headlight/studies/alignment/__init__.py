@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis import ModelSettings
 from headlight.catalogue import Study
 from headlight.catalogue.annotated_sources import PARALLEL
 from headlight.errors import UsageError, setting
 from headlight.settings import UNLISTED, AtLeast1
+from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import require_names_of_heads
 from headlight.word_alignment import (
     ATTENTION_MEASURES,

@@ -10,7 +10,8 @@ import xarray
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import array, moments, stacked, units_of
+from headlight.analysis.layer_arrays import array, moments, stacked
+from headlight.analysis.text_ids import units_of
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.hidden_states import all_hidden_states

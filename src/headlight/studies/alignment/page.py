@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings import word_answers as words
+from headlight.findings import alignment
 from headlight.findings.estimates import estimates
-from headlight.findings.word_answers import are_of_speech, times_known, ways_to_time
+from headlight.findings.word_times import are_of_speech, times_known, ways_to_time
 from headlight.result.estimate import with_ends
 from headlight.views.parts import (
     By,
@@ -23,12 +23,12 @@ from headlight.views.parts import (
     columns,
     curves,
     maps,
-    rounded,
 )
+from headlight.views.parts.result_facts import rounded
 from headlight.views.pictures import BarRow, Mark, bars
 from headlight.vocabulary import head_name
 
-findings = words.alignment
+findings = alignment.alignment
 """In words, which stand first."""
 
 STEP_NAMES = {"input": "reads the word (AWI)", "output": "predicts the word (AWO)"}

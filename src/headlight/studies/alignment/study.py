@@ -8,14 +8,16 @@ import xarray
 from jaxtyping import Bool
 from transformers import GenerationConfig
 
-from headlight.analysis.batch_runner import Observer
-from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
-from headlight.analysis.text_study import refuse_recordings
+from headlight.analysis.corpus_study import PassStudy
+from headlight.analysis.model_parts import check_tokenizer
+from headlight.analysis.observers import Observer
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.repeatable_corpus import check_repeatable
+from headlight.analysis.text_sources import refuse_recordings
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
-from headlight.analysis.word_study import PassStudy
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
-from headlight.catalogue.model_folders import place_of
+from headlight.catalogue.embedded_models import place_of
 from headlight.corpora import (
     SAMPLE_LINKS,
     SAMPLE_TRANSLATIONS,
@@ -25,7 +27,7 @@ from headlight.corpora import (
     open_recordings,
 )
 from headlight.corpora.corpus import CorpusCounts
-from headlight.corpora.hub import source_state
+from headlight.corpora.source_changes import source_state
 from headlight.encode import EncodedTranslation, Examples, recordings, translations
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError, per_door, setting

@@ -6,20 +6,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings import head_answers as circuits
-from headlight.findings.head_answers import FOUND, joined_heads, most
-from headlight.views.parts import (
-    By,
-    Columns,
-    Drawing,
-    Map,
-    Section,
-    Summary,
-    Table,
-    columns,
-    maps,
-    rounded,
-)
+from headlight.findings import circuits
+from headlight.findings.circuits import FOUND, joined_heads, most
+from headlight.views.parts import By, Columns, Drawing, Map, Section, Summary, Table, columns, maps
+from headlight.views.parts.result_facts import rounded
 from headlight.vocabulary import head_name
 
 findings = circuits.circuits

@@ -8,41 +8,32 @@ import numpy as np
 import torch
 import xarray
 
-from headlight.analysis.batch_runner import array, moments, stacked, units_of
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import (
-    Pass,
-    StudyPlan,
-    choose_sites,
-    encoder_for_one_text,
-    model_signature,
-)
-from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.corpus_study import PassStudy
+from headlight.analysis.kept_results import Origin, keep_result
+from headlight.analysis.layer_arrays import array, moments, stacked
+from headlight.analysis.model_parts import choose_sites, encoder_for_one_text
+from headlight.analysis.plan import Pass, StudyPlan, model_signature
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.text_ids import units_of
 from headlight.analysis.variables import Variable, described, long_names, with_slots
-from headlight.analysis.word_study import PassStudy
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.head_weights import HeadWeights, head_weights, norm_gains
 from headlight.corpora import Corpus, Source
-from headlight.corpora.compression import SAMPLE_TEXT
+from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError, with_head
 from headlight.measures import Scores
 from headlight.measures.circuits import compositions, copying, gram, matching
-from headlight.measures.whole_layer import Vectors
+from headlight.measures.layer_vectors import Vectors
 from headlight.reduce import Slots, Tally
 from headlight.run import State
-from headlight.studies.circuits import FACTS, OF_TEXTS, OF_WEIGHTS, CircuitsSettings
-from headlight.studies.circuits.probes import (
-    BEHAVIOURS,
-    VERSIONS,
-    Hidden,
-    Repeated,
-    RepeatedCounter,
-    RetrievalCounter,
-    answer,
-    probes,
-)
+from headlight.studies.circuits import OF_TEXTS, OF_WEIGHTS, CircuitsSettings
+from headlight.studies.circuits.facts import FACTS
+from headlight.studies.circuits.greedy_answers import answer
+from headlight.studies.circuits.induction import BEHAVIOURS, RepeatedCounter
+from headlight.studies.circuits.probe_texts import Hidden, Repeated, probes
+from headlight.studies.circuits.retrieval import VERSIONS, RetrievalCounter
 
 VARIABLES = long_names(
     {

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import MeasureSettings, SentenceSettings
 from headlight.catalogue import Study
 from headlight.catalogue.annotated_sources import TREEBANK
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1
+from headlight.study_settings.measures import MeasureSettings
+from headlight.study_settings.treebanks import SentenceSettings
 
 Relations = Literal["full", "base"]
 Possessive = Literal["clark", "strict"]

@@ -11,15 +11,16 @@ import xarray
 from jaxtyping import Float, Int16, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import array, moments, units_of
+from headlight.analysis.example_sentences import LONGEST, Shown, sentences_dataset
+from headlight.analysis.layer_arrays import array, moments
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.variables import LONGEST, Shown, sentences_dataset
+from headlight.analysis.text_ids import units_of
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence
 from headlight.encode.batch import Batch
-from headlight.findings.word_answers import best_heads
+from headlight.findings.dependency import best_heads
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Count, Slots, Tally

@@ -6,20 +6,12 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.estimates import plural
-from headlight.findings.head_ranking import decided
-from headlight.findings.word_answers import ALL, best_heads, dependency
-from headlight.views.parts import (
-    Drawing,
-    Figure,
-    Map,
-    Section,
-    Summary,
-    Table,
-    maps,
-    rounded,
-    sentence_links,
-)
+from headlight.findings.dependency import ALL, best_heads, dependency
+from headlight.findings.phrases import plural
+from headlight.result.estimate import decided
+from headlight.views.parts import Drawing, Figure, Map, Section, Summary, Table, maps
+from headlight.views.parts.alignment_drawings import sentence_links
+from headlight.views.parts.result_facts import rounded
 from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars
 from headlight.vocabulary import head_name
 

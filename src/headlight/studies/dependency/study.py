@@ -9,8 +9,9 @@ import numpy as np
 import xarray
 from jaxtyping import Bool, Float64
 
-from headlight.analysis.batch_runner import head_mask
-from headlight.analysis.plan import Pass, check_repeatable
+from headlight.analysis.layer_arrays import head_mask
+from headlight.analysis.plan import Pass
+from headlight.analysis.repeatable_corpus import check_repeatable
 from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, Objective
@@ -18,7 +19,7 @@ from headlight.corpora import PUNCTUATION_RELATION, Sentence, open_treebank
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
 from headlight.errors import setting
-from headlight.findings.word_answers import ALL, base_relation
+from headlight.findings.dependency import ALL, base_relation
 from headlight.reduce import Tally, of_sums, share
 from headlight.result import Description
 from headlight.run import State
@@ -140,7 +141,7 @@ class DependencyStudy(WordStudy[DependencySettings]):
     backward, for the ``gradient``.
 
     Its result has the accuracy of every measure, layer, head, direction and relation, the
-    baselines, and the counts; `headlight.findings.word_answers.best_heads` makes
+    baselines, and the counts; `headlight.findings.dependency.best_heads` makes
     Table 1 of it.
 
     Args:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from headlight.analysis import MeasureSettings, TextSettings
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError
 from headlight.settings import UNLISTED, AtLeast1, Range
+from headlight.study_settings.measures import MeasureSettings
+from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import measure
 
 

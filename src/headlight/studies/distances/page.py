@@ -4,13 +4,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings import head_answers as heads
-from headlight.findings.clusters import embedding as embed, tree
-from headlight.views.parts import Drawing, Figure, Section, Summary, Table, mean_of, rounded
+from headlight.findings import distances
+from headlight.findings.hierarchical_clustering import tree
+from headlight.findings.multidimensional_scaling import embedding as embed
+from headlight.views.parts import Drawing, Figure, Section, Summary, Table
+from headlight.views.parts.result_facts import mean_of, rounded
 from headlight.views.pictures import Embedding, dendrogram, embedding
 from headlight.vocabulary import head_name
 
-findings = heads.distances
+findings = distances.distances
 """In words, which stand first."""
 
 SOURCE = "Clark et al. (2019), Figure 6"

@@ -9,8 +9,9 @@ import xarray
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import Positions, units_of
 from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
+from headlight.analysis.positions import Positions
+from headlight.analysis.text_ids import units_of
 from headlight.analysis.text_study import LossStudy
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Objective
@@ -18,7 +19,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
 from headlight.measures import Scores
-from headlight.measures.entropy_and_divergence import distributions, divergence
+from headlight.measures.head_divergence import distributions, divergence
 from headlight.reduce import Moments, Slots, Tally
 from headlight.studies.distances import DistanceSettings
 from headlight.tensors import Score, single
@@ -113,7 +114,7 @@ class DistancesObserver:
         units: the document, or text, that each row is of.
         measures: by which heads are compared.
         value_bias: see `headlight.measures.Scores`.
-        smoothing: see `headlight.measures.entropy_and_divergence`.
+        smoothing: see `headlight.measures.head_divergence`.
     """
 
     queries: Positions

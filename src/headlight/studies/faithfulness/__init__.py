@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import RANDOM, Removal, RowsOfText, TextSettings
 from headlight.catalogue import TEXT, Study
 from headlight.settings import UNLISTED, AtLeast1, require_distinct
 from headlight.settings.flow import FollowedMap
+from headlight.studies.faithfulness.random_order import RANDOM
+from headlight.studies.faithfulness.removal import Removal
+from headlight.study_settings.classifiers import RowsOfText
+from headlight.study_settings.texts import TextSettings
 
 LayerMeasure = Literal["weight", "norm", "effective", "merged_norm"]
 """Measures of attention, of which a map is the mean over heads."""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headlight.findings import token_answers as faithfulness
-from headlight.findings.estimates import estimates, listed
-from headlight.findings.token_answers import RANDOM, beside_best, distinct_maps, symbol_of
-from headlight.views.colour import round_domain
+from headlight.findings import faithfulness
+from headlight.findings.estimates import estimates
+from headlight.findings.faithfulness import RANDOM, beside_best, distinct_maps, symbol_of
+from headlight.findings.phrases import listed
+from headlight.views.axis_ranges import round_domain
 from headlight.views.parts import (
     By,
     Columns,
@@ -23,9 +24,8 @@ from headlight.views.parts import (
     columns,
     curves,
     maps,
-    rounded,
-    settings_of,
 )
+from headlight.views.parts.result_facts import rounded, settings_of
 from headlight.views.pictures.theme import CYCLE
 
 findings = faithfulness.faithfulness

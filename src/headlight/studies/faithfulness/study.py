@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis import RANDOM
-from headlight.analysis.batch_runner import text_id, units_of
-from headlight.analysis.plan import Pass, batch_tokens
+from headlight.analysis.batch_size import batch_tokens
+from headlight.analysis.corpus_study import PassStudy
+from headlight.analysis.plan import Pass
 from headlight.analysis.random_numbers import random_source
-from headlight.analysis.text_study import TextSource, plan_text_study
+from headlight.analysis.text_ids import text_id, units_of
+from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_sources import TextSource
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.analysis.word_importance import Importance, Words
-from headlight.analysis.word_study import PassStudy
 from headlight.capture import CapturedModel
 from headlight.corpora import SAMPLE_REVIEWS
 from headlight.encode import Encoded
@@ -22,20 +23,12 @@ from headlight.encode.batch import Batch
 from headlight.reduce import Slots, Tally
 from headlight.run import State
 from headlight.studies.faithfulness import REFERENCES, FaithfulnessSettings
-from headlight.studies.faithfulness.erasure import (
-    TargetProbabilities,
-    mask_id,
-    number_tokens,
-    predicted_kind,
-    removal_of,
-    substitute_id,
-    with_targets,
-)
+from headlight.studies.faithfulness.erasure import TargetProbabilities, removal_of, substitute_id
+from headlight.studies.faithfulness.random_order import RANDOM
 from headlight.studies.faithfulness.scores import (
     OF_PAIRS,
     OF_QUESTION,
     SHARES,
-    TokenMaps,
     flips,
     lost,
     order_of,
@@ -43,6 +36,13 @@ from headlight.studies.faithfulness.scores import (
     removed_sets,
     scores_of_removal,
 )
+from headlight.studies.faithfulness.targets import (
+    mask_id,
+    number_tokens,
+    predicted_kind,
+    with_targets,
+)
+from headlight.studies.faithfulness.token_maps import TokenMaps
 
 LEFT_OUT = "leave_one_out"
 

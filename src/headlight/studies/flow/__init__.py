@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from headlight.analysis import TextSettings
 from headlight.catalogue import TEXT, Study
 from headlight.settings import Range, require_distinct
-from headlight.settings.flow import METHODS, FlowName, Slope
+from headlight.settings.attribution import Slope
+from headlight.settings.flow import METHODS, FlowName
+from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
 
 
@@ -68,5 +69,5 @@ STUDY = Study(
     ),
     smallest={"methods": ("rollout", "alti", "mixing"), "max_length": 16, "max_examples": 4},
     order=8,
-    no_sentence="it speaks of whole layers; `headlight.analysis.layer_maps` maps one text",
+    no_sentence="it speaks of whole layers; `headlight.token_flow.layer_maps` maps one text",
 )

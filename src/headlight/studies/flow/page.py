@@ -5,8 +5,8 @@ from typing import Any
 
 import xarray as xr
 
-from headlight.findings import token_answers as tokens
-from headlight.findings.estimates import listed
+from headlight.findings import flow
+from headlight.findings.phrases import listed
 from headlight.settings.flow import METHODS
 from headlight.views.parts import (
     By,
@@ -16,16 +16,13 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
-    categories,
     columns,
     curves,
     maps,
-    mean_of,
-    rounded,
-    settings_of,
 )
+from headlight.views.parts.result_facts import categories, mean_of, rounded, settings_of
 
-findings = tokens.flow
+findings = flow.flow
 """In words, which stand first."""
 
 NAMES = {name: method.label for name, method in METHODS.items()}

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import MeasureSettings, QueryBlockSettings, TextSettings
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import (
@@ -15,6 +14,9 @@ from headlight.settings import (
     StudySettings,
     require_distinct,
 )
+from headlight.study_settings.measures import MeasureSettings
+from headlight.study_settings.models import QueryBlockSettings
+from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 Numbers = Literal["ranks", "importance", "null_space"]
@@ -44,7 +46,7 @@ class RankSettings(StudySettings):
 
     def check_other_files(self) -> None:
         """The file of ranks is there."""
-        from headlight.corpora.hub import source_state
+        from headlight.corpora.source_changes import source_state
 
         super().check_other_files()
         if self.frequency_ranks not in RANKS_WITHOUT_FILE:

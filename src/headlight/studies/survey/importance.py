@@ -1,23 +1,24 @@
-"""Numbers that are computed on request: the importance of heads, and their null space."""
+"""Importance of heads: how much the loss depends on their attention."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import LENGTH_BIN, Positions, Texts, array, stacked
-from headlight.analysis.variables import Variable, with_slots
+from headlight.analysis.layer_arrays import array, stacked
+from headlight.analysis.positions import Positions
+from headlight.analysis.variables import Variable
 from headlight.capture import Kind, Prepared, Reduction
 from headlight.errors import CaptureError, CorpusError
 from headlight.measures import Scores
-from headlight.measures.effective import comoments, correlation
 from headlight.pool import Membership, membership, over_keys
-from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample
-from headlight.studies.survey.part import Outcome, PartObserver, SeenLayer, Variables, means, number
+from headlight.reduce import Accumulator, Count
+from headlight.studies.survey.part import Outcome, Subject, Variables
+from headlight.studies.survey.part_observer import PartObserver, SeenLayer
+from headlight.studies.survey.text_means import means, number
 from headlight.tensors import double
 from headlight.vocabulary import CATEGORIES
 
@@ -147,9 +148,9 @@ class ImportanceObserver(PartObserver):
         return {
             **means("importance", layers[predicting], self._units[predicting]),
             **means("loss", array(losses[counted]), self._units[predicting]),
-            "predicted": _count(torch.zeros_like(counted) if predicted is None else predicted),
-            "masked": _count(self._masked),
-            "unpredicted": _count(~counted),
+            "predicted": token_count(torch.zeros_like(counted) if predicted is None else predicted),
+            "masked": token_count(self._masked),
+            "unpredicted": token_count(~counted),
         }
 
     def _cells(self, visible: Bool[Tensor, "batch #query key"] | None) -> Cells:
@@ -169,147 +170,16 @@ def _members(
     return torch.cat([named.sum(-1, keepdim=True), named, masked[..., None].float()], dim=-1)
 
 
-def _count(numbers: Tensor) -> Count:
+def token_count(numbers: Tensor) -> Count:
+    """Return the sum of numbers of tokens, to be merged."""
     count = Count()
     count.update(array(numbers))
     return count
 
 
-RANKS = ("rank", "dimension", "dimension_with_ones")
-BOUNDS = ("bound", "bound_with_ones")
-EQUAL = ("equal", "equal_with_ones")
-POINT = ("length", "correlation")
-"""Numbers of a point, which is a text."""
-
-_TOGETHER: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "comoments": torch.add,
-    **dict.fromkeys((*RANKS, *BOUNDS), torch.maximum),
-    **dict.fromkeys(EQUAL, torch.minimum),
-}
-"""Functions that join the numbers of two blocks of queries."""
-
-HEAD = ("length", "layer", "head")
-NAMES = dict(
-    zip(RANKS, ("rank_by_length", "null_dimension", "null_dimension_with_ones"), strict=True)
-)
-
-_OF_BOUND = "what the dimension of the null space of {} cannot be below"
-NULL_SPACE_VARIABLES = {
-    "rank_by_length": Variable("rank of T"),
-    "null_dimension": Variable("dimension of the left null space of T"),
-    "null_dimension_min": Variable("smallest dimension of the left null space of T"),
-    "null_dimension_max": Variable("largest dimension of the left null space of T"),
-    "null_dimension_with_ones": Variable("dimension of the left null space of [T, 1]"),
-    "bound": Variable(_OF_BOUND.format("T")),
-    "bound_with_ones": Variable(_OF_BOUND.format("[T, 1]")),
-    "equal_count": Variable("texts whose null space of T is no larger than its bound"),
-    "equal_with_ones_count": Variable("texts whose null space of [T, 1] is no larger"),
-    "effective_correlation_whole": Variable(
-        "Pearson's r of raw and effective attention, mean over the texts of all lengths",
-        interval="correlation",
-    ),
-    "text_count": Variable("texts"),
-    "keys_mean": Variable("keys of a text, mean"),
-    "points": Variable("length and correlation of texts, at random"),
-    "head_dim": Variable("size of a head"),
-}
-
-
-def null_space(outcome: Outcome) -> Variables:
-    """Return ranks of T and null spaces of T and [T, 1] by the length of the text, in bins.
-
-    Means over the texts by layer and head, what they cannot be below, and in how many texts they
-    are just that; and the correlation of raw and effective attention of texts, at random.
-
-    Source: Brunner et al. (2020), Eq. 6 and Figure 1a; that a correlation is of one text with all
-    layers, heads and cells together is our reading.
-    """
-    statistics = outcome.found
-    if "null_keys" not in statistics:
-        return {}
-    variables: Variables = {"point_field": list(POINT)}
-    for name, variable in NAMES.items():
-        variables[variable] = (HEAD, statistics[f"null_{name}"]["mean"])
-    for end in ("minimum", "maximum"):
-        variables[f"null_dimension_{end[:3]}"] = (HEAD, statistics["null_dimension"][end])
-    for name in BOUNDS:
-        variables[name] = (HEAD[:2], statistics[f"null_{name}"]["mean"])
-    for name in EQUAL:
-        variables[f"{name}_count"] = (HEAD, statistics[f"null_{name}"]["total"])
-    sums = statistics["slots_correlation"]
-    variables |= with_slots("effective_correlation_whole", (), sums["mean"], sums)
-    (points,) = statistics["null_points"]["rows"]
-    variables["points"] = (("point", "point_field"), points[np.isfinite(points[:, 0])])
-    sizes = {site.layer: site.head_dim for site in outcome.plan.sites}
-    variables["head_dim"] = ("layer", [sizes[layer] for layer in sorted(sizes)])
-    variables["keys_mean"] = (HEAD[:1], statistics["null_keys"]["mean"])
-    variables["text_count"] = (HEAD[:1], statistics["null_keys"]["count"])
-    return variables
-
-
-class NullSpaceObserver(PartObserver):
-    """Observes the null spaces of one batch; keeps some numbers of each text, layer and head.
-
-    Under a causal mask ranks and null spaces are those of the query that sees most, and a bound
-    holds with equality if it does so for every query.
-
-    Args:
-        texts: the positions of the batch.
-        points: what keeps a sample of points; empty.
-    """
-
-    def __init__(self, texts: Texts, points: Sample) -> None:
-        self._text_ids = texts.text_ids
-        self._points = points
-        self._present = texts.queries.float()
-        self._key_counts = (texts.keys >= 0).sum(-1)
-        self._seen: dict[int, dict[str, Tensor]] = {}
-
-    def note_block(self, scores: Scores) -> None:
-        """Observe some queries of a layer, or all."""
-        layer, numbers = scores.record.site.layer, self._look(scores)
-        if scores.record.first:
-            before = self._seen[layer]
-            numbers = {name: _TOGETHER[name](before[name], each) for name, each in numbers.items()}
-        self._seen[layer] = numbers
-
-    def _look(self, scores: Scores) -> dict[str, Tensor]:
-        """The numbers of these queries."""
-        first = scores.record.first
-        present = self._present[:, first : first + scores.weight.shape[2]]
-        visible, lengths = scores.record.visible, self._key_counts
-        sums = comoments(scores.weight, scores.effective, visible, present, lengths)
-        statistics = {"comoments": sums}
-        spaces = scores.null_spaces
-        for name in RANKS:
-            statistics[name] = double(getattr(spaces, name).amax(-1))
-        for name in BOUNDS:
-            statistics[name] = double(getattr(spaces, name).amax(-1))
-        for dimension, bound, equal in zip(RANKS[1:], BOUNDS, EQUAL, strict=True):
-            same = getattr(spaces, dimension) == getattr(spaces, bound)[:, None]
-            statistics[equal] = double(same.all(-1))
-        return statistics
-
-    def members(self) -> dict[str, Accumulator]:
-        """Return the statistics of the batch, by length, and a sample of points."""
-        layers = [self._seen[layer] for layer in sorted(self._seen)]
-        rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
-        whole = correlation(np.nansum(rows.pop("comoments"), axis=(1, 2)))
-        lengths = array(self._key_counts)
-        members: dict[str, Accumulator] = {}
-        for name, values in {**rows, "keys": lengths}.items():
-            shape = values.shape[1:]
-            grouped = Grouped(Count(shape) if name in EQUAL else Moments(shape))
-            grouped.update(lengths.astype(np.int64) // LENGTH_BIN * LENGTH_BIN, values)
-            members[f"null_{name}"] = grouped
-        return members | {"null_points": self._sampled(lengths, whole)}
-
-    def _sampled(
-        self, lengths: Float64[np.ndarray, " text"], whole: Float64[np.ndarray, " text"]
-    ) -> Sample:
-        """Points of texts, each of which is a stream of its own."""
-        for stream, length, value in zip(self._text_ids, lengths, whole, strict=True):
-            if np.isfinite(value):
-                keys, drawn = self._points.draw(stream, 1)
-                self._points.keep(keys, np.tile([length, value], (len(drawn), 1)))
-        return self._points
+def observe(subject: Subject) -> PartObserver:
+    """Return the observer of the gradients of a batch."""
+    batch, objective = subject.batch, subject.one.objective
+    assert isinstance(batch, Prepared)  # noqa: S101 - its pass has an objective
+    assert objective is not None  # noqa: S101
+    return ImportanceObserver(batch, subject.plan.kind, objective.reduction, subject.units)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,20 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled, moments, stacked
+from headlight.analysis.batch_runner import LENGTH_BIN
+from headlight.analysis.layer_arrays import array, filled, moments, stacked
+from headlight.analysis.positions import Positions
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import fetched
 from headlight.measures import Scores, input_norm
-from headlight.measures.effective import correlation, moments_by_row, summed, sums_by_row
-from headlight.measures.entropy_and_divergence import entropy_of_sizes
-from headlight.measures.whole_layer import Vectors
+from headlight.measures.effective_correlation import (
+    correlation,
+    moments_by_row,
+    summed,
+    sums_by_row,
+)
+from headlight.measures.entropy import entropy_of_sizes
+from headlight.measures.layer_vectors import Vectors
 from headlight.pool import (
     Beside,
     Membership,
@@ -26,31 +34,28 @@ from headlight.pool import (
     over_queries,
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Slots, Tally
-from headlight.reduce.base import Array
-from headlight.studies.survey.behaviours import BehaviourCounter
-from headlight.studies.survey.one_pass import OnePass, Sums
-from headlight.studies.survey.part import (
-    BlockRows,
+from headlight.reduce.accumulator import Array
+from headlight.studies.survey.block_rows import BlockRows
+from headlight.studies.survey.cell_sums import OnePass, Sums
+from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
+from headlight.studies.survey.part_observer import (
     PartObserver,
     SeenLayer,
     SeenMeasure,
     SeenTogether,
-    heads_of,
     inputs_of,
-    means,
-    query_members,
-    ratio_to_whole,
-    ratios,
-    sums_of_powers,
 )
+from headlight.studies.survey.query_and_key_tokens import query_members
+from headlight.studies.survey.rows import OFFSETS
+from headlight.studies.survey.text_means import means, ratio_to_whole, ratios, sums_of_powers
 from headlight.tensors import Score, double
-from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
+from headlight.vocabulary import CATEGORIES, MEASURES, Measure, ValueBias, measure
 
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
 LENGTHS = ("vector_norm", "input_norm")
 """Statistics of each key."""
-OFFSETS = tuple(NEIGHBOURS.values())
+
 ROUNDING = 1e-6
 """Sums of weights that are smaller are what rounding leaves of 0."""
 
@@ -446,3 +451,9 @@ def _one_pass(
     words = [] if behaviours is None else behaviours.word_classes
     members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
     return OnePass(queries, members, OFFSETS, links)
+
+
+def heads_of(measured: Mapping[str, Score]) -> dict[str, slice]:
+    """Return the places of the heads of each measure, one after the other."""
+    ends = np.cumsum([each.shape[1] for each in measured.values()]).tolist()
+    return {name: slice(*of) for name, of in zip(measured, pairwise([0, *ends]), strict=True)}

@@ -14,15 +14,18 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import Positions, array, stacked
-from headlight.analysis.variables import rank_of
-from headlight.encode import Encoded
+from headlight.analysis.layer_arrays import array, stacked
+from headlight.analysis.text_ids import rank_of
+from headlight.analysis.variables import Variable
+from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
-from headlight.encode.speech import without_mark
 from headlight.measures import Scores
 from headlight.reduce import Accumulator, Strongest
-from headlight.studies.survey.behaviours import SHOWN, BehaviourCounter
-from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
+from headlight.studies.survey.deciles import DRAWN, shows_texts
+from headlight.studies.survey.head_behaviours.induction_and_sinks import SHOWN, BehaviourCounter
+from headlight.studies.survey.part import Outcome, Subject, Variables
+from headlight.studies.survey.part_observer import PartObserver, SeenLayer, SeenMeasure
+from headlight.studies.survey.query_and_key_tokens import sides, token_places
 from headlight.tensors import back_to, double, single
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
 
@@ -221,15 +224,6 @@ def _beside_words(
     return torch.where(inside.any(1, keepdim=True), inside, askable)
 
 
-def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Ids and categories of queries and keys; -1 is the category of padding."""
-    queries, keys = Positions.for_kind(batch, kind)
-    source = batch.input_ids if batch.heard is None else without_mark(batch.input_ids)
-    target = source if batch.target_ids is None or kind == "encoder" else batch.target_ids
-    ids = (target, source if kind == "cross" else target)
-    return ids, (queries.category, keys.category)
-
-
 def _means(
     statistics: Mapping[str, Tensor], lengths: Int64[Tensor, " batch"]
 ) -> Float[Tensor, "statistic batch head"]:
@@ -254,12 +248,6 @@ def _shares(by_category: Float[Tensor, "*row category"]) -> list[Float[Tensor, "
     return [by_category[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
 
 
-def token_places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
-    """The number of each token in its example, wherever padding stands; -1 for padding."""
-    is_token = category >= 0
-    return torch.where(is_token, is_token.cumsum(1) - 1, -1)
-
-
 def _kept(
     weight: Float64[np.ndarray, "passage key"],
     middle: Int64[np.ndarray, " passage"],
@@ -282,3 +270,58 @@ def _kept(
 def _widened(values: Float64[np.ndarray, "passage kept"]) -> Float64[np.ndarray, "passage kept2"]:
     missing = KEPT - values.shape[-1]
     return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)
+
+
+OF_PASSAGES = {
+    "passage_score": Variable("what the head does on average in the example of the passage"),
+    "passage_rank": Variable("number by which the example of the passage can be found again"),
+    "passage_length": Variable("attended tokens of that example"),
+    "passage_query": Variable("place of the attending token"),
+    "passage_query_token": Variable("its number in the vocabulary"),
+    "passage_place": Variable("place of an attended token"),
+    "passage_token": Variable("its number in the vocabulary"),
+    "passage_weight": Variable("its weight"),
+    "token_text": Variable("tokens that passages, and the texts that were drawn, hold"),
+}
+
+
+def passages(outcome: Outcome) -> Variables:
+    """The passages of the corpus where each head does most what it does, by `STATISTICS`."""
+    member = outcome.tally.get("passages")
+    if not isinstance(member, Strongest):
+        return {}
+    rows = member.compute()["rows"][0]
+    score, rank, length, query, query_token = np.moveaxis(rows[..., :BEFORE], -1, 0)
+    place, token, weight = np.split(rows[..., BEFORE:], 3, axis=-1)
+    group = ("does", "layer", "head")
+    by_head = {
+        "passage_score": score,
+        "passage_rank": rank,
+        "passage_length": length,
+        "passage_query": query,
+        "passage_query_token": query_token,
+    }
+    by_token = {"passage_place": place, "passage_token": token, "passage_weight": weight}
+    drawn = [
+        np.asarray(outcome.variables[name][1]).ravel()
+        for name in DRAWN
+        if name in outcome.variables
+    ]
+    ids = np.unique(np.concatenate([token.ravel(), query_token.ravel(), *drawn]))
+    ids = ids[np.isfinite(ids)].astype(int)
+    return {
+        "does": list(STATISTICS),
+        "token": ids,
+        **{name: (group, values) for name, values in by_head.items()},
+        **{name: ((*group, "kept"), each.astype(np.float32)) for name, each in by_token.items()},
+        "token_text": ("token", token_names(outcome.tokenizer, ids.tolist())),
+    }
+
+
+def observe(subject: Subject) -> PartObserver | None:
+    """Return the seeker of passages; None where no texts are shown."""
+    if not shows_texts(subject):
+        return None
+    counter = subject.observers["behaviours"]
+    assert isinstance(counter, BehaviourCounter)  # noqa: S101 - by the table
+    return PassageSeeker(*subject.texts, counter)

@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import Texts, array, stacked
+from headlight.analysis.layer_arrays import array, stacked
 from headlight.analysis.plan import StudyPlan
+from headlight.analysis.positions import Texts
 from headlight.analysis.variables import Variable
 from headlight.capture import AttentionSite
 from headlight.encode import Encoded
@@ -23,10 +24,13 @@ from headlight.pool import membership
 from headlight.reduce import Accumulator, Count, RankCorrelation, Sample, Tally
 from headlight.reduce.rank_correlation import ERROR
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.deciles import PairSample, occurrence_sample
-from headlight.studies.survey.frequency import FrequencyRanks, Occurrences, correlations, seen_with
-from headlight.studies.survey.part import Outcome, PartObserver, Subject, Variables, means, number
-from headlight.studies.survey.residual import Sinks, find_sinks, looks_for_sinks
+from headlight.studies.survey.frequency_correlation import correlations, seen_with
+from headlight.studies.survey.frequency_ranks import FrequencyRanks, Occurrences
+from headlight.studies.survey.part import Outcome, Subject, Variables
+from headlight.studies.survey.part_observer import PartObserver
+from headlight.studies.survey.rank_samples import PairSample, occurrence_sample
+from headlight.studies.survey.sink_tokens import Sinks, find_sinks, looks_for_sinks
+from headlight.studies.survey.text_means import means, number
 from headlight.vocabulary import CATEGORIES
 
 HEAD = ("layer", "head")

@@ -1,62 +1,46 @@
-"""The survey of a corpus, the table of its parts, and the numbers of one text."""
+"""The survey of a corpus, and the table of its parts."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from math import inf
 from typing import Any
 
-import numpy as np
 import xarray
-from numpy.typing import NDArray
 
-from headlight.analysis.batch_runner import Texts
-from headlight.analysis.plan import (
-    Pass,
-    StudyPlan,
-    check_repeatable,
-    plan_passes,
-    required_objective,
-)
+from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
+from headlight.analysis.repeatable_corpus import check_repeatable
 from headlight.analysis.text_study import LossStudy
 from headlight.analysis.variables import Variable, long_names
-from headlight.capture import (
-    AttentionSite,
-    CapturedModel,
-    Kind,
-    LayerRecord,
-    Objective,
-    Prepared,
-    default_objective,
-)
-from headlight.catalogue.statistics import rows_of_others, statistic_table
+from headlight.capture import Kind, Objective, default_objective
+from headlight.catalogue.statistics import rows_of_others
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.encode.examples import word_ids
-from headlight.findings.statistics import OF_READING, ROWS_OF_READING, count_rows, statistics_of
-from headlight.reduce import Sample, Tally
+from headlight.reduce import Tally
 from headlight.result import describe
 from headlight.result.estimate import slot_coordinates
 from headlight.studies.survey import (
     SurveySettings,
     deciles,
+    effective_attention,
+    gates,
     importance,
+    massive_activations,
+    merged_norms,
+    null_spaces,
+    passages,
     ranks,
-    residual,
-    result,
+    rows,
     token_types,
+    vector_lengths,
 )
-from headlight.studies.survey.behaviours import BehaviourCounter
-from headlight.studies.survey.deciles import DrawnTexts, highest_hash
-from headlight.studies.survey.importance import POINT, ImportanceObserver, NullSpaceObserver
+from headlight.studies.survey.deciles import highest_hash
+from headlight.studies.survey.gates import query_sample
+from headlight.studies.survey.head_behaviours import induction_and_sinks, variables as behaviours
+from headlight.studies.survey.head_behaviours.counted_keys import words_of
 from headlight.studies.survey.observer import HeadsObserver
-from headlight.studies.survey.part import Outcome, Part, PartObserver, Subject
-from headlight.studies.survey.passages import PassageSeeker
+from headlight.studies.survey.part import Outcome, Part, Subject
 from headlight.studies.survey.ranks import Known
-from headlight.studies.survey.residual import ResidualObserver
-from headlight.studies.survey.result import GateObserver, query_sample
-from headlight.studies.survey.token_types import TokenCounter, types_within_memory
-from headlight.vocabulary import PER_HEAD, ValueBias, measure_table, measures_that_need
+from headlight.vocabulary import measures_that_need
 
 
 def _plain(table: Mapping[str, tuple[str, str]]) -> dict[str, Variable]:
@@ -64,111 +48,45 @@ def _plain(table: Mapping[str, tuple[str, str]]) -> dict[str, Variable]:
     return {name: Variable(*description) for name, description in table.items()}
 
 
-def _observe_gates(subject: Subject) -> PartObserver | None:
-    gated = any(site.gate for site in subject.plan.sites)
-    return GateObserver(subject.sides[0], subject.units) if gated else None
-
-
-def _gate_attributes(outcome: Outcome) -> dict[str, Any]:
-    sampled = any(site.gate == "element" for site in outcome.plan.sites)
-    return {"gated_queries": outcome.settings.gated_queries} if sampled else {}
-
-
-def observe_behaviours(subject: Subject) -> PartObserver:
-    """Return what counts the behaviours of a batch."""
-    model, words = subject.plan.model, {} if subject.reads_sound else subject.words
-    tokenizer = model.tokenizer if words else None
-    measures = subject.one.measures
-    return BehaviourCounter(*subject.texts, measures, words, tokenizer, host=subject.host)
-
-
-def _observe_tokens(subject: Subject) -> PartObserver | None:
-    plan, measures = subject.plan, subject.one.measures
-    limit = _types(plan, subject.settings.token_types, len(measures))
-    if not limit:
-        return None
-    return TokenCounter(subject.batch, plan.kind, measures, limit, subject.host)
-
-
-def _token_attributes(outcome: Outcome) -> dict[str, Any]:
-    limit = _types(outcome.plan, outcome.settings.token_types, len(outcome.measures))
-    return {"token_types": limit} if "top_token" in outcome.variables else {}
-
-
-def _types(plan: StudyPlan[Encoded], most: int, measures: int) -> int:
-    """Return the number of types of tokens to count; 0 where they have no names, as frames."""
-    if plan.model.tokenizer is None or (plan.model.hears and plan.kind != "decoder"):
-        return 0
-    heads = len(plan.layers) * max(site.heads for site in plan.sites)
-    return types_within_memory(most, heads, measures)
-
-
-def _observe_importance(subject: Subject) -> PartObserver:
-    batch, objective = subject.batch, subject.one.objective
-    assert isinstance(batch, Prepared)  # noqa: S101 - its pass has an objective
-    assert objective is not None  # noqa: S101
-    return ImportanceObserver(batch, subject.plan.kind, objective.reduction, subject.units)
-
-
-def _observe_null_space(subject: Subject) -> PartObserver:
-    settings = subject.settings
-    points = Sample(settings.sample, len(POINT), seed=settings.seed)
-    return NullSpaceObserver(Texts.of(*subject.texts), points)
-
-
-def _observe_deciles(subject: Subject) -> PartObserver | None:
-    if not _shows_texts(subject) or subject.plan.model.hears:
-        return None
-    highest = subject.known.get("drawn", inf)
-    one, sides = subject.one, (subject.batch, subject.examples)
-    return DrawnTexts(*sides, subject.plan, one.measures, highest, subject.host)
-
-
-def _observe_passages(subject: Subject) -> PartObserver | None:
-    if not _shows_texts(subject):
-        return None
-    counter = subject.observers["behaviours"]
-    assert isinstance(counter, BehaviourCounter)  # noqa: S101 - by the table
-    return PassageSeeker(*subject.texts, counter)
-
-
-def _shows_texts(subject: Subject) -> bool:
-    """Return whether passages of texts are shown; patches have no words to show."""
-    passages = subject.settings.passages and not subject.plan.model.sees
-    return passages and "weight" in subject.one.measures
-
-
 PARTS = (
-    Part(name="rows", variables=result.OF_ROWS, compute=result.rows),
+    Part(name="rows", variables=rows.OF_ROWS, compute=rows.rows),
     Part(
         name="gates",
-        variables=result.VARIABLES,
-        observe=_observe_gates,
-        compute=result.gates,
-        attributes=_gate_attributes,
+        variables=gates.VARIABLES,
+        observe=gates.observe,
+        compute=gates.gates,
+        attributes=gates.attributes,
     ),
-    Part(name="merged", variables=result.OF_MERGED_NORMS, compute=result.merged_norms),
-    Part(name="effective", variables=result.OF_EFFECTIVE, compute=result.effective),
+    Part(
+        name="merged",
+        variables=merged_norms.OF_MERGED_NORMS,
+        compute=merged_norms.merged_norms,
+    ),
+    Part(
+        name="effective",
+        variables=effective_attention.OF_EFFECTIVE,
+        compute=effective_attention.effective,
+    ),
     Part(
         name="behaviours",
-        variables=result.OF_BEHAVIOURS,
-        observe=observe_behaviours,
-        compute=result.behaviours,
+        variables=behaviours.OF_BEHAVIOURS,
+        observe=induction_and_sinks.observe_behaviours,
+        compute=behaviours.behaviours,
     ),
     Part(
         name="residual",
-        variables=residual.VARIABLES,
-        observe=lambda subject: ResidualObserver(*subject.texts),
-        compute=residual.residual,
+        variables=massive_activations.VARIABLES,
+        observe=lambda subject: massive_activations.ResidualObserver(*subject.texts),
+        compute=massive_activations.residual,
     ),
     Part(
         name="token_types",
         variables=_plain(token_types.VARIABLES),
-        observe=_observe_tokens,
-        compute=result.token_types,
-        attributes=_token_attributes,
+        observe=token_types.observe,
+        compute=token_types.token_types,
+        attributes=token_types.attributes,
     ),
-    Part(name="lengths", variables=result.OF_LENGTHS, compute=result.lengths),
+    Part(name="lengths", variables=vector_lengths.OF_LENGTHS, compute=vector_lengths.lengths),
     Part(
         name="ranks",
         variables=ranks.VARIABLES,
@@ -179,15 +97,15 @@ PARTS = (
     ),
     Part(
         name="null_space",
-        variables=importance.NULL_SPACE_VARIABLES,
-        observe=_observe_null_space,
-        compute=importance.null_space,
+        variables=null_spaces.NULL_SPACE_VARIABLES,
+        observe=null_spaces.observe,
+        compute=null_spaces.null_space,
         chosen=True,
     ),
     Part(
         name="importance",
         variables=importance.IMPORTANCE_VARIABLES,
-        observe=_observe_importance,
+        observe=importance.observe,
         compute=importance.importance,
         attributes=importance.attributes,
         chosen=True,
@@ -196,15 +114,15 @@ PARTS = (
     Part(
         name="deciles",
         variables=_plain(deciles.VARIABLES),
-        observe=_observe_deciles,
-        compute=result.deciles,
+        observe=deciles.observe,
+        compute=deciles.deciles,
         compressed=("decile_place", "decile_value", "drawn_key", "drawn_query"),
     ),
     Part(
         name="passages",
-        variables=result.OF_PASSAGES,
-        observe=_observe_passages,
-        compute=result.passages,
+        variables=passages.OF_PASSAGES,
+        observe=passages.observe,
+        compute=passages.passages,
         compressed=("passage_place", "passage_token", "passage_weight"),
     ),
 )
@@ -250,10 +168,6 @@ def dataset(outcome: Outcome) -> xarray.Dataset:
             if name in arrays:
                 arrays[name].encoding["zlib"] = True
     return describe(arrays, VARIABLES).assign_attrs(attributes)
-
-
-LONG_TEXT = 512
-"""Tokens of a text from which on its sums come from compiled loops, as those of a corpus do."""
 
 
 class SurveyStudy(LossStudy[SurveySettings]):
@@ -327,99 +241,4 @@ class SurveyStudy(LossStudy[SurveySettings]):
         return dataset(Outcome(plan, plan.passes[0], self.settings, tally, corpus_knowledge))
 
 
-def words_of(model: CapturedModel) -> dict[str, tuple[int, ...]]:
-    """Return ids of the words of each class that the table of statistics has.
-
-    There are none where tokens have no names.
-    """
-    if model.tokenizer is None:
-        return {}
-    rows = (row for row in statistic_table() if row.words)
-    return {row.name: word_ids(model.tokenizer, row.words) for row in rows}
-
-
 run = SurveyStudy.run
-
-
-@dataclass(frozen=True)
-class _Alone:
-    """One example, of which nothing was left out."""
-
-    example: Encoded
-    counts: None = None
-
-    def __iter__(self) -> Iterator[Encoded]:
-        yield self.example
-
-
-class TextStatistics:
-    """Sees the layers of one text, as a survey of that text would; `variables` are its numbers.
-
-    Args:
-        model: that reads the text.
-        example: the text.
-        kind: of attention.
-        sites: its modules.
-        value_bias: value bias in T of effective attention.
-    """
-
-    def __init__(
-        self,
-        model: CapturedModel,
-        example: Encoded,
-        kind: Kind,
-        sites: Sequence[AttentionSite],
-        value_bias: ValueBias,
-    ) -> None:
-        measures = tuple(
-            row.name for row in measure_table() if row.axes == PER_HEAD and row.needs is None
-        )
-        self._measures = measures
-        self._settings = SurveySettings(value_bias=value_bias, measures=measures)
-        self._plan = StudyPlan(
-            "survey", "", "", model, kind, sites, _Alone(example), self._settings, (Pass(measures),)
-        )
-        self._observer = self._observe(example)
-
-    def _observe(self, example: Encoded) -> HeadsObserver:
-        """Return the observer of one text: rows and behaviours, without numbers of a corpus."""
-        plan, (one,) = self._plan, self._plan.passes
-        batch = plan.model.collate([example])
-        words = words_of(plan.model)
-        subject = Subject(plan, one, self._settings, batch, [example], words)
-        behaviours = observe_behaviours(subject)
-        bias = self._settings.value_bias
-        # Of a short text, loading what compiles loops takes longer than all sums.
-        compiled = batch.input_ids.shape[1] >= LONG_TEXT
-        about = self._measures, (behaviours,)
-        return HeadsObserver(*subject.sides, plan.kind, bias, *about, compiled=compiled)
-
-    def visit(self, record: LayerRecord) -> None:
-        """Look at some queries of a layer."""
-        self._observer.visit(record)
-
-    def variables(self, heads: Collection[int]) -> tuple[dict[str, Any], Mapping[str, list[str]]]:
-        """Return the variables of a reading, and the coordinates of their own axes.
-
-        Args:
-            heads: which are kept.
-        """
-        plan, (one,) = self._plan, self._plan.passes
-        result = dataset(Outcome(plan, one, self._settings, self._observer.tally()))
-        result.attrs["kind"] = plan.kind
-        rows = statistics_of(result)
-        axes = {"statistic": [row.name for row, _ in rows], "measure": [*self._measures, ""]}
-        kept_heads = [head for head in heads if head < result.sizes["head"]]
-        shape = (len(rows), len(axes["measure"]), result.sizes["layer"], len(heads))
-        numbers: NDArray[np.float64] = np.full(shape, np.nan)
-        for place, (_, by) in enumerate(rows):
-            for name, each in by.items():
-                values = numbers[place, axes["measure"].index(name)]
-                values[:, : len(kept_heads)] = each.value[:, kept_heads]
-        counts = [(count_rows(result, row) or (0, 0))[0] for row, _ in rows]
-        of_numbers = {"long_name": "statistics of the heads in this text", "units": ""}
-        of_rows = {"long_name": "rows of attention", "units": "1"}
-        return {
-            OF_READING: (("statistic", "measure", "layer", "head"), numbers, of_numbers),
-            ROWS_OF_READING: ("statistic", counts, of_rows),
-        }, axes

@@ -14,12 +14,15 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import filled, stacked
+from headlight.analysis.layer_arrays import filled, stacked
+from headlight.analysis.plan import StudyPlan
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import Accumulator, KeyedSums
-from headlight.reduce.base import Array
-from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
-from headlight.studies.survey.passages import sides
+from headlight.reduce.accumulator import Array
+from headlight.studies.survey.part import Outcome, Subject, Variables
+from headlight.studies.survey.part_observer import PartObserver, SeenLayer, SeenMeasure
+from headlight.studies.survey.query_and_key_tokens import sides
 from headlight.tensors import double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
@@ -226,3 +229,32 @@ def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Ar
         np.pad(np.where(real, each, np.nan), missing, constant_values=np.nan) for each in chosen
     ]
     return (*(np.moveaxis(each, 0, -1) for each in chosen), divergence, np.array(1 - rare))
+
+
+def token_types(outcome: Outcome) -> Variables:
+    """Tokens of the vocabulary by head; nothing if they were not looked at."""
+    variables = of_token_types(outcome.found, outcome.tokenizer)
+    return {"side": list(SIDES), **variables} if variables else {}
+
+
+def observe(subject: Subject) -> PartObserver | None:
+    """Return the counter of types of tokens; None where none are counted."""
+    plan, measures = subject.plan, subject.one.measures
+    limit = _types(plan, subject.settings.token_types, len(measures))
+    if not limit:
+        return None
+    return TokenCounter(subject.batch, plan.kind, measures, limit, subject.host)
+
+
+def attributes(outcome: Outcome) -> dict[str, Any]:
+    """Return how many types of tokens were counted."""
+    limit = _types(outcome.plan, outcome.settings.token_types, len(outcome.measures))
+    return {"token_types": limit} if "top_token" in outcome.variables else {}
+
+
+def _types(plan: StudyPlan[Encoded], most: int, measures: int) -> int:
+    """Return the number of types of tokens to count; 0 where they have no names, as frames."""
+    if plan.model.tokenizer is None or (plan.model.hears and plan.kind != "decoder"):
+        return 0
+    heads = len(plan.layers) * max(site.heads for site in plan.sites)
+    return types_within_memory(most, heads, measures)

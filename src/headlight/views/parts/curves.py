@@ -9,19 +9,20 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.result.estimate import with_ends
-from headlight.views.colour import Number, series_styles
-from headlight.views.frames import ByWhich, Cell, cells, each_by, named, template_of, variable_of
-from headlight.views.parts.section import Figure
-from headlight.views.pictures import (
-    LayerPanel,
-    LayerSeries,
-    Line,
-    LinePanel,
-    Reference,
-    lines,
-    ordered_colours,
-    points_by_layer,
+from headlight.views.colours import series_styles
+from headlight.views.dimensions import (
+    ByWhich,
+    Cell,
+    cells,
+    each_by,
+    named,
+    template_of,
+    variable_of,
 )
+from headlight.views.number_formats import Number
+from headlight.views.parts.section import Figure
+from headlight.views.pictures import Line, LinePanel, Reference, lines, ordered_colours
+from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
 
 
 @dataclass(frozen=True, slots=True)

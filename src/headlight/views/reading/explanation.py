@@ -5,7 +5,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of
-from headlight.views.colour import MINUS
+from headlight.views.number_formats import MINUS
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
 from headlight.views.reading.prediction import left_out, signed, with_left_out

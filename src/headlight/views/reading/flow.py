@@ -8,12 +8,12 @@ import xarray as xr
 
 from headlight.findings import labels_of
 from headlight.findings.candidates import largest_said, of_template, unknown
-from headlight.findings.piece_text import sums_of
+from headlight.findings.segment_sums import sums_of
 from headlight.settings.flow import METHODS
-from headlight.views.colour import percent_text
+from headlight.views.number_formats import percent_text
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
-from headlight.views.provenance import model_name, shortened, text_title
+from headlight.views.titles import model_name, shortened, text_title
 
 NAMED = 3
 """Tokens that a sentence names."""

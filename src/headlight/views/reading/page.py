@@ -12,12 +12,17 @@ from markupsafe import Markup
 
 from headlight.errors import ResultError
 from headlight.findings.what_was_read import notes_of_reading
-from headlight.views.provenance import provenance, text_title
-from headlight.views.reading.format import PICTURE, Head, View, header_text, pack, unpack
-from headlight.views.reading.lazy import InCorpus, LiveView, with_corpus
-from headlight.views.reading.pair import DIFFERENCE, SECOND, read_by_both
-from headlight.views.reading.terminal import generated
-from headlight.views.template import embedded_text, joined_script, render
+from headlight.views.page_scripts import joined_script
+from headlight.views.provenance import provenance
+from headlight.views.reading.corpus_results import InCorpus, with_corpus
+from headlight.views.reading.format import DIFFERENCE, PICTURE, SECOND, Head, View, header_text
+from headlight.views.reading.generated_text import generated
+from headlight.views.reading.live_view import LiveView
+from headlight.views.reading.packing import pack
+from headlight.views.reading.pair_header import read_by_both
+from headlight.views.reading.unpacking import unpack
+from headlight.views.template import embedded_text, render
+from headlight.views.titles import text_title
 from headlight.vocabulary import ATTENTION, NUMBERING, Measure, measure_table
 
 PAGE = 5.0

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.views.colour import MINUS
+from headlight.views.number_formats import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
-from headlight.views.provenance import model_name, shortened, text_title
 from headlight.views.reading.prediction import asked, signed
+from headlight.views.titles import model_name, shortened, text_title
 from headlight.vocabulary import head_name
 
 MOST_HEADS = 100

@@ -9,12 +9,12 @@ import xarray as xr
 
 from headlight.findings import labels_of, piece_text
 from headlight.findings.candidates import of_template, unknown
-from headlight.findings.estimates import listed, plural
-from headlight.findings.piece_text import segment_sums
-from headlight.views.colour import MINUS
+from headlight.findings.phrases import listed, plural
+from headlight.findings.segment_sums import segment_sums
+from headlight.views.number_formats import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.provenance import model_name, shortened, text_title
+from headlight.views.titles import model_name, shortened, text_title
 from headlight.vocabulary import head_name
 
 SHOWN = 15

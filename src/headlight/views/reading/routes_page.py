@@ -12,15 +12,20 @@ from markupsafe import Markup
 
 from headlight.findings import token_labels
 from headlight.findings.candidates import unsaid
-from headlight.findings.estimates import listed
-from headlight.findings.piece_text import INSIDE, parked, pieces_of, sums_of, ways_to
-from headlight.findings.token_answers import routes as sentences
+from headlight.findings.phrases import listed
+from headlight.findings.piece_text import INSIDE
+from headlight.findings.route_tracing import ways_to
+from headlight.findings.routes import routes as sentences
+from headlight.findings.segment_sums import sums_of
+from headlight.findings.token_names import parked, pieces_of
 from headlight.findings.what_was_read import notes_of_reading
+from headlight.views.page_scripts import joined_script
 from headlight.views.parts import Section, Table
-from headlight.views.provenance import provenance, text_title
+from headlight.views.provenance import provenance
 from headlight.views.reading.format import deflated
-from headlight.views.reading.serial import versions_of
-from headlight.views.template import embedded, joined_script, render
+from headlight.views.reading.json_format import versions_of
+from headlight.views.template import embedded, render
+from headlight.views.titles import text_title
 from headlight.vocabulary import head_name
 
 MOST_PARTS = 60_000

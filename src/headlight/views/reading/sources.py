@@ -8,9 +8,12 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.files import printable
-from headlight.findings.estimates import interval, listed, number, plural
+from headlight.findings.interval_phrases import interval
+from headlight.findings.phrases import listed, number, plural
 from headlight.result.estimate import Estimate, estimate_of
-from headlight.views.colour import MINUS, element, level
+from headlight.views.colours import level
+from headlight.views.html_elements import element
+from headlight.views.number_formats import MINUS
 from headlight.views.parts import (
     By,
     Columns,
@@ -24,7 +27,7 @@ from headlight.views.parts import (
     maps,
 )
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.provenance import shortened
+from headlight.views.titles import shortened
 from headlight.vocabulary import head_name
 
 FIRST = "signals"

@@ -12,24 +12,17 @@ from rich.text import Text
 
 from headlight.catalogue.statistics import MIN_ROWS
 from headlight.errors import UnknownNameError
-from headlight.findings import equal_to_weight, name_of, observed, pieces_of, token_labels
-from headlight.findings.candidates import APART, candidates, is_understood, largest_said, unsaid
-from headlight.findings.estimates import plural
-from headlight.findings.piece_text import parked
+from headlight.findings import equal_to_weight, name_of, observed, token_labels
+from headlight.findings.candidates import APART, candidates, is_understood, unsaid
+from headlight.findings.phrases import plural
 from headlight.findings.statistics import row_label, say_rows, statistics_of
-from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
-from headlight.views.colour import MISSING, decimal, whole_percent
-from headlight.views.parts import Section, Table
-from headlight.views.provenance import model_name, shortened, text_title
-from headlight.views.reading.serial import shares_of_layer
+from headlight.findings.token_names import parked
+from headlight.result.kinds import MULTI_KIND, split_for_display
+from headlight.views.number_formats import MISSING, decimal, whole_percent
+from headlight.views.parts import Table
+from headlight.views.reading.weight_against_norm import shares_of_layer
 from headlight.views.terminal import terminal
-from headlight.vocabulary import (
-    ATTENTION,
-    CONTRIBUTION,
-    NUMBERING,
-    measure as row_of,
-    measure_names,
-)
+from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
 
 SHOWN = 20
 """Heads that are shown if nothing else is asked for."""
@@ -146,77 +139,6 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     if links.places:
         notes.append("In brackets: the place of a token that is there twice, from 0.")
     return Group(table, *(Text(note, style="dim") for note in notes))
-
-
-NAMED = 3
-"""Tokens that a row of a generated text names."""
-
-ASIDE = "set aside:"
-"""Name of the sum over tokens that are no word of the text, or get most for want of others."""
-
-
-def generated(reading: xr.Dataset) -> pd.DataFrame:
-    """Return a row for each generated token; without any where a text was given.
-
-    It names the query that predicted it, and what all heads together give most of the norm to.
-    What is set aside stands at the end as one sum: special and unknown tokens, those of a template,
-    and the first of a decoder.
-    """
-    part = _generating(reading)
-    if part is None:
-        return pd.DataFrame()
-    measure = "norm" if "norm" in part else "weight"
-    shares = np.mean(
-        [np.nanmean(shares_of_layer(part, measure, at), 0) for at in range(part.sizes["layer"])], 0
-    )
-    keys, hidden = token_labels(part, "key"), unsaid(part, "key")
-    added = part[CONTRIBUTION].values if CONTRIBUTION in part else None
-    rows = []
-    for at, (piece, query) in enumerate(
-        zip(pieces_of(part, "query_next")[:-1], token_labels(part, "query"), strict=False)
-    ):
-        most = [
-            f"{keys[key]} {shares[at, key]:.0%}" for key in largest_said(shares[at], hidden)[:NAMED]
-        ]
-        if hidden:
-            most.append(f"{ASIDE} {np.nansum(shares[at, hidden]):.0%}")
-        row = {"token": piece.label, "probability": float(part["query_probability"][at])}
-        row |= {"predicted at": query, f"takes most from ({measure})": ", ".join(most)}
-        if added is not None:
-            parts = largest_said(np.abs(added[at]), hidden)[:NAMED]
-            sums = [f"{keys[k]} {added[at, k]:+.2f}" for k in parts]
-            if hidden:
-                sums.append(f"{ASIDE} {np.nansum(added[at, hidden]):+.2f}")
-            row["largest parts of its logit"] = ", ".join(sums)
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _generating(reading: xr.Dataset) -> xr.Dataset | None:
-    """Return the kind of attention of a generated text that is shown first; None of other texts."""
-    parts = {kind: part for kind, part in split_kinds(reading).items() if "query_next" in part}
-    return parts.get("cross", next(iter(parts.values()), None))
-
-
-def sections(reading: xr.Dataset) -> list[Section]:
-    """Return the generated tokens as a table."""
-    table = Table(
-        "generated", "Generated, token by token", generated(reading), {"probability": ".0%"}
-    )
-    return [Section("generated", table.caption, tables=[table])]
-
-
-def findings(reading: xr.Dataset) -> list[str]:
-    """Return the generated text, and the token that was least certain."""
-    frame, attributes = generated(reading), reading.attrs
-    least = frame.iloc[int(frame["probability"].to_numpy().argmin())]
-    prompt = shortened(text_title({**attributes, "pair": ""}), 60)
-    answer = str(attributes["answer"]).replace("\n", "↵")
-    return [
-        f"{model_name(attributes)} goes on with “{prompt}”: “{answer}”.",
-        f"Least certain of {plural(len(frame), 'token')}: “{least['token']}”, with a probability "
-        f"of {least['probability']:.0%}.",
-    ]
 
 
 @dataclass(frozen=True)

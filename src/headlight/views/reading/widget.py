@@ -9,9 +9,9 @@ import traitlets
 import xarray as xr
 
 from headlight.errors import HeadlightError, RunInterruptedError, UnknownNameError
-from headlight.views.reading.lazy import LiveView
+from headlight.views.page_scripts import joined_script
+from headlight.views.reading.live_view import LiveView
 from headlight.views.reading.page import live_page
-from headlight.views.template import joined_script
 
 MODULES = ("bytes", "frame", "notebook")
 

@@ -18,7 +18,7 @@ const rowsOf = (id, rows) => {
   byId(id).parentElement.hidden = !rows.length;
 };
 
-/** The edit that is asked for, as `headlight.reading.what_if.Edit` has it. */
+/** The edit that is asked for, as `headlight.reading.edits.Edit` has it. */
 function edit() {
   const change = byId("what-change").value, of = byId("what-place").value, found = { layer: layerNumber(), change };
   if (of !== "layer") found.head = state.head;

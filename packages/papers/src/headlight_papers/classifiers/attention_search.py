@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.measures import total_variation
-from headlight.measures.alternatives import Adversaries, AdversarySearch, Candidates, most_different
+from headlight.measures.adversaries import Adversaries, AdversarySearch, Candidates, most_different
 from headlight_papers.classifiers.predictors import Predictions, Predictor
 
 

@@ -7,13 +7,14 @@ from itertools import islice
 
 import numpy as np
 
-from headlight.analysis import ClassifierSettings
 from headlight.analysis.classifier_plan import plan_classifier_study
+from headlight.analysis.corpus_attributes import share_read
 from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.plan import StudyPlan, share_read
+from headlight.analysis.plan import StudyPlan
 from headlight.capture import Classes
 from headlight.errors import CorpusError, setting
 from headlight.run.example import NOTHING_SEEN, digest_with
+from headlight.study_settings.classifiers import ClassifierSettings
 
 HELD_OUT = 0.2
 """The share of texts that are held out where no others are named."""

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import xarray
 
-from headlight.analysis.folder import KEPT, RunFolder, claim_work_folder
+from headlight.analysis.run_folder import KEPT, RunFolder
+from headlight.analysis.work_folders import claim_work_folder
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UsageError, setting

@@ -4,7 +4,8 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import Texts, array
+from headlight.analysis.layer_arrays import array
+from headlight.analysis.positions import Texts
 from headlight.capture import LayerRecord
 from headlight.tensors import Weight
 

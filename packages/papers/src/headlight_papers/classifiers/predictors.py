@@ -17,10 +17,10 @@ from torch import Tensor
 from headlight.analysis.classifier_outputs import LabelPositions
 from headlight.analysis.components import Component
 from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
-from headlight.capture.backward import frozen
-from headlight.capture.head_weights import input_times_gradient
+from headlight.capture.differentiation import frozen
+from headlight.capture.gradient_times_input import input_times_gradient
 from headlight.encode.batch import Batch
-from headlight.measures.alternatives import Candidates
+from headlight.measures.adversaries import Candidates
 from headlight.tensors import Weight
 
 Predictions = Float[Tensor, "output class"]

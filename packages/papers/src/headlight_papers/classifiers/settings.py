@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headlight.analysis import ClassifierSettings
+from headlight.study_settings.classifiers import ClassifierSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,18 +8,20 @@ import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis import ClassifierSettings
-from headlight.analysis.batch_runner import Observer, Texts, units_of
 from headlight.analysis.classifier_outputs import LabelPositions
 from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.corpus_study import CorpusStudy
 from headlight.analysis.labelled_texts import Classified, LabelledSource
+from headlight.analysis.observers import Observer
+from headlight.analysis.positions import Texts
+from headlight.analysis.run_folder import RunFolder
 from headlight.analysis.runner import run_study
+from headlight.analysis.text_ids import units_of
 from headlight.analysis.variables import described, with_slots
-from headlight.analysis.word_study import CorpusStudy
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
 from headlight.reduce import Accumulator, Moments, Slots, Tally
+from headlight.study_settings.classifiers import ClassifierSettings
 from headlight_papers.classifiers.kept_files import KeptFiles, kept_files
 from headlight_papers.classifiers.scores import MAJORITY, SCORES, class_shares
 from headlight_papers.classifiers.settings import KeepSettings

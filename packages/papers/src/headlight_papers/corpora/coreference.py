@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.corpora.files import DOCUMENT_LIMIT
-from headlight.corpora.trees import Block, Sentence
+from headlight.corpora.lines import DOCUMENT_LIMIT
+from headlight.corpora.sentence import Sentence
+from headlight.corpora.trees import Block
 from headlight.errors import CorpusError
 
 

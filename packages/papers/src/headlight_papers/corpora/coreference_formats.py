@@ -14,19 +14,19 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     unless_invalid,
 )
-from headlight.corpora.files import Lines
+from headlight.corpora.lines import Lines
+from headlight.corpora.sentence import Sentence
+from headlight.corpora.tables import number
 from headlight.corpora.treebank import split_columns
 from headlight.corpora.trees import (
     CONLLU,
     MISC,
     Block,
     Row,
-    Sentence,
     Tokens,
     begins_document,
     blocks,
     new_document,
-    number,
     sentence_of_rows,
     tokens,
 )

@@ -4,10 +4,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
-from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
+from headlight.encode.pieces import Tokenizer
 from headlight.encode.sentences import Unencodable, text_of_words, word_error
+from headlight.encode.special_tokens import Assembly
+from headlight.encode.word_pieces import Line, WordPieces, pieces_of_lines
 from headlight.errors import CorpusError, setting
 from headlight.settings import Range, require_choice, require_range
 from headlight_papers.corpora.coreference import CoreferenceDocument

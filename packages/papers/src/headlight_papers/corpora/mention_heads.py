@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence, depths
+from headlight.corpora.sentence import PUNCTUATION_RELATION, Sentence
+from headlight.corpora.trees import ROOT, depths
 from headlight_papers.corpora.coreference import HeadRule, KindRule, MentionKind
 
 TOP = "TOP"

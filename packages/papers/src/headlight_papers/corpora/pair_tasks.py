@@ -2,9 +2,10 @@
 
 import re
 
-from headlight.corpora.files import files, text_files
+from headlight.corpora.archives import text_files
+from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX
-from headlight.corpora.pairs import guess
+from headlight.corpora.pair_formats import guess
 from headlight.files import Location
 
 TASKS = {

@@ -7,24 +7,14 @@ import pandas
 import xarray
 import xarray as xr
 
-from headlight.findings.estimates import (
-    NO_INTERVAL,
-    Estimate,
-    around,
-    beside,
-    estimates,
-    interval,
-    listed,
-    means,
-    number,
-    observed,
-    percent,
-    undecided,
-)
-from headlight.findings.head_ranking import is_near_majority
-from headlight.findings.token_answers import called
+from headlight.findings.dependency import head_of_row, undecided_heads
+from headlight.findings.estimates import Estimate, estimates, means
+from headlight.findings.faithfulness import called
+from headlight.findings.interval_phrases import NO_INTERVAL, around, beside, interval, undecided
+from headlight.findings.phrases import listed, number, percent
+from headlight.findings.thresholds import is_near_majority
+from headlight.findings.variables import observed
 from headlight.findings.what_was_read import independent_units
-from headlight.findings.word_answers import head_of_row, undecided_heads
 from headlight.settings import require_choice
 from headlight_papers.findings.seeds import over_seeds
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas
 from numpy.typing import ArrayLike
 
-from headlight.findings.estimates import plural
+from headlight.findings.phrases import plural
 from headlight.result.estimate import Estimate
 from headlight.result.slot_coordinates import ROUNDING
 from headlight.views.parts import Comparison, Section, table_picture

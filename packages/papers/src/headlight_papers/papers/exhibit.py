@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.analysis.folder import remove_work_folder
+from headlight.analysis.work_folders import remove_work_folder
 from headlight.errors import ResultError, UnknownNameError, UsageError, setting
 from headlight.files import read
 from headlight.output_folder import OutputFolder
@@ -28,7 +28,7 @@ from headlight.views.parts import (
     maps,
     save_picture,
 )
-from headlight.views.sections import SectionPage, section_page
+from headlight.views.section_pages import SectionPage, section_page
 from headlight.vocabulary import head_name as own_name
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction, text_name
 from headlight_papers.papers.settings import PAGE, RUNS, PaperSettings

@@ -12,7 +12,8 @@ import xarray
 from typing_extensions import TypeVar
 
 from headlight import Model, load as load_model
-from headlight.analysis.folder import RunFolder, claim_work_folder, prepare_work_folders
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.work_folders import claim_work_folder, prepare_work_folders
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import SAMPLE_NAMES, source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError, setting

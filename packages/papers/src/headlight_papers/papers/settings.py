@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from headlight.catalogue.model_folders import EMBEDDED_NAME
+from headlight.catalogue.embedded_models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
 

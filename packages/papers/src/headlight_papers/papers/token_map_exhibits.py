@@ -10,8 +10,9 @@ import xarray
 
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.findings.estimates import Estimate, estimates
-from headlight.views.colour import MISSING
-from headlight.views.parts import By, Comparison, Curve, Drawing, Section, settings_of
+from headlight.views.number_formats import MISSING
+from headlight.views.parts import By, Comparison, Curve, Drawing, Section
+from headlight.views.parts.result_facts import settings_of
 from headlight_papers.papers.claims import Claim, claims_content, within
 from headlight_papers.papers.exhibit import ExhibitSpec, ExhibitWriter, Paper
 from headlight_papers.papers.reproduction import Reproduction, model_name, text_name, text_source

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from headlight import files
 from headlight.capture import CapturedModel
-from headlight.capture.backward import one_thread
+from headlight.capture.torch_settings import one_thread
 from headlight.errors import ResultError, RunError, UsageError, setting
 from headlight.files import Location, make_folder, remove_partials
 from headlight.processes import safe_start, usable_cores

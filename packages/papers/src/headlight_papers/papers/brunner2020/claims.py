@@ -7,7 +7,7 @@ import numpy as np
 import xarray
 
 from headlight.findings.estimates import estimates
-from headlight.findings.head_ranking import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
+from headlight.findings.thresholds import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
 from headlight.findings.what_was_read import independent_units
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.claims import Claim, all_of, around, largest, mean_of, within

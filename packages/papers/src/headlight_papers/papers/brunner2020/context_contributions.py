@@ -8,7 +8,7 @@ import pandas
 import xarray
 
 from headlight.corpora import SentencePair
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.views.parts import By, Comparison, Curve, Drawing, Map, Section
 from headlight_papers.papers.brunner2020 import Settings, published
 from headlight_papers.papers.brunner2020.claims import layer_of_most, two_largest

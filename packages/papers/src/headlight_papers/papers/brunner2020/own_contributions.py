@@ -10,7 +10,8 @@ import xarray
 
 from headlight.corpora import open_treebank
 from headlight.encode import sentences
-from headlight.views.parts import By, Comparison, Curve, Figure, Section, boxes_of
+from headlight.views.parts import By, Comparison, Curve, Figure, Section
+from headlight.views.parts.box_plots import boxes_of
 from headlight.vocabulary import CATEGORIES
 from headlight_papers.papers.brunner2020 import Settings, claims, published
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set

@@ -14,9 +14,9 @@ from jaxtyping import Float
 from headlight.corpora import Sentence, open_treebank
 from headlight.errors import CorpusError
 from headlight.findings import observed, share
-from headlight.findings.estimates import percent
-from headlight.findings.head_ranking import BROAD, MOST
-from headlight.findings.word_answers import best_heads
+from headlight.findings.dependency import best_heads
+from headlight.findings.phrases import percent
+from headlight.findings.thresholds import BROAD, MOST
 from headlight.views.parts import Comparison, LinkDrawing, Section, attention_lines, windowed
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
 from headlight_papers.findings import systems_table

@@ -8,18 +8,20 @@ import pandas
 import xarray
 
 from headlight.corpora import open_treebank
-from headlight.findings.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
+from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import estimates
-from headlight.findings.word_answers import best_heads
+from headlight.findings.head_behaviours import BEHAVIOURS, OTHER, behaviours
+from headlight.findings.hierarchical_clustering import tree
+from headlight.findings.multidimensional_scaling import embedding
 from headlight.views.parts import (
     Comparison,
     Drawing,
     Embedding,
     Section,
-    bars,
     dendrogram,
     embedding as draw_embedding,
 )
+from headlight.views.parts.bar_charts import bars
 from headlight.vocabulary import measure as measure_row
 from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings, published

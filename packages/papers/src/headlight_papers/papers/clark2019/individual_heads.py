@@ -4,9 +4,11 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.estimates import estimates, plural
-from headlight.findings.word_answers import all_heads, best_heads
-from headlight.views.parts import By, Comparison, Drawing, Map, Section, Table, bars
+from headlight.findings.dependency import all_heads, best_heads
+from headlight.findings.estimates import estimates
+from headlight.findings.phrases import plural
+from headlight.views.parts import By, Comparison, Drawing, Map, Section, Table
+from headlight.views.parts.bar_charts import bars
 from headlight.vocabulary import head_name as own_name, measure as measure_row
 from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings, published

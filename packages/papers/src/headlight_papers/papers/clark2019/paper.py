@@ -7,10 +7,10 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.findings.dependency import ALL, best_heads, gains
 from headlight.findings.estimates import Estimate, estimates
-from headlight.findings.head_ranking import MOST
+from headlight.findings.thresholds import MOST
 from headlight.findings.what_was_read import independent_units
-from headlight.findings.word_answers import ALL, best_heads, gains
 from headlight.views.parts import Section
 from headlight_papers.papers.claims import (
     Answer,

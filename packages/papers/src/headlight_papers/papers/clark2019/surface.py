@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.head_ranking import FAR_BELOW, MOST
+from headlight.findings.thresholds import FAR_BELOW, MOST
 from headlight.result import joined
 from headlight.views.parts import By, Comparison, Curve, Reference, Section
 from headlight.vocabulary import GRADIENT, NEIGHBOURS, measure_table

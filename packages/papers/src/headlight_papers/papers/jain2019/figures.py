@@ -9,7 +9,9 @@ import pandas
 import xarray
 from jaxtyping import Float64
 
-from headlight.views.parts import Curve, Drawing, Figure, Section, bars, boxes
+from headlight.views.parts import Curve, Drawing, Figure, Section
+from headlight.views.parts.bar_charts import bars
+from headlight.views.parts.box_plots import boxes
 from headlight_papers.intervals import mean_interval
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.jain2019 import published

@@ -12,16 +12,8 @@ import xarray
 from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 from headlight.findings.estimates import Estimate, estimates
 from headlight.links import Gold, open_links
-from headlight.views.parts import (
-    By,
-    Comparison,
-    Curve,
-    Drawing,
-    DrawnAlignment,
-    Section,
-    Table,
-    alignment_picture,
-)
+from headlight.views.parts import By, Comparison, Curve, Drawing, Section, Table
+from headlight.views.parts.alignment_drawings import DrawnAlignment, alignment_picture
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, head_name
 from headlight_papers.papers.kobayashi2020 import Settings, published
 from headlight_papers.papers.kobayashi2020.aligners import (

@@ -6,7 +6,8 @@ import pandas
 import xarray
 
 from headlight.findings.estimates import Estimate
-from headlight.views.parts import By, Comparison, Curve, Drawing, Section, Table, bars
+from headlight.views.parts import By, Comparison, Curve, Drawing, Section, Table
+from headlight.views.parts.bar_charts import bars
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of
 from headlight_papers.papers.kobayashi2020 import Settings, published
 from headlight_papers.papers.kobayashi2020.aligners import (

@@ -6,7 +6,7 @@ import numpy as np
 import xarray
 
 from headlight.findings import mean_shares, weight_and_norm
-from headlight.findings.head_ranking import FAR_BELOW, RELATED, VARIES
+from headlight.findings.thresholds import FAR_BELOW, RELATED, VARIES
 from headlight.findings.what_was_read import independent_units
 from headlight.result.estimate import Estimate
 from headlight.views.parts import Section

@@ -7,7 +7,8 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.head_ranking import RELATED, TARGETS, no_op
+from headlight.findings.no_op_heads import TARGETS, no_op
+from headlight.findings.thresholds import RELATED
 from headlight.views.parts import (
     By,
     Comparison,

@@ -6,7 +6,8 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.views.parts import Section, Table, boxes
+from headlight.views.parts import Section, Table
+from headlight.views.parts.box_plots import boxes
 from headlight_papers.intervals import mean_interval
 from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction

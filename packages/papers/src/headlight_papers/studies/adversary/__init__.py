@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import ClassifierSettings, check_files
 from headlight.catalogue import EMBEDDED_CLASSIFIER, LABELLED, Study
-from headlight.catalogue.model_folders import check_place, place_of
+from headlight.catalogue.embedded_models import place_of
+from headlight.catalogue.model_checks import check_place
 from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct
+from headlight.study_settings.classifiers import ClassifierSettings, check_files
 
 Rows = Literal["all", "first", "last"]
 """Rows of attention: of every token, of the first one ([CLS]), or of the last one."""

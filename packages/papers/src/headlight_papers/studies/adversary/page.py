@@ -16,12 +16,10 @@ from headlight.views.parts import (
     Section,
     Summary,
     Table,
-    attending_rows,
     columns,
     maps,
-    rounded,
-    settings_of,
 )
+from headlight.views.parts.result_facts import attending_rows, rounded, settings_of
 from headlight.views.pictures import Line, LinePanel, Reference, lines
 from headlight_papers import findings as adversary
 from headlight_papers.findings import MOVED, compared, trained

@@ -15,14 +15,15 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.analysis.batch_runner import Texts, units_of
+from headlight.analysis.batch_size import batch_tokens
 from headlight.analysis.classifier_outputs import LabelPositions
 from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.plan import batch_tokens
+from headlight.analysis.positions import Texts
+from headlight.analysis.text_ids import units_of
 from headlight.capture import AttentionSite, CapturedModel, Classes, LayerRecord, attention_replaced
-from headlight.capture.backward import own_precision
-from headlight.capture.interventions import attention_with_graph
+from headlight.capture.attention_graph import attention_with_graph
 from headlight.capture.loading import load_start, quiet
+from headlight.capture.torch_settings import own_precision
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError, setting

@@ -11,10 +11,10 @@ import xarray
 from jaxtyping import Float64
 
 from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.folder import RunFolder, work_place
+from headlight.analysis.kept_results import Origin, keep_result
 from headlight.analysis.labelled_texts import Classified, LabelledSource
 from headlight.analysis.plan import StudyPlan
-from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.run_folder import RunFolder
 from headlight.analysis.variables import (
     LongNames,
     Variable,
@@ -23,6 +23,7 @@ from headlight.analysis.variables import (
     slots_at,
     with_slots,
 )
+from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError, setting
 from headlight.files import Location
@@ -183,7 +184,7 @@ def run(
     uniform attention, for which it was not trained.
 
     What it takes and refuses is said by
-    `headlight.analysis.word_study.CorpusStudy.run`; the source is a
+    `headlight.analysis.corpus_study.CorpusStudy.run`; the source is a
     `headlight.analysis.labelled_texts.LabelledSource`, and the model a classifier of texts or of
     tokens.  What is finished of a run on this machine is used again.
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis import TextSettings
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
+from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
 
 

@@ -8,12 +8,14 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import Positions, array, moments, units_of
+from headlight.analysis.layer_arrays import array, moments
+from headlight.analysis.positions import Positions
+from headlight.analysis.text_ids import units_of
 from headlight.capture import Kind
 from headlight.capture.attribution import Attribution
 from headlight.encode import Encoded, EncodedSentence
 from headlight.encode.batch import Batch
-from headlight.encode.examples import CLS, SEP
+from headlight.encode.token_categories import CLS, SEP
 from headlight.errors import UsageError
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Pearson, Slots, Tally
 from headlight.vocabulary import CATEGORIES

@@ -3,20 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from headlight.views.parts import (
-    By,
-    Columns,
-    Curve,
-    Drawing,
-    Section,
-    Summary,
-    boxes_of,
-    categories,
-    columns,
-    curves,
-    mean_of,
-    rounded,
-)
+from headlight.views.parts import By, Columns, Curve, Drawing, Section, Summary, columns, curves
+from headlight.views.parts.box_plots import boxes_of
+from headlight.views.parts.result_facts import categories, mean_of, rounded
 from headlight_papers import findings as tokens
 
 findings = tokens.attribution

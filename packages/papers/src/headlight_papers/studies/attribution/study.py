@@ -13,13 +13,14 @@ import numpy as np
 import xarray
 
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.corpus_study import CorpusStudy
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.run_folder import RunFolder
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_study import TextSource, plan_text_study
+from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_sources import TextSource
 from headlight.analysis.variables import described, with_slots
-from headlight.analysis.word_study import CorpusStudy
 from headlight.capture import CapturedModel
 from headlight.capture.attribution import attribute
 from headlight.encode import Encoded
@@ -28,7 +29,7 @@ from headlight.errors import UsageError
 from headlight.reduce import Tally
 from headlight.result import Description
 from headlight.run import State
-from headlight.run.blocks import begin_pass
+from headlight.run.pass_folders import begin_pass
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.observer import (
     DISTANCES,
@@ -237,7 +238,7 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     (``exact_…``).  Layers are zero-based: layer l is the output of block l.
 
     Args:
-        source: see `headlight.analysis.text_study.TextSource`; examples of sentence pairs and of
+        source: see `headlight.analysis.text_sources.TextSource`; examples of sentence pairs and of
             treebank sentences as well.
         model: one that can be differentiated by its input embeddings.
         settings: see `AttributionStudySettings`.

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from headlight.analysis import MeasureSettings, WordSettings
 from headlight.catalogue import Study
 from headlight.catalogue.annotated_sources import COREFERENCE
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
+from headlight.study_settings.measures import MeasureSettings
+from headlight.study_settings.words import WordSettings
 
 Candidates = Literal["mentions", "words"]
 SieveName = Literal["string", "head", "agreement", "anything"]

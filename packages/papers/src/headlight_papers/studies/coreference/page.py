@@ -8,17 +8,9 @@ import xarray as xr
 
 from headlight.findings.estimates import estimates
 from headlight.findings.what_was_read import has_interval
-from headlight.views.parts import (
-    Drawing,
-    Figure,
-    Map,
-    Section,
-    Summary,
-    Table,
-    maps,
-    rounded,
-    sentence_links,
-)
+from headlight.views.parts import Drawing, Figure, Map, Section, Summary, Table, maps
+from headlight.views.parts.alignment_drawings import sentence_links
+from headlight.views.parts.result_facts import rounded
 from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars
 from headlight.vocabulary import head_name
 from headlight_papers import findings as words

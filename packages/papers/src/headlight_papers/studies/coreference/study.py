@@ -12,9 +12,12 @@ import xarray
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import head_mask, units_of
-from headlight.analysis.plan import Pass, StudyPlan, check_repeatable
-from headlight.analysis.variables import LONGEST, Shown, described, sentences_dataset, with_slots
+from headlight.analysis.example_sentences import LONGEST, Shown, sentences_dataset
+from headlight.analysis.layer_arrays import head_mask
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.repeatable_corpus import check_repeatable
+from headlight.analysis.text_ids import units_of
+from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective
 from headlight.capture.one_text import capture_one

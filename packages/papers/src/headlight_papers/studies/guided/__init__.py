@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import RowsOfText, check_attribution, check_files
 from headlight.catalogue import LABELLED, Study
-from headlight.catalogue.model_folders import check_place, place_of
+from headlight.catalogue.embedded_models import place_of
+from headlight.catalogue.model_checks import check_place
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
-from headlight.settings.flow import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
+from headlight.study_settings.classifiers import RowsOfText, check_files
+from headlight.study_settings.measures import check_attribution
 from headlight_papers.classifiers.settings import KeepSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]

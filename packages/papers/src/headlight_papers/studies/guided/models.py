@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.analysis.batch_runner import Texts
+from headlight.analysis.batch_size import batch_tokens
 from headlight.analysis.classifier_outputs import LabelPositions
 from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.plan import batch_tokens
+from headlight.analysis.positions import Texts
 from headlight.analysis.random_numbers import random_source
 from headlight.analysis.word_importance import AttentionImportance, share_of_rows
 from headlight.capture import AttentionSite, CapturedModel, attribute, load_model

@@ -10,14 +10,15 @@ import torch
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.batch_runner import text_id
+from headlight.analysis.batch_size import batch_tokens
 from headlight.analysis.classifier_outputs import LabelPositions
 from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.folder import RunFolder, work_place
+from headlight.analysis.kept_results import Origin, keep_result
 from headlight.analysis.labelled_texts import Classified, LabelledSource
-from headlight.analysis.plan import batch_tokens
-from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.text_ids import text_id
 from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
+from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
 from headlight.errors import UsageError, setting
@@ -177,7 +178,7 @@ def run(
     """Train models that look at every token alone, with attention that is given and frozen.
 
     What it takes and refuses is said by
-    `headlight.analysis.word_study.CorpusStudy.run`; the source is a
+    `headlight.analysis.corpus_study.CorpusStudy.run`; the source is a
     `headlight.analysis.labelled_texts.LabelledSource`, and the model a classifier of texts or of
     words.  What is finished of a run on this machine is used again.
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import Rows, Scope
 from headlight.catalogue import LABELLED, Study
 from headlight.errors import UsageError
 from headlight.settings import CHOSEN, UNLISTED, AtLeast1, Range, require_distinct
+from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
 Positive = Annotated[float, Range(above=0)]

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from headlight.views.frames import ByWhich
+from headlight.views.dimensions import ByWhich
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -15,13 +15,11 @@ from headlight.views.parts import (
     Section,
     Summary,
     Table,
-    attending_rows,
     columns,
     curves,
     maps,
-    rounded,
-    settings_of,
 )
+from headlight.views.parts.result_facts import attending_rows, rounded, settings_of
 from headlight_papers import findings as classifiers
 from headlight_papers.sharpness import (
     Groups,

@@ -9,19 +9,15 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import array
 from headlight.analysis.classifier_outputs import LabelPositions, Outputs
 from headlight.analysis.components import Component, by_scope
+from headlight.analysis.layer_arrays import array
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.measures.alternatives import (
-    Adversaries,
-    AdversarySearch,
-    RowAlternatives,
-    column_basis,
-)
-from headlight.measures.effective import with_ones
+from headlight.measures.adversaries import Adversaries, AdversarySearch
+from headlight.measures.alternatives import RowAlternatives, column_basis
+from headlight.measures.null_space import with_ones
 from headlight.tensors import Weight
 from headlight_papers.classifiers.attention_search import search_attention
 from headlight_papers.classifiers.key_masks import KeyMask

@@ -9,16 +9,16 @@ import xarray
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import array
 from headlight.analysis.classifier_outputs import Outputs
 from headlight.analysis.components import Component, components_of
 from headlight.analysis.labelled_texts import Classified
+from headlight.analysis.layer_arrays import array
 from headlight.analysis.random_numbers import random_source
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Replacements, attention_replaced
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
-from headlight.measures.alternatives import AdversarySearch
+from headlight.measures.adversaries import AdversarySearch
 from headlight.reduce import Sample, Tally
 from headlight_papers.classifiers.component_values import ByComponent, slots_by_scope
 from headlight_papers.classifiers.key_masks import key_mask, mean_largest

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis import SentenceSettings
 from headlight.catalogue import Study
 from headlight.catalogue.annotated_sources import TREEBANK
 from headlight.errors import UsageError
@@ -16,6 +15,7 @@ from headlight.settings import (
     choices,
     require_choice,
 )
+from headlight.study_settings.treebanks import SentenceSettings
 from headlight.vocabulary import MEASURES
 
 Probe = Literal[
@@ -111,7 +111,7 @@ class ParserProbeSettings(SentenceSettings):
     def check_other_files(self) -> None:
         """The first sentence to learn from is read, and word vectors are there."""
         from headlight.corpora import open_treebank
-        from headlight.corpora.hub import source_state
+        from headlight.corpora.source_changes import source_state
 
         if self.train:
             next(iter(open_treebank(self.train)))

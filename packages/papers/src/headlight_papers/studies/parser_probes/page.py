@@ -3,7 +3,9 @@
 import xarray as xr
 
 from headlight.result.estimate import with_ends
-from headlight.views.parts import By, Columns, Drawing, Section, Summary, bars, columns, rounded
+from headlight.views.parts import By, Columns, Drawing, Section, Summary, columns
+from headlight.views.parts.bar_charts import bars
+from headlight.views.parts.result_facts import rounded
 from headlight_papers import findings as words
 
 findings = words.parser_probes

@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.folder import RunFolder, check_disk_space, work_place
-from headlight.analysis.plan import check_repeatable, share_read
-from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.corpus_attributes import share_read
+from headlight.analysis.disk_space import check_disk_space
+from headlight.analysis.kept_results import Origin, keep_result
+from headlight.analysis.repeatable_corpus import check_repeatable
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel
 from headlight.corpora import Corpus, Sentence, WordVectors, open_treebank, read_word_vectors
 from headlight.corpora.corpus import CorpusCounts
-from headlight.corpora.hub import source_digest
+from headlight.corpora.source_changes import source_digest
 from headlight.files import Location
 from headlight_papers.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import (

@@ -12,19 +12,14 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from headlight.analysis import SentenceSettings
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.folder import check_disk_space
+from headlight.analysis.batch_size import batch_tokens
+from headlight.analysis.disk_space import check_disk_space
+from headlight.analysis.max_length import choose_length
+from headlight.analysis.model_parts import check_tokenizer, choose_sites, encoder_for_one_text
 from headlight.analysis.passes import observe
-from headlight.analysis.plan import (
-    batch_tokens,
-    check_repeatable,
-    check_tokenizer,
-    choose_length,
-    choose_sites,
-    encoder_for_one_text,
-    model_signature,
-)
+from headlight.analysis.plan import model_signature
+from headlight.analysis.repeatable_corpus import check_repeatable
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord
 from headlight.corpora import Sentence, open_treebank
 from headlight.encode import Counts, Examples, sentences as encode_sentences
@@ -34,8 +29,9 @@ from headlight.errors import CorpusError, RunError, UnknownNameError
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Moments, Tally
-from headlight.run.checkpoint import locked
 from headlight.run.example import NOTHING_SEEN, digest_with
+from headlight.run.lock import locked
+from headlight.study_settings.treebanks import SentenceSettings
 from headlight.vocabulary import MEASURES
 from headlight_papers.studies.parser_probes.word_map_store import (
     NO_HEAD,

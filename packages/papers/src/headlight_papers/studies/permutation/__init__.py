@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis import Rows, Scope
 from headlight.catalogue import LABELLED, Study
 from headlight.settings import UNLISTED, AtLeast1, require_distinct
+from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
 Change = Literal["permuted", "uniform", "largest", "random"]

@@ -13,14 +13,12 @@ from headlight.views.parts import (
     Section,
     Summary,
     Table,
-    attending_rows,
-    bars,
     columns,
     curves,
     maps,
-    rounded,
-    settings_of,
 )
+from headlight.views.parts.bar_charts import bars
+from headlight.views.parts.result_facts import attending_rows, rounded, settings_of
 from headlight_papers import findings as classifiers
 from headlight_papers.sharpness import by_largest_weight, spread_boxes, spread_table
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis import TextSettings
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
-from headlight.settings.flow import MatrixPrecision
+from headlight.settings.attribution import MatrixPrecision
+from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
 
 MapKind = Literal["naive", "linear", "mlp"]

@@ -17,8 +17,8 @@ from headlight.views.parts import (
     columns,
     curves,
     maps,
-    rounded,
 )
+from headlight.views.parts.result_facts import rounded
 from headlight_papers import findings as tokens
 
 findings = tokens.token_identity

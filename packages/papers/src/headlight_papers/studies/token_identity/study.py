@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.folder import RunFolder, prepare_work_folders
-from headlight.analysis.plan import batch_tokens, share_read
-from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.text_study import TextSource, plan_text_study
+from headlight.analysis.batch_size import batch_tokens
+from headlight.analysis.corpus_attributes import share_read
+from headlight.analysis.kept_results import Origin, keep_result
+from headlight.analysis.run_folder import RunFolder
+from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_sources import TextSource
+from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel
 from headlight.files import Location
 from headlight.result import Description, calculated_with, describe
@@ -150,7 +153,7 @@ def run(
     their positions; where a model adds none to its embeddings they count as one.
 
     Args:
-        source: see `headlight.analysis.text_study.TextSource`; each example is a sequence.
+        source: see `headlight.analysis.text_sources.TextSource`; each example is a sequence.
         model: the model.
         settings: see `TokenIdentitySettings`.
         folder: where to keep hidden tokens, rates and the result; what is finished is used

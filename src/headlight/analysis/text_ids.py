@@ -1,0 +1,47 @@
+"""Numbers by which texts are told apart, ranked and found again, and the unit that each is of."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+from jaxtyping import Int64
+
+from headlight.encode import Encoded
+from headlight.vocabulary import Kind
+
+
+def text_id(example: Encoded) -> int:
+    """Return a number that depends on which text of the corpus it is alone.
+
+    Neither on the name of a file, nor on what the text says, nor on its place in a batch: the same
+    texts give the same samples, orders and resamples wherever they come from.
+    """
+    digest = hashlib.sha256(json.dumps([*(example.origin or (0, 0))]).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
+    """Return the number in the corpus of the unit that each text is of: a document, or the text."""
+    return np.array([each.unit for each in examples], dtype=np.int64)
+
+
+_RANKS = 2**40
+
+
+def rank_of(example: Encoded, kind: Kind) -> float:
+    """Return the rank by which one of two equal examples is kept: shorter first, then by hash.
+
+    It depends on the tokens alone that attention of this kind sees, and so examples can be found
+    again by it.
+    """
+    length = len(example.ids) + 1 + (0 if kind == "encoder" else len(example.target))
+    return float(min(length, 8000) * _RANKS) + hash_of(example, kind)
+
+
+def hash_of(example: Encoded, kind: Kind) -> float:
+    """A whole number that is as good as drawn at random, of the tokens that this kind sees."""
+    ids = (*example.ids, -1, *(() if kind == "encoder" else example.target))
+    digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
+    return float(int.from_bytes(digest))

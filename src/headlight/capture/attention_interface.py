@@ -1,0 +1,246 @@
+"""The interface hook: a function registered with transformers' attention interface.
+
+While a model is captured its configuration names this function, and every attention module calls
+it.  For the sites asked for, a listener runs the model's own eager function, so that soft caps,
+sinks, position biases and windows stay the model's business.  For all other sites, for other models
+that share the configuration, and for other threads, the hook computes what would have been computed
+without Headlight.
+
+Attention can also be replaced here, below the listener, so that a capture sees what the model then
+works with (`headlight.capture.attention_replacement`).
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
+
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from headlight.capture.attention_masks import added_mask, with_sdpa_mask
+from headlight.capture.query_blocks import AttentionFunction
+from headlight.errors import UnsupportedModelError
+
+IMPLEMENTATION = "headlight"
+_TENSORS = ("query", "key", "value")
+"""Names of the first arguments of every attention function."""
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """A callback for the attention of a model while the model runs."""
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        """Compute the attention of `module`; called in place of the model's own function."""
+        ...
+
+
+@runtime_checkable
+class AttentionReplacer(Protocol):
+    """A callback that replaces the attention weights of a model by others."""
+
+    active: bool
+    """Whether it replaces anything at the moment."""
+
+    def begin_module(self, module: nn.Module) -> None:
+        """The attention of `module` is about to run once."""
+        ...
+
+    def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
+        """A function that calls `own`, or `eager` where weights are replaced."""
+        ...
+
+
+@dataclass
+class _PatchedConfig:
+    """A configuration that names the hook, what it named before, and how many captures use it."""
+
+    config: Any
+    implementation: str | None
+    captures: int = 0
+
+
+_listeners: WeakKeyDictionary[nn.Module, tuple[int, Listener]] = WeakKeyDictionary()
+_replacers: WeakKeyDictionary[nn.Module, tuple[int, AttentionReplacer]] = WeakKeyDictionary()
+own_code: WeakKeyDictionary[nn.Module, tuple[AttentionFunction, AttentionFunction]] = (
+    WeakKeyDictionary()
+)
+"""The functions of modules with attention in code of their own: the eager one, and their own."""
+_patched: dict[int, _PatchedConfig] = {}
+_lock = threading.Lock()
+
+
+def _forget_other_threads() -> None:
+    """In a process that was forked no other thread lives on, and so no capture of another."""
+    for table in (_listeners, _replacers):
+        for module, (thread, _) in list(table.items()):
+            if thread != threading.get_ident():
+                del table[module]
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # Whatever another thread is about to do is done first: a lock that it held would never open.
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget_other_threads
+    )
+
+
+def register() -> None:
+    """Make the hook known to transformers; calling it again changes nothing."""
+    AttentionInterface.register(IMPLEMENTATION, attend)
+    # The model's own eager functions expect masks to be added to the logits.
+    AttentionMaskInterface.register(IMPLEMENTATION, added_mask)
+
+
+def add_listener(model: nn.Module, listener: Listener) -> bool:
+    """Send the attention of all modules of `model` to `listener`; False if there is one already."""
+    modules = list(model.modules())
+    with _lock:
+        if any(module in _listeners for module in modules):
+            return False
+        _listeners.update({module: (threading.get_ident(), listener) for module in modules})
+        return True
+
+
+def listener_of(model: nn.Module) -> Listener | None:
+    """The listener of `model` in this thread, if there is one."""
+    thread, listener = _listeners.get(model, (None, None))
+    return listener if thread == threading.get_ident() else None
+
+
+def remove_listener(model: nn.Module) -> None:
+    """Undo `add_listener`."""
+    with _lock:
+        for module in model.modules():
+            _listeners.pop(module, None)
+
+
+def has_listener(model: nn.Module) -> bool:
+    """Whether a part of `model` has a listener, in any thread."""
+    return any(module in _listeners for module in model.modules())
+
+
+def set_replacer(model: nn.Module, replacer: AttentionReplacer | None) -> None:
+    """Let `replacer` replace the attention of `model` in this thread; None removes what is set."""
+    with _lock:
+        for module in model.modules():
+            if replacer is None:
+                _replacers.pop(module, None)
+            else:
+                _replacers[module] = threading.get_ident(), replacer
+
+
+def replacer_of(module: nn.Module) -> AttentionReplacer | None:
+    """The active replacer of `module` in this thread, if there is one."""
+    thread, replacer = _replacers.get(module, (None, None))
+    active = replacer is not None and replacer.active and thread == threading.get_ident()
+    return replacer if active else None
+
+
+@contextmanager
+def unreplaced(model: nn.Module) -> Iterator[None]:
+    """Within the block, no attention of `model` is replaced."""
+    replacers = {replacer_of(module) for module in model.modules()} - {None}
+    try:
+        for replacer in replacers:
+            replacer.active = False  # type: ignore[union-attr]
+        yield
+    finally:
+        for replacer in replacers:
+            replacer.active = True  # type: ignore[union-attr]
+
+
+def install(configs: Iterable[Any]) -> None:
+    """Make the configurations name the hook; models may share one."""
+    with _lock:
+        for config in configs:
+            before = config._attn_implementation_internal
+            patched = _patched.setdefault(id(config), _PatchedConfig(config, before))
+            patched.captures += 1
+            config._attn_implementation_internal = IMPLEMENTATION
+
+
+def uninstall(configs: Iterable[Any]) -> None:
+    """Undo `install`; the last to do so restores what a configuration named before the first."""
+    with _lock:
+        for config in configs:
+            patched = _patched[id(config)]
+            patched.captures -= 1
+            if not patched.captures:
+                config._attn_implementation_internal = patched.implementation
+                del _patched[id(config)]
+
+
+def eager_function(module: nn.Module) -> AttentionFunction:
+    """The eager attention of the file that defines `module`, with weights replaced if they are.
+
+    Raises:
+        UnsupportedModelError: that file has none.
+    """
+    eager, replacer = _eager_beside(module), replacer_of(module)
+    return replacer.wrap(eager, eager) if replacer else eager
+
+
+def _eager_beside(module: nn.Module) -> AttentionFunction:
+    if module in own_code:
+        return own_code[module][0]
+    for ancestor in type(module).__mro__:
+        function = getattr(sys.modules[ancestor.__module__], "eager_attention_forward", None)
+        if function is not None:
+            return function  # type: ignore[no-any-return]
+    raise UnsupportedModelError(
+        f"{type(module).__name__} has no eager attention function beside it, so its attention "
+        "weights cannot be read."
+    )
+
+
+def own_implementation(config: Any) -> str | None:
+    """The attention that a configuration names, or named before the hook."""
+    patched = _patched.get(id(config))
+    named: str | None = (
+        patched.implementation if patched else getattr(config, "_attn_implementation", None)
+    )
+    return named
+
+
+def own_function(module: nn.Module) -> AttentionFunction:
+    """Return the function that `module` calls when not captured, if it takes additive masks.
+
+    Only sdpa is passed through: the masks that other kernels expect differ.
+    """
+    named = own_implementation(getattr(module, "config", None))
+    if module in own_code:
+        own = own_code[module][1]
+    else:
+        own = _sdpa if named == "sdpa" else _eager_beside(module)
+    replacer = replacer_of(module)
+    return replacer.wrap(_eager_beside(module), own) if replacer else own
+
+
+def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    arguments, options = with_sdpa_mask(arguments, options)
+    output: tuple[Tensor, Tensor | None] = ALL_ATTENTION_FUNCTIONS["sdpa"](
+        module, *arguments, **options
+    )
+    return output
+
+
+def attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    """The hook itself: what a module calls, or what stands for a call in its own code."""
+    # Some models give them by name.
+    arguments += tuple(options.pop(name) for name in _TENSORS[len(arguments) :])
+    if (replacer := replacer_of(module)) is not None:
+        replacer.begin_module(module)
+    thread, listener = _listeners.get(module, (None, None))
+    if listener is None or thread != threading.get_ident():
+        return own_function(module)(module, *arguments, **options)
+    return listener.attend(module, arguments, options)

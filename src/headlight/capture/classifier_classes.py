@@ -1,0 +1,85 @@
+"""Classes of a classifier: its task, and their names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headlight.capture.captured_model import CapturedModel
+from headlight.capture.prediction_heads import Task
+from headlight.errors import CorpusError, MissingHeadError, UsageError, setting, with_head
+
+UNNAMED = "LABEL_"
+"""Prefix of the names that transformers gives to classes without a name of their own."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a model.
+
+    Attributes:
+        task: whether texts or their tokens are classified.
+        names: of the classes, in the order of the model's outputs.
+    """
+
+    task: Task
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: CapturedModel, names: Sequence[str] | None = None) -> "Classes":
+        """The classes of a model that was loaded with its head.
+
+        Args:
+            model: the model.
+            names: of the classes, in the order of its outputs; by default its own.
+
+        Raises:
+            MissingHeadError: it has no classification head.
+            UsageError: it does not choose one of several classes, or the names are too few or too
+                many.
+        """
+        network: Any = model.transformer
+        task = model.head.task
+        if task is None:
+            raise MissingHeadError(
+                f"{model} is a {type(network).__name__}, which has no classification head; "
+                f"{with_head('a classifier', 'classification')}."
+            )
+        own = tuple(str(network.config.id2label[n]) for n in range(network.config.num_labels))
+        kind = network.config.problem_type
+        if len(own) < 2 or kind not in (None, "single_label_classification"):
+            what = "one number" if len(own) < 2 else kind.replace("_", " ")
+            raise UsageError(
+                f"{model} gives {what} for each text, and does not choose one of several "
+                "classes; give a classifier that does."
+            )
+        if names is not None and len(set(names)) != len(own):
+            raise UsageError(
+                f"{model} has {len(own)} classes, and {len(set(names))} are named; name each "
+                "of them once."
+            )
+        return cls(task, own if names is None else tuple(names))
+
+    def number(self, label: str | None, place: str) -> int:
+        """The number of the class that a corpus calls `label`: by its name, or as a number from 0.
+
+        Args:
+            label: as the corpus writes it.
+            place: file and line, for the message.
+
+        Raises:
+            CorpusError: there is no label, or it is none of the classes.
+        """
+        if label is None:
+            raise CorpusError(f"{place}: there is no label; give one, or leave the line out.")
+        if label in self.names:
+            return self.names.index(label)
+        if label.isdecimal() and int(label) < len(self.names):
+            return int(label)
+        names = ", ".join(self.names)
+        cure = f"name the classes in their order with {setting('class_names=')}"
+        unnamed = any(name.startswith(UNNAMED) for name in self.names)
+        cure = cure if unnamed else f"correct it, or {cure} as the corpus calls them"
+        raise CorpusError(
+            f"{place}: the label {label!r} is none of the classes of the model ({names}), nor a "
+            f"number from 0 to {len(self.names) - 1}; {cure}."
+        )

@@ -1,0 +1,229 @@
+"""Everything that a model computes in one small pass, as a graph that can be walked."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from headlight.capture.custom_attention.function_mode import own_code_seen
+from headlight.capture.custom_attention.projection import own_projections
+from headlight.capture.hooks import Registration, first_tensor, hooked
+
+Number = int
+"""Number of a value in the graph: values that were made later have larger ones."""
+
+Slot = int | str | None
+"""Position or name of an input of a module; None for its output."""
+
+
+@dataclass(eq=False)
+class Value:
+    """One tensor of the pass.
+
+    Attributes:
+        tensor: its numbers.
+        function: what made it, as in ``aten``; empty for parameters, inputs and constants.
+        arguments: the values that it was made from.
+        given: everything that the function was given, in its own form.
+    """
+
+    tensor: Tensor
+    function: str
+    arguments: tuple[Number, ...]
+    given: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of one module.
+
+    Attributes:
+        module: what ran.
+        given: the values that it was given, by position or name.
+        output: the value that it put out, or the first of several; None if that is no tensor.
+        begin: the number that the next value had when it began.
+        end: the same when it ended.
+    """
+
+    module: nn.Module
+    given: Mapping[int | str, Number]
+    output: Number | None
+    begin: Number
+    end: Number
+
+    def slots(self) -> Iterator[tuple[Slot, Number, Number]]:
+        """Yield the inputs and the output of the run, and their times."""
+        for slot, number in self.given.items():
+            yield slot, number, self.begin
+        if self.output is not None:
+            yield None, self.output, self.end
+
+
+class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Within the block, every function of torch adds a value; all tensors are kept."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.values: list[Value] = []
+        self.runs: list[Run] = []
+        """In the order in which they ended."""
+        self._numbers: dict[int, Number] = {}
+        self._open: list[tuple[dict[int | str, Number], Number]] = []
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Compute, and note what was made of what."""
+        options = kwargs or {}
+        read = [each for each in tree_leaves((args, options)) if isinstance(each, Tensor)]
+        arguments = tuple(map(self.number, read))
+        if func._schema.is_mutable:  # what is written into has another number from then on
+            for number in arguments:
+                value = self.values[number]
+                if value.function:
+                    value.tensor = value.tensor.clone()
+        result = func(*args, **options)
+        name = func.overloadpacket.__name__
+        name = name.removesuffix("_") if func._schema.is_mutable else name
+        for output in tree_leaves(result):
+            if isinstance(output, Tensor):
+                self._add(output, name, arguments, (*args, *options.values()))
+        return result
+
+    def number(self, tensor: Tensor) -> Number:
+        """The number of a tensor as it is now; it is added if it is new."""
+        index = self._numbers.get(id(tensor))
+        return self._add(tensor, "", (), ()) if index is None else index
+
+    def _add(
+        self, tensor: Tensor, function: str, arguments: tuple[Number, ...], inputs: tuple[Any, ...]
+    ) -> Number:
+        self.values.append(Value(tensor, function, arguments, inputs))
+        self._numbers[id(tensor)] = len(self.values) - 1
+        return len(self.values) - 1
+
+    def hooks(self, model: nn.Module) -> list[Registration]:
+        """Hooks of all modules, which note their runs."""
+        return [
+            registration
+            for module in (*model.modules(), *own_projections(model))
+            for registration in (
+                (partial(module.register_forward_pre_hook, with_kwargs=True), self._enter),
+                (module.register_forward_hook, self._leave),
+            )
+        ]
+
+    def _enter(self, module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        by_slot: dict[Any, Any] = dict(enumerate(args))
+        by_slot |= options
+        numbers = {
+            slot: self.number(each) for slot, each in by_slot.items() if isinstance(each, Tensor)
+        }
+        self._open.append((numbers, len(self.values)))
+
+    def _leave(self, module: nn.Module, _: object, output: Any) -> None:
+        inputs, begin = self._open.pop()
+        tensor = first_tensor(output)
+        number = None if tensor is None else self.number(tensor)
+        self.runs.append(Run(module, inputs, number, begin, len(self.values)))
+
+
+class Graph:
+    """Graph of the computations of one pass, and how to walk it."""
+
+    def __init__(self, recorded: PassGraph, inputs: Mapping[str, Any]) -> None:
+        self.values = recorded.values
+        self.runs = recorded.runs
+        self._readers: dict[Number, list[Number]] = defaultdict(list)
+        self._roots: list[Number] = []
+        self._members: dict[Number, list[Number]] = defaultdict(list)
+        self._varies: list[bool] = []
+        input_ids = {id(each) for each in inputs.values() if isinstance(each, Tensor)}
+        for number, value in enumerate(self.values):
+            for argument in set(value.arguments):
+                self._readers[argument].append(number)
+            self._roots.append(self._root(number, value))
+            self._members[self._roots[-1]].append(number)
+            varies = any(self._varies[each] for each in value.arguments)
+            self._varies.append(varies or id(value.tensor) in input_ids)
+        self._starts: dict[Number, list[Run]] = defaultdict(list)
+        for run in self.runs:
+            if run.given:
+                self._starts[self._roots[next(iter(run.given.values()))]].append(run)
+
+    def _root(self, number: Number, value: Value) -> Number:
+        """The value that holds the same numbers, in another form perhaps."""
+        for argument in value.arguments[:1]:
+            if same_numbers(self.values[argument].tensor, value.tensor):
+                return self._roots[argument]
+        return number
+
+    def root(self, number: Number) -> Number:
+        """The first value that holds the same numbers."""
+        return self._roots[number]
+
+    def tensor(self, number: Number) -> Tensor:
+        """The numbers of a value."""
+        return self.values[number].tensor
+
+    def varies(self, number: Number) -> bool:
+        """Whether a value depends on what the model reads."""
+        return self._varies[number]
+
+    def readers(self, root: Number) -> list[Number]:
+        """The values that are made from one, but for those that are the same in another form."""
+        return sorted(
+            {
+                reader
+                for member in self._members[root]
+                for reader in self._readers[member]
+                if self._roots[reader] != root
+            }
+        )
+
+    def read_by(self, root: Number) -> list[Run]:
+        """The runs of modules that were given a value first of all; the shortest come first."""
+        return sorted(self._starts[root], key=lambda run: run.end - run.begin)
+
+    def comes_from(self, number: Number, source: Number) -> bool:
+        """Whether a value was made from another, directly or not."""
+        pending, visited = [number], {number}
+        while pending:
+            one = pending.pop()
+            if one == source:
+                return True
+            for argument in self.values[one].arguments:
+                if argument >= source and argument not in visited:
+                    visited.add(argument)
+                    pending.append(argument)
+        return False
+
+
+def record_graph(model: nn.Module, inputs: Mapping[str, Any]) -> Graph:
+    """The graph of one pass."""
+    recorded = PassGraph()
+    with hooked(recorded.hooks(model)), torch.no_grad(), own_code_seen(model), recorded:
+        for each in inputs.values():
+            if isinstance(each, Tensor):
+                recorded.number(each)
+        model(**inputs)
+    return Graph(recorded, inputs)
+
+
+def same_numbers(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors hold the same numbers in the same order."""
+    if first.numel() != second.numel() or first.device != second.device:
+        return False
+    if first.dtype.is_floating_point != second.dtype.is_floating_point:
+        return False
+    return torch.equal(first.flatten(), second.flatten().to(first.dtype))

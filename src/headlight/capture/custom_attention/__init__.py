@@ -1,0 +1,1 @@
+"""Attention in code of a model's own, brought to the interface hook."""

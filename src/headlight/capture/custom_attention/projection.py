@@ -1,0 +1,199 @@
+"""Projection W^O of the contexts of an attention module with code of its own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from headlight.capture.custom_attention.products import OwnAttention
+from headlight.errors import UnsupportedModelError
+
+Rows = Tensor
+"""``batch query feature``"""
+
+
+class OwnProjection(nn.Module):
+    """W^O that a model multiplies by in its own code, as a module whose hooks are called.
+
+    It is given ``batch query feature``, however the model orders that, and is no part of the model.
+
+    Args:
+        parameter: what is multiplied by.
+        bias: b^O, or nothing.
+        name: of the parameter.
+        matrix: makes ``feature d_model`` of the parameter.
+    """
+
+    def __init__(
+        self, parameter: Tensor, bias: Tensor | None, name: str, matrix: Callable[[Tensor], Tensor]
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self._matrix = matrix
+        self._stored = [parameter, bias]  # in a list, so that they are no parameters of this module
+
+    @property
+    def weight(self) -> Tensor:
+        """W^O as ``feature d_model``."""
+        stored = self._stored[0]
+        assert stored is not None  # noqa: S101 - every projection has one
+        return self._matrix(stored)
+
+    @property
+    def bias(self) -> Tensor | None:
+        """b^O, or nothing."""
+        return self._stored[1]
+
+    def uses(self, operand: Any) -> bool:
+        """Tell whether a factor is the parameter, or the parameter in another shape."""
+        return same_memory(operand, self._stored[0])
+
+    def forward(self, rows: Rows, run: Callable[[Rows], Rows]) -> Rows:
+        """Compute as the model does it."""
+        return run(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """The way from an attention module to its W^O.
+
+    Attributes:
+        projection: W^O: a linear map of the model, or the stand-in of a parameter.
+        sequence_first: whether the hidden states of the model are ``token batch size``.
+    """
+
+    projection: nn.Module
+    sequence_first: bool
+    _verified: set[Any] = field(default_factory=set)
+
+    def verify(self, own: OwnAttention, name: str) -> None:
+        """Check that weights times values are what is projected, once for texts of each length.
+
+        Args:
+            own: what the module has computed.
+            name: of its class.
+
+        Raises:
+            UnsupportedModelError: they are not, or the weights of a query are more than 1.
+        """
+        lengths = own.context.shape[1], own.arguments[2].shape[2]
+        if lengths in self._verified:
+            return
+        with torch.no_grad():
+            problem = own.misses()
+        if problem is not None:
+            raise UnsupportedModelError(f"{name}: in texts of {lengths[1]} tokens {problem}")
+        self._verified.add(lengths)
+
+
+routes: WeakKeyDictionary[nn.Module, Route] = WeakKeyDictionary()
+"""Routes of all attention modules with code of their own that were found in a traced model."""
+
+
+def routes_of(model: nn.Module) -> dict[nn.Module, Route]:
+    """Return the routes of the attention modules of a model."""
+    return {module: routes[module] for module in model.modules() if module in routes}
+
+
+def own_projections(model: nn.Module) -> Iterator[OwnProjection]:
+    """Yield the stand-ins of the parameters that attention of a model is projected by."""
+    projections = (route.projection for route in routes_of(model).values())
+    yield from dict.fromkeys(each for each in projections if isinstance(each, OwnProjection))
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One multiplication of contexts by a matrix.
+
+    Attributes:
+        given: the contexts.
+        axes: how many of their last axes are features.
+        operand: the matrix, in the shape in which it is multiplied by.
+        bias: what is added with it.
+        matrix: makes ``feature d_model`` of the operand.
+        run: multiplies other contexts.
+    """
+
+    given: Tensor
+    axes: int
+    operand: Tensor
+    bias: Tensor | None
+    matrix: Callable[[Tensor], Tensor]
+    run: Callable[[Tensor], Tensor]
+
+
+def use_of(
+    func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], place: int
+) -> Use | None:
+    """Return the multiplication that a function of torch does with contexts; None for another.
+
+    Args:
+        func: of torch.
+        args: what it is given.
+        options: the same by name.
+        place: of the contexts among `args`.
+    """
+    name = getattr(func, "__name__", "")
+    contexts = args[place]
+
+    def run(other: Tensor) -> Tensor:
+        product: Tensor = func(*args[:place], other, *args[place + 1 :], **options)
+        return product
+
+    if name == "linear" and place == 0:
+        operand = args[1] if len(args) > 1 else options["weight"]
+        bias = args[2] if len(args) > 2 else options.get("bias")
+        return Use(contexts, 1, operand, bias, _transposed, run)
+    if name == "addmm" and place == 1:
+        return Use(contexts, 1, args[2], args[0], _as_it_is, run)
+    if name in ("matmul", "__matmul__") and place == 0 and args[1].ndim == 2:
+        return Use(contexts, 1, args[1], None, _as_it_is, run)
+    if name != "einsum" or len(args) != 3:
+        return None
+    terms, _, result = args[0].replace(" ", "").partition("->")
+    operands = terms.split(",")
+    mine, other = operands[place - 1], operands[2 - place]
+    summed = [letter for letter in mine if letter in other and letter not in result]
+    free_letters = [letter for letter in other if letter not in summed]
+    rows = mine[: len(mine) - len(summed)]
+    expected = (rows + "".join(summed), rows + "".join(free_letters))
+    if not summed or "." in args[0] or (mine, result) != expected:
+        return None
+    order = [other.index(letter) for letter in (*summed, *free_letters)]
+
+    def matrix(operand: Tensor) -> Tensor:
+        return operand.permute(order).flatten(0, len(summed) - 1).flatten(1)
+
+    return Use(contexts, len(summed), args[3 - place], None, matrix, run)
+
+
+def operand_of(parameter: Tensor, operand: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return what makes the operand of a parameter that it is another shape of."""
+    if operand.shape == parameter.shape and operand.stride() == parameter.stride():
+        return _as_it_is
+    if operand.ndim == 2 and operand.stride() == parameter.T.stride():
+        return _transposed
+    shape = operand.shape
+    return lambda stored: stored.reshape(shape)
+
+
+def _as_it_is(operand: Tensor) -> Tensor:
+    return operand
+
+
+def _transposed(operand: Tensor) -> Tensor:
+    return operand.T
+
+
+def same_memory(first: Any, second: Any) -> bool:
+    """Tell whether two tensors are one, or the same numbers in another shape."""
+    if not isinstance(first, Tensor) or not isinstance(second, Tensor):
+        return False
+    return (
+        first.numel() == second.numel()
+        and first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+        and first.storage_offset() == second.storage_offset()
+    )

@@ -1,0 +1,42 @@
+"""Checks whose answers a device gives later, so that nothing waits for it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from jaxtyping import Shaped
+from torch import Tensor
+
+_LATER: ContextVar[list[Tensor] | None] = ContextVar("later", default=None)
+
+
+@contextmanager
+def answered_later() -> Iterator[list[Tensor]]:
+    """Within the block, do not wait for what a device answers to `holds`; yields the answers."""
+    answers: list[Tensor] = []
+    token = _LATER.set(answers)
+    try:
+        yield answers
+    finally:
+        _LATER.reset(token)
+
+
+def holds(answer: Shaped[Tensor, ""]) -> bool:
+    """Return whether something holds; within `answered_later`, yes where a device is asked.
+
+    Who opens such a block does all of it again unless `all_hold`.
+
+    Args:
+        answer: true, or 1, where it holds.
+    """
+    later = _LATER.get()
+    if later is None or answer.device.type == "cpu":
+        return bool(answer == 1)
+    later.append(answer)
+    return True
+
+
+def all_hold(answers: list[Tensor], device: torch.device) -> bool:
+    """Return whether all answers are yes, for which the host waits once."""
+    return bool((torch.stack([each.to(device) for each in answers]) == 1).all())

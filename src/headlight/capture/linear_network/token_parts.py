@@ -1,0 +1,46 @@
+"""What the embedding of each token adds to each hidden token, as tangents of the network.
+
+The tangent of the whole network in the direction of an embedding is what that embedding adds to a
+hidden token (DecompX, Modarressi et al. 2023, without the sharing of biases).
+"""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import jvp, vmap
+
+from headlight.capture.embedding_changes import Run
+from headlight.capture.forward_mode import portions
+from headlight.capture.linear_network.addends import Still
+from headlight.capture.linear_network.rules import LinearRules
+from headlight.settings.attribution import Slope
+
+
+def token_parts(
+    run: Run, memory: int, slope: Slope = "zero_origin"
+) -> Iterator[tuple[slice, Float[Tensor, "key layer query d_model"]]]:
+    """Yield what each token's embedding adds to each hidden token, at the output of each block.
+
+    Args:
+        run: a text in its model.
+        memory: bytes for the tangents that run side by side.
+        slope: of activations that are functions of torch.
+
+    Returns:
+        Some keys at a time, and their parts; the last layer is after the final norm.
+    """
+    still = torch.zeros_like(run.embedded)
+    keys = run.embedded.shape[1]
+    own = torch.eye(keys, dtype=still.dtype, device=still.device)[:, None, :, None] * run.embedded
+
+    def hidden(change: Tensor) -> tuple[Tensor, ...]:
+        with LinearRules(Still(), slope):  # within, so that it does not see what jvp does
+            return run.hidden(change)
+
+    def moved(tangent: Tensor) -> Tensor:
+        return torch.stack(jvp(hidden, (still,), (tangent,))[1])
+
+    for some in portions(run, keys, memory):
+        yield some, vmap(moved)(own[some])

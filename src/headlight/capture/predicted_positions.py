@@ -1,0 +1,81 @@
+"""The projection on the vocabulary, of those positions only that predict something.
+
+Of a masked language model these are 15 in 100, and in a small model the projection of all of them
+takes longer than everything below it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from headlight.capture.hooks import hooked
+from headlight.capture.objectives import NOTHING, MaskedLanguageModel, Objective, Prepared
+
+
+@contextmanager
+def only_predicted(model: Any, objective: Objective, batch: Prepared) -> Iterator[None]:
+    """Within the block a model that predicts hidden tokens makes no other logits.
+
+    They then have one row for each position with a label; `losses_of` takes either.  Nothing is
+    changed for other objectives, which may read all of them, and for models whose projection is no
+    module that sees all positions.
+    """
+    head = _projection(model) if type(objective) is MaskedLanguageModel else None
+    labels = batch.labels
+    if head is None or labels is None:
+        yield
+        return
+
+    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        states = arguments[0]
+        if states.shape[:-1] != labels.shape:
+            return None
+        return (states[labels != NOTHING], *arguments[1:])
+
+    with hooked([(head.register_forward_pre_hook, choose)]):
+        yield
+
+
+@contextmanager
+def one_position_each(
+    model: Any, places: Int64[Tensor, " batch"]
+) -> Iterator[Callable[[Tensor], Float[Tensor, "batch output"]]]:
+    """Within the block a language model makes logits of one position of each text.
+
+    Args:
+        model: of transformers.
+        places: the position, of each text of the batch that it is given.
+
+    Returns:
+        What takes these rows from the logits of the model, also where its projection is no module
+        that sees all positions, so that it makes them all.
+    """
+    head = _projection(model)
+
+    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        states = arguments[0]
+        if states.ndim != 3 or len(states) != len(places):
+            return None
+        return (_at(states, places)[:, None], *arguments[1:])
+
+    def rows(logits: Tensor) -> Float[Tensor, "batch output"]:
+        return logits[:, 0] if logits.shape[1] == 1 else _at(logits, places)
+
+    with hooked([] if head is None else [(head.register_forward_pre_hook, choose)]):
+        yield rows
+
+
+def _at(values: Tensor, places: Int64[Tensor, " batch"]) -> Tensor:
+    return values[torch.arange(len(places), device=values.device), places]
+
+
+def _projection(model: Any) -> nn.Module | None:
+    try:
+        projection: nn.Module | None = model.get_output_embeddings()
+    except (NotImplementedError, AttributeError):
+        return None
+    return projection

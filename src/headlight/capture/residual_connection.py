@@ -1,0 +1,135 @@
+"""The residual connection around an attention block, and the norm behind it."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.capture.frozen_norms import FrozenMap
+from headlight.capture.hooks import Place
+from headlight.errors import UnsupportedModelError
+
+
+@dataclass(frozen=True, eq=False)
+class FeedForwardSite:
+    """Sum behind an attention block: in most models that of the feed-forward network.
+
+    Attributes:
+        sum: where the sum can be seen, after it was made: what left the attention block, plus this.
+        norm: that follows the sum, and alone reads it: that of a post-LN layer; in the last layer
+            of a pre-LN model the norm before its head.
+    """
+
+    sum: Place | None
+    norm: FrozenMap | None
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSite:
+    """Site where the output of one attention module enters the residual stream.
+
+    sum = branch(W^O output) + residual, and norm(sum) goes on where a norm follows.  With what the
+    norms divide by frozen, that is linear in the vectors α f(x), b^O and the residual.
+
+    Attributes:
+        branch: maps between W^O and the sum, in order: norms (Gemma 2, OLMo 2) or scales (DINOv2).
+        residual: where that to which the output is added can be seen, before W^O has run.
+        norm: that follows the sum, and alone reads it (post-LN); None where the sum goes on as it
+            is (pre-LN), or where the feed-forward is added to the same sum.
+        parallel: whether the feed-forward reads what the attention reads, and adds to the same sum.
+        output: where what leaves the attention block can be seen: the sum, or what the norm makes
+            of it; None where no module shows it.
+        feed_forward: what is added next; None where that is another attention, or `parallel`.
+        error: how far the parts are from what leaves, relative to its norm, in the traced pass.
+    """
+
+    branch: tuple[FrozenMap, ...]
+    residual: Place
+    norm: FrozenMap | None
+    parallel: bool
+    output: Place | None
+    feed_forward: FeedForwardSite | None
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class NoResidualSite:
+    """Reason why nothing is known of what follows an attention module.
+
+    Attributes:
+        problem: a sentence.
+    """
+
+    problem: str
+
+
+def followed(site: ResidualSite | NoResidualSite) -> ResidualSite:
+    """The site, where its layer could be followed.
+
+    Raises:
+        UnsupportedModelError: it could not.
+    """
+    if isinstance(site, NoResidualSite):
+        raise UnsupportedModelError(site.problem)
+    return site
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """Tensors of one batch at the residual sum behind one attention module.
+
+    Attributes:
+        site: where it is.
+        given: x of each query, to which the output of the attention is added.
+        written: what W^O put out, b^O included.
+    """
+
+    site: ResidualSite
+    given: Float[Tensor, "batch query d_model"]
+    written: Float[Tensor, "batch query d_model"]
+
+    def to(self, form: torch.device | torch.dtype) -> "Residual":
+        """Return the tensors on another device, or in another precision."""
+        return replace(self, given=self.given.to(form), written=self.written.to(form))
+
+    @cached_property
+    def branched(self) -> Float[Tensor, "batch query d_model"]:
+        """Return the addition to the residual: `written`, behind the maps of the branch."""
+        written = self.written
+        for each in self.site.branch:
+            written = each(written)
+        return written
+
+    @cached_property
+    def branch_scale(self) -> Float[Tensor, "batch query"]:
+        """Return the divisor of the parts of the output on the branch."""
+        written, product = self.written, self.written.new_ones(self.written.shape[:-1])
+        for each in self.site.branch:
+            product = product * each.scale(written)
+            written = each(written)
+        return product
+
+    @property
+    def total(self) -> Float[Tensor, "batch query d_model"]:
+        """The sum with the residual, without a feed-forward that is added to it as well."""
+        return self.branched + self.given
+
+    @cached_property
+    def norm_scale(self) -> Float[Tensor, "batch query"]:
+        """Return the divisor of the norm behind the sum; 1 where there is none."""
+        norm = self.site.norm
+        return (
+            self.given.new_ones(self.given.shape[:-1]) if norm is None else norm.scale(self.total)
+        )
+
+    @property
+    def output(self) -> Float[Tensor, "batch query d_model"]:
+        """Return the output of the attention block."""
+        norm = self.site.norm
+        return self.total if norm is None else norm(self.total)
+
+    def detached(self) -> "Residual":
+        """Return the tensors without a graph."""
+        return replace(self, given=self.given.detach(), written=self.written.detach())

@@ -1,0 +1,56 @@
+"""Models that come with the package: their names and folders."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from headlight.catalogue.distributions import DISTRIBUTIONS
+from headlight.errors import ModelError, UsageError
+from headlight.files import check_reachable
+
+EMBEDDED_CLASSIFIER = "headlight-classifier"
+"""The name of the embedded classifier of short reviews."""
+
+ASSETS = Path(__file__).parents[1] / "assets"
+"""Models and samples that come with the package."""
+
+EMBEDDED = ASSETS / "model"
+EMBEDDED_NAME = "headlight-small"
+EMBEDDED_MODELS = {
+    EMBEDDED_NAME: EMBEDDED,
+    "headlight-translator": ASSETS / "translator",
+    EMBEDDED_CLASSIFIER: ASSETS / "classifier",
+}
+"""The models that come with the package: BERT, a translator from German to English, and a
+classifier of short reviews, which is kept as what differs from the first."""
+
+
+@cache
+def embedded_models() -> Mapping[str, Path]:
+    """Folders of embedded models by name, also those of other distributions that are installed."""
+    models = dict(EMBEDDED_MODELS)
+    for each in DISTRIBUTIONS.values():
+        if each.models and find_spec(each.package):
+            models |= import_module(each.package).EMBEDDED_MODELS
+    return models
+
+
+def place_of(model: str | Path | None) -> str:
+    """The folder of an embedded model; of others the folder or the name that was given.
+
+    Raises:
+        ModelError: the name is too long, or a folder may not be entered.
+        UsageError: it is the model of a distribution that is not installed.
+    """
+    name = EMBEDDED_NAME if model is None else str(model)
+    check_reachable(Path(name), error=ModelError)
+    if model is not None and Path(name).exists():
+        return name
+    if name in embedded_models():
+        return str(embedded_models()[name])
+    for each in DISTRIBUTIONS.values():
+        if name in each.models:
+            raise UsageError(each.refusal(name))
+    return name

@@ -1,0 +1,117 @@
+"""Checks of a model by its name, device and precision, before anything slow is imported.
+
+`headlight.capture.load_model` refuses by the same rules; commands ask here first.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from huggingface_hub import constants as hub
+
+from headlight.catalogue.embedded_models import EMBEDDED_NAME, place_of
+from headlight.catalogue.hub import HUB_NAME, cached_models, hub_answers, no_model
+from headlight.catalogue.model_configuration import (
+    HEAD_NUMBERS,
+    LAYER_NUMBERS,
+    check_heads,
+    check_layers,
+    number_in_all_parts,
+    read_configuration,
+)
+from headlight.catalogue.model_folders import GGUF, check_folder, gguf_of, holds_file, why_no_model
+from headlight.errors import ModelError, UsageError, setting
+from headlight.files import check_reachable
+from headlight.settings import require_choice
+
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+AUTO = "auto"
+BALANCED = "balanced"
+"""The device of models that are spread over several, layer by layer."""
+DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
+"""Kinds of devices that there may be; which there are, only torch knows."""
+
+_TOKENIZER = ("tokenizer*", "*.model", "vocab.*", "*vocab.json", f"*{GGUF}")
+"""Files of tokenizers; that of a GGUF file lies in it."""
+
+
+def check_model(
+    model: str | None,
+    *,
+    tokenizer: str | None = None,
+    device: str = AUTO,
+    dtype: str = DTYPES[0],
+    layers: Collection[int] | None = None,
+    heads: Collection[int] | None = None,
+) -> None:
+    """Refuse what a model cannot be loaded by, as far as that can be said without torch.
+
+    Args:
+        model: name on the hub, or folder; None for the embedded one.
+        tokenizer: name on the hub, or folder; None for that of the model.
+        device: where it is to be.
+        dtype: precision of its weights.
+        layers: those that will be looked at; None for all.
+        heads: those of a layer that will be looked at; None for all.
+
+    Raises:
+        ModelError: there is no such model or tokenizer.
+        UsageError: unknown dtype, device, layer or head, or an empty name.
+    """
+    for name, value in (("model", model), ("tokenizer", tokenizer)):
+        if value == "":
+            raise UsageError(f"{setting(name)} is empty; give a name or a folder, or leave it out.")
+    require_choice("precision", dtype, DTYPES)
+    kind = device.partition(":")[0]
+    if kind not in DEVICES and device not in (AUTO, BALANCED):
+        raise UsageError(
+            f"there is no device {device!r} here; use cpu, cuda, mps, auto or balanced."
+        )
+    place = place_of(model)
+    check_place(place)
+    config, label = read_configuration(place), model or EMBEDDED_NAME
+    check_layers(number_in_all_parts(config, LAYER_NUMBERS), layers, label)
+    check_heads(number_in_all_parts(config, HEAD_NUMBERS), heads, label)
+    if tokenizer is not None:
+        _check_tokenizer(tokenizer)
+
+
+def check_place(place: str) -> None:
+    """Refuse what is neither a GGUF file or a folder with a model, nor what the hub could give.
+
+    Raises:
+        ModelError: it is so.
+        UsageError: a library is missing for it.
+    """
+    if gguf_of(place):
+        return
+    folder = Path(place)
+    if folder.exists():
+        if (sentence := why_no_model(place)) is not None:
+            raise ModelError(sentence)
+        check_folder(folder)
+        return
+    if not HUB_NAME.fullmatch(place):
+        raise ModelError(f"there is no folder {place!r}, and no model of a hub has such a name.")
+    if place in cached_models():
+        return
+    if hub.HF_HUB_OFFLINE:
+        raise no_model(
+            place,
+            "HF_HUB_OFFLINE keeps it from being fetched; correct the name, or unset that variable",
+        )
+    if not hub_answers():
+        raise no_model(place, f"{hub.ENDPOINT} does not answer; correct the name, or go online")
+
+
+def _check_tokenizer(place: str) -> None:
+    """Refuse what is neither a folder with a tokenizer, nor what the hub could give.
+
+    Raises:
+        ModelError: it is so.
+    """
+    folder = check_reachable(Path(place), error=ModelError)
+    check_folder(folder)
+    cached = Path(hub.HF_HUB_CACHE) / f"models--{place.replace('/', '--')}"
+    possible = HUB_NAME.fullmatch(place) and (cached.exists() or not hub.HF_HUB_OFFLINE)
+    if not (holds_file(folder, _TOKENIZER) if folder.exists() else possible):
+        raise ModelError(f"there is no tokenizer in {place}; give a name on the hub, or a folder.")

@@ -1,0 +1,111 @@
+"""The configuration of a model: its numbers of layers and heads, and its quantisation."""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from headlight.errors import ModelError, UsageError
+from headlight.files import read_json
+
+CONFIG = "config.json"
+
+MOST_LAYERS = 10_000
+"""A configuration that says more is no model's: making them would fill the memory."""
+
+LAYER_NUMBERS = (
+    "num_hidden_layers",
+    "num_layers",
+    "n_layer",
+    "n_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "num_decoder_layers",
+)
+"""Names in configuration files of the number of layers, or of those of one half."""
+HEAD_NUMBERS = (
+    "num_attention_heads",
+    "num_heads",
+    "n_head",
+    "n_heads",
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+)
+"""Names of the number of heads of a layer, or of those of one half."""
+
+
+def check_layers(depth: int, layers: Collection[int] | None, name: str) -> None:
+    """Refuse layers that a model cannot have.
+
+    Args:
+        depth: how many it has; 0 if that is not known, which is left to others.
+        layers: those asked for; None for all.
+        name: what the model is called.
+
+    Raises:
+        ModelError: it has more than any model.
+        UsageError: there is no such layer.
+    """
+    if depth > MOST_LAYERS:
+        raise ModelError(
+            f"the configuration of {name} says that it has {depth:,} layers, which no model has; "
+            "copy it again."
+        )
+    missing = sorted(layer for layer in layers or () if not 0 <= layer < depth)
+    if depth and missing:
+        raise UsageError(f"{name} has no layer {missing[0]}: its layers are 0 to {depth - 1}.")
+
+
+def check_heads(count: int, heads: Collection[int] | None, name: str) -> None:
+    """Refuse heads that no layer of a model can have.
+
+    Args:
+        count: how many a layer has; 0 if that is not known, which is left to others.
+        heads: those asked for; None for all.
+        name: what the model is called.
+
+    Raises:
+        UsageError: there is no such head.
+    """
+    missing = sorted(head for head in heads or () if not 0 <= head < count)
+    if count and missing:
+        raise UsageError(
+            f"the layers of {name} have no head {missing[0]}: their heads are 0 to {count - 1}."
+        )
+
+
+def quantised_by(place: str) -> str | None:
+    """Return the method by which the weights in a folder were quantised; None where they are not.
+
+    Args:
+        place: a folder; of anything else nothing is said.
+    """
+    settings = read_configuration(place).get("quantization_config")
+    return str(settings.get("quant_method", "")) if isinstance(settings, dict) else None
+
+
+def read_configuration(place: str) -> Mapping[str, Any]:
+    """Return the configuration in a folder, as far as it can be read; nothing elsewhere."""
+    try:
+        config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
+    except (ModelError, ValueError):  # which loading says better
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def number_of_layers(config: Mapping[str, Any]) -> int:
+    """Return the number of layers of a model, or of one half of it; 0 where it is not known."""
+    return max(numbers_in_parts(config, *LAYER_NUMBERS), default=0)
+
+
+def number_in_all_parts(config: Mapping[str, Any], names: Collection[str]) -> int:
+    """Return the largest of such numbers; 0 where a part of the model leaves its own unsaid."""
+    parts = [part for part in config.values() if isinstance(part, dict) and "model_type" in part]
+    if not all(any(isinstance(part.get(name), int) for name in names) for part in parts):
+        return 0
+    return max(numbers_in_parts(config, *names), default=0)
+
+
+def numbers_in_parts(config: Mapping[str, Any], *names: str) -> Iterator[int]:
+    """Whole numbers of some names, of the model and of its parts."""
+    for each in (config, *(part for part in config.values() if isinstance(part, dict))):
+        yield from (each[name] for name in names if isinstance(each.get(name), int))

@@ -1,0 +1,213 @@
+"""Settings of the questions of one text."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.errors import UsageError, setting
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Range, Settings, require_distinct
+from headlight.settings.attribution import AttributionSettings, Slope
+from headlight.vocabulary import ROUTE, Kind, require_names_of_heads
+
+USUAL_METHODS = ("rollout", "globenc", "alti")
+"""Methods of following tokens that need one forward pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSettings(Settings):
+    """Settings of the logit, or difference of logits, that is looked at.
+
+    Attributes:
+        target: word that continues the text, such as " he", or fills the mask; or the name or
+            number of a class; by default the prediction of the model.
+        against: another word or class, whose logit is subtracted.
+        position: position of the predicting token, from 0; by default the last of the text, or its
+            first mask.
+        compare_text: second text with the same number of tokens, such as one that differs in a
+            word.
+    """
+
+    target: str | None = None
+    against: str | None = None
+    position: int | None = None
+    compare_text: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("target", "against"):
+            if getattr(self, name) == "":
+                raise UsageError(f"{setting(name)} is empty; write a word, or leave it out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionSettings(TargetSettings):
+    """Settings of the prediction to explain.
+
+    Attributes:
+        slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
+            or ``derivative``.
+    """
+
+    slope: Slope = "zero_origin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteSettings(Settings):
+    """Settings of the routes to show; all shares are computed.
+
+    Attributes:
+        kind: kind of attention; by default the first that the model has.
+        token: token whose routes are shown, from 0, or from -1 backwards; by default the last word.
+        layer: layer after which the token is followed, from 0; by default the last.
+        least: smallest share of the token that a shown link brings.
+        compare_text: second text with the same number of tokens, such as one that differs in a
+            word; heads are then named that take most more, or less, than in it.
+    """
+
+    kind: Kind | None = None
+    token: int | None = None
+    layer: AtLeast0 | None = None
+    least: Annotated[float, Range(minimum=0, maximum=1)] = ROUTE
+    compare_text: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationSettings(Settings):
+    """Settings of the cell of an attention matrix to explain.
+
+    Attributes:
+        layer: layer, from 0; by default that of the head with the largest weight.
+        head: head, from 0; by default the one with the largest weight.
+        query: attending token, from 0, or from -1 backwards.
+        key: attended token; by default the one with the largest weight, except the first token and
+            the query.
+        kind: kind of attention; by default the first that the model has.
+    """
+
+    layer: AtLeast0 | None = None
+    head: AtLeast0 | None = None
+    query: int = -1
+    key: int | None = None
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFlowSettings(Settings):
+    """Settings of the flow of tokens.
+
+    Attributes:
+        methods: methods of attribution; see `headlight.settings.flow.METHODS`.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers after which tokens are analysed, from 0; by default all.
+        attribution: computation of ``attribution``, if it is among the methods.
+    """
+
+    methods: tuple[str, ...] = USUAL_METHODS
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+    attribution: AttributionSettings | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("methods", self.methods)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlternativeSettings(Settings):
+    """Settings of the search for alternatives.
+
+    Attributes:
+        layer: layer, from 0.
+        head: head, from 0.
+        number: number of alternatives.
+        kind: kind of attention; by default the first that the model has.
+        method: ``random``: along a random direction of LN([T, 1]), Eq. 7 of the paper; or
+            ``farthest``: the largest total variation that repeated linear programs find.
+        distance: step, as a share of λ_max or of the way to the farthest; above 0 and at most 1.
+        queries: positions of the rows that change; by default all.
+        certify: also bound the total variation tightly, by two linear programs per key and row.
+        precision: precision of the ``model``, or ``float64`` for a copy of it, in which equal
+            outputs agree to about 1e-12, unless the model computes softmax in float32.
+        seed: random seed of the directions.
+    """
+
+    layer: AtLeast0 = 0
+    head: AtLeast0 = 0
+    number: AtLeast1 = 1
+    kind: Kind | None = None
+    method: Literal["random", "farthest"] = "random"
+    distance: Annotated[float, Range(above=0, maximum=1)] = 1.0
+    queries: tuple[AtLeast0, ...] | None = None
+    certify: Annotated[bool, UNLISTED] = False
+    precision: Literal["model", "float64"] = "model"
+    seed: AtLeast0 = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchSettings(TargetSettings):
+    """Settings of the heads to patch, one at a time, with those of the other text.
+
+    Attributes:
+        kind: kind of attention; by default the first that the model has.
+        layers: layers whose heads are patched, from 0, such as 0,3-5; by default all.
+    """
+
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.compare_text is None:
+            raise UsageError(
+                f"heads are patched with those of another text; say which with "
+                f"{setting('compare_text=')}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationSettings(Settings):
+    """Settings of the text to generate.
+
+    Attributes:
+        max_new_tokens: tokens to generate at most, each time the most probable one.
+        layers: layers to read, from 0, such as 0,3-5; by default all.
+        predict: decompose the logit of each generated token into what the tokens before it add.
+    """
+
+    max_new_tokens: AtLeast1 = 20
+    layers: tuple[int, ...] | None = None
+    predict: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(Settings):
+    """Settings of how passages are compared.
+
+    Attributes:
+        number: heads that are chosen, those that copy most of hidden facts.
+        chosen: names of heads, such as L17H4, in the place of these.
+        measures: measures of attention whose shares are compared.
+        orders: different orders of the passages over which numbers are averaged, the first as they
+            are; all orders, where there are no more.
+        masks: random sets of passages in each order, to which a linear model is fitted.
+        max_new_tokens: tokens of an answer that the model writes, at most.
+        predict: compute direct contributions to the answer.
+        needles: hidden facts by which heads are chosen.
+        haystack: tokens of each text with a hidden fact.
+        seed: random seed of orders and sets.
+    """
+
+    number: AtLeast1 = 10
+    chosen: tuple[str, ...] | None = None
+    measures: tuple[Literal["weight", "norm"], ...] = ("weight",)
+    orders: Annotated[AtLeast1, UNLISTED] = 2
+    masks: AtLeast0 = 16
+    max_new_tokens: AtLeast1 = 20
+    predict: bool = True
+    needles: Annotated[AtLeast1, UNLISTED] = 12
+    haystack: Annotated[AtLeast1, UNLISTED] = 200
+    seed: AtLeast0 = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("measures", self.measures)
+        require_names_of_heads(self.chosen or ())

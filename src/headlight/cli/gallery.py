@@ -1,0 +1,32 @@
+"""The command `gallery`."""
+
+from typing import Annotated
+
+import typer
+
+from headlight.cli.help import examples
+from headlight.cli.printing import say
+
+GALLERY_EXAMPLES = examples(
+    "headlight gallery run/ --out site/",
+    ("headlight gallery bert/ smollm2/ --out site/ --overwrite", "two models, once more"),
+)
+
+
+def gallery(
+    runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
+    out: Annotated[str, typer.Option("--out", help="Folder for the pages.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")
+    ] = False,
+    headvis: Annotated[
+        bool, typer.Option("--headvis", help="Write the data of HeadVis as well, into headvis/.")
+    ] = False,
+) -> None:
+    """Write the heads of surveys as pages for any web host, with a search over all models."""
+    from headlight.run import announced
+    from headlight.sessions.gallery_folder import gallery as make_gallery
+
+    with announced("writing the pages of heads"):
+        place = make_gallery(runs, out, overwrite=overwrite, headvis=headvis)
+    say(f"gallery: {place}")

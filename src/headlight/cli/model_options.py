@@ -1,0 +1,221 @@
+"""Options of the model: which, its device and precision, and one to compare with."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headlight.cli.setting_options import Options
+from headlight.errors import UsageError
+from headlight.processes import lasting_imports
+from headlight.settings import OwnLayers
+
+if TYPE_CHECKING:
+    from headlight.capture import CapturedModel
+
+MODEL = "The model"
+
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="Name on the hub, folder or GGUF file. Default: the embedded model.",
+        rich_help_panel=MODEL,
+    ),
+]
+TokenizerName = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="Name on the hub, or a folder. Default: that of the model.",
+        rich_help_panel=MODEL,
+    ),
+]
+Revision = Annotated[
+    str | None, typer.Option(help="Branch, tag or commit on the hub.", rich_help_panel=MODEL)
+]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="cpu, cuda, cuda:1, mps, auto, or balanced: layers spread over all GPUs.",
+        rich_help_panel=MODEL,
+    ),
+]
+Precision = Annotated[
+    str,
+    typer.Option("--dtype", help="float32, bfloat16, float16 or float64.", rich_help_panel=MODEL),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        help="Run code that comes with the model.",
+        rich_help_panel=MODEL,
+    ),
+]
+
+SplitSpecialTokens = Annotated[
+    bool,
+    typer.Option(
+        "--split-special-tokens",
+        help="Read special tokens written in a text, such as [SEP], as characters.",
+        rich_help_panel=MODEL,
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions(Options):
+    """Options of which model a command loads, and how; each field is an option."""
+
+    model: ModelName = None
+    revision: Revision = None
+    device: Device = "auto"
+    dtype: Precision = "float32"
+    trust_remote_code: Trust = False
+    tokenizer: TokenizerName = None
+    split_special_tokens: SplitSpecialTokens = False
+
+    def load(
+        self,
+        *,
+        default: str | None = None,
+        layers: Collection[int] | None = None,
+        heads: Collection[int] | None = None,
+        head: str = "none",
+    ) -> "CapturedModel":
+        """The model, ready to be captured; layers that it cannot have are refused before.
+
+        Args:
+            default: the model where none is named; None for the embedded one.
+            layers: which of its layers are looked at; None for all.
+            heads: which heads of a layer are looked at; None for all.
+            head: with which head; see `headlight.capture.load_model`.
+        """
+        from headlight.catalogue.embedded_models import EMBEDDED_NAME
+        from headlight.run import announced
+
+        self.check(default=default, layers=layers, heads=heads)
+        name = default if self.model is None else self.model
+        with announced(f"loading {name or EMBEDDED_NAME}"):
+            with lasting_imports():
+                from headlight.capture import load_model
+
+            return load_model(
+                name,
+                self.tokenizer,
+                revision=self.revision,
+                device=self.device,
+                dtype=self.dtype,
+                trust_remote_code=self.trust_remote_code,
+                layers=layers,
+                head=head,
+                split_special_tokens=self.split_special_tokens,
+            )
+
+    def check(
+        self,
+        *,
+        default: str | None = None,
+        layers: Collection[int] | None = None,
+        heads: Collection[int] | None = None,
+    ) -> None:
+        """Refuse, before anything slow is imported, what no model can be loaded by.
+
+        Args:
+            default: the model where none is named; None for the embedded one.
+            layers: which of its layers are looked at; None for all.
+            heads: which heads of a layer are looked at; None for all.
+        """
+        from headlight.catalogue.model_checks import check_model
+
+        check_model(
+            default if self.model is None else self.model,
+            tokenizer=self.tokenizer,
+            device=self.device,
+            dtype=self.dtype,
+            layers=layers,
+            heads=heads,
+        )
+
+    def compared(self, model: str | None, revision: str | None) -> "LoadOptions":
+        """Return the options of a model to compare with: another, or another revision."""
+        own = self.revision if model is None else None
+        named = self.model if model is None else model
+        return replace(self, model=named, revision=own if revision is None else revision)
+
+
+def layers_of(
+    model: "CapturedModel", layers: tuple[int, ...] | None, kind: str | None
+) -> tuple[int, ...] | None:
+    """Return layers as they are counted here, where the numbers are the model's own.
+
+    Args:
+        model: whose layers they are.
+        layers: by either number; None for all.
+        kind: of attention; the first that the model has, if it is not one of them.
+
+    Raises:
+        UsageError: a layer of the model does not attend.
+    """
+    if not isinstance(layers, OwnLayers):
+        return layers
+    chosen = next((each for each in model.kinds if each == kind), model.kinds[0])
+    own = model.own_numbers(chosen) or {site.layer: site.layer for site in model.sites_of(chosen)}
+    here = {number: layer for layer, number in own.items()}
+    for number in layers:
+        if number not in here:
+            raise UsageError(
+                f"layer {number} of {model} has no {chosen} attention that is read; those "
+                f"that have are {', '.join(map(str, here))} of the model."
+            )
+    return tuple(here[number] for number in layers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedLoadOptions(LoadOptions):
+    """Options of a model that has a display name in titles."""
+
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="Display name of the model. Default: the end of its path.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None
+
+    def load(
+        self,
+        *,
+        default: str | None = None,
+        layers: Collection[int] | None = None,
+        heads: Collection[int] | None = None,
+        head: str = "none",
+    ) -> "CapturedModel":
+        """See `LoadOptions.load`; the model has the name."""
+        model = super().load(default=default, layers=layers, heads=heads, head=head)
+        return model.called(self.name)
+
+    def compared_as(
+        self, model: str | None, revision: str | None, name: str | None
+    ) -> "NamedLoadOptions":
+        """See `LoadOptions.compared`; another model has another name."""
+        own = self.name if model is None and revision is None else None
+        return replace(self, **vars(self.compared(model, revision)) | {"name": name or own})
+
+
+NAMED = NamedLoadOptions()
+LOAD = LoadOptions()
+"""The embedded model, or what the command loads where none is named."""
+
+CompareModel = Annotated[
+    str | None, typer.Option(help="Second model or checkpoint, for comparison.")
+]
+CompareName = Annotated[
+    str | None, typer.Option(help="Display name of the second model. Default: the end of its path.")
+]
+CompareRevision = Annotated[
+    str | None, typer.Option(help="Revision of the second model, or of the same model without one.")
+]

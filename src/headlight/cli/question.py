@@ -1,0 +1,100 @@
+"""Commands of questions of one text."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headlight.catalogue.questions import Question
+from headlight.cli.chat_options import NO_CHAT, ChatOptions, Read, SecondText
+from headlight.cli.help import HelpfulCommand, examples
+from headlight.cli.model_options import LOAD, LoadOptions, layers_of
+from headlight.cli.output_files import demand_place
+from headlight.cli.printing import command_line, say, show
+from headlight.cli.setting_options import takes_settings
+from headlight.cli.text_arguments import text_argument
+from headlight.errors import UsageError
+from headlight.settings import Settings
+
+if TYPE_CHECKING:
+    from headlight.corpora import Chat
+
+
+FILES = {".html": "html", ".json": "json"}
+"""Options of files by suffix; others are written by --out."""
+
+
+def add_question(program: typer.Typer, question: Question, panel: str) -> None:
+    """Add the command of a question."""
+    epilog = examples(
+        *((f"headlight {question.name} {words}", note) for words, note in question.examples)
+    )
+    make = program.command(question.name, cls=HelpfulCommand, epilog=epilog, rich_help_panel=panel)
+    make(_question_command(question))
+
+
+def _question_command(question: Question) -> Callable[..., None]:
+    """Return the command of a question; its options are the settings of the question."""
+    others = [each for each in question.suffixes if each not in FILES]
+
+    @takes_settings(settings=question.settings)
+    def command(
+        text: Read = None,
+        pair: SecondText = None,
+        chat: ChatOptions = NO_CHAT,
+        top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
+        html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+        json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
+        out: Annotated[
+            Path | None,
+            typer.Option(help=f"Write a file, by its suffix: {', '.join(others)}."),
+        ] = None,
+        load: LoadOptions = LOAD,
+        *,
+        settings: Settings,
+    ) -> None:
+        demand_place(html, ".html")
+        demand_place(json, ".json")
+        demand_place(out, *question.suffixes)
+        subject = chat.subject(text, question.name)
+        if subject is None:
+            raise UsageError("there is nothing to read; give a text, or --chat.")
+        _run_question(question, (subject, pair), top, (html, json, out), load, settings)
+
+    command.__doc__ = question.sentence
+    command.__name__ = question.name
+    return command
+
+
+def _run_question(
+    question: Question,
+    texts: "tuple[str | Chat, str | None]",
+    top: int,
+    places: tuple[Path | None, ...],
+    load: LoadOptions,
+    settings: Settings,
+) -> None:
+    text, pair = texts
+    pair = None if pair is None else text_argument(pair, question.name, "second text")
+    if (other := getattr(settings, "compare_text", None)) is not None:
+        other = text_argument(other, question.name, "text to compare with")
+        settings = settings.replace(compare_text=other)
+    layer, head = (getattr(settings, name, None) for name in ("layer", "head"))
+    layers = getattr(settings, "layers", None) if layer is None else (layer,)
+    heads = None if head is None else (head,)
+    model = load.load(layers=layers, heads=heads, head=question.head)
+    from headlight.run import announced
+    from headlight.views.result_terminal import answer_terminal
+
+    if layer is None and layers is not None:
+        settings = settings.replace(
+            layers=layers_of(model, layers, getattr(settings, "kind", None))
+        )
+    with announced(f"{question.name}: reading the text with {model}"):
+        answer = question.answer(model, text, pair, settings=settings, command=command_line())
+        # Files before the terminal, which may be a pipe that closes early.
+        written = [answer.save(path) for path in places if path is not None]
+    show(answer_terminal(question.view, answer.dataset, top))
+    for path in written:
+        say(f"written: {path}")

@@ -1,0 +1,161 @@
+"""Tables: rows and fields between commas or tabs, below a header."""
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from headlight.corpora.lines import LINE_LIMIT, Lines
+from headlight.errors import CorpusError
+
+
+class CommaSeparated(csv.excel):
+    """RFC 4180, and strict: a quotation mark that never closes is an error, not one long field."""
+
+    strict = True
+
+
+class TabSeparated(csv.excel_tab):
+    """Tabs separate fields and nothing else counts: quotation marks are characters of the text."""
+
+    quoting = csv.QUOTE_NONE
+
+
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+"""Signs between the columns of tables, and the name of several."""
+
+
+def check_header(header: Sequence[str], place: str, dialect: type[csv.Dialect]) -> None:
+    """Refuse the header of a table whose columns are not told apart.
+
+    Raises:
+        CorpusError: Columns are separated by something else, or two have one name.
+    """
+    own = SEPARATORS[dialect.delimiter]
+    other = next((sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]), None)
+    if other:
+        raise CorpusError(
+            f"{place}: the header has {SEPARATORS[other]} and no {own}, which separate columns "
+            f"here; save the table with {own}, or, if it is plain text, name its format."
+        )
+    twice = next((name for name in header if name.strip() and header.count(name) > 1), None)
+    if twice is not None:
+        raise CorpusError(
+            f"{place}: the header has {twice!r} twice; give each column a name of its own."
+        )
+
+
+def check_width(fields: Sequence[str], width: int, place: str, dialect: type[csv.Dialect]) -> None:
+    """Refuse a row of a table with more fields than the header, or fewer.
+
+    Raises:
+        CorpusError: It is one.
+    """
+    if len(fields) == width:
+        return
+    cure = "complete it"
+    if len(fields) > width:
+        marks = "put texts with commas into quotation marks"
+        cure = marks if dialect.delimiter == "," else "take tabs out of texts"
+    raise CorpusError(
+        f"{place}: the row has {len(fields)} fields, and should have {width}; {cure}, or leave it "
+        "out."
+    )
+
+
+def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, list[str]]]:
+    """The place and the fields of every row, the header first; a blank line has no fields.
+
+    Raises:
+        CorpusError: The table is malformed.
+    """
+    # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
+    own: list[str] = []  # the lines of the row
+    rows = csv.reader(_recorded(lines, own), dialect)
+    while True:
+        place = f"{lines.name}:{lines.number + 1}"
+        own.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            first = lines.number - len(own) + 1 + _line_of_open_quote("".join(own))
+            more = "" if first == lines.number else f" at line {lines.number}"
+            raise CorpusError(
+                f"{lines.name}:{first}: the table is malformed ({error}{more}), in the field that "
+                "begins here; close its quotation marks, as RFC 4180 says."
+            ) from error
+        if row is None:
+            return
+        yield place, row
+
+
+def _recorded(lines: Lines, own: list[str]) -> Iterator[str]:
+    for line in lines:
+        own.append(line)
+        yield line
+
+
+QUOTED = re.compile(r'(?<![^,\r\n])"[^"]*(?:""[^"]*)*("(?=[,\r\n]|\Z))?')
+"""A quoted field; the group is its end, where it has one."""
+
+
+def _line_of_open_quote(row: str) -> int:
+    """Return at which line of a malformed row, from 0, the field begins that does not end."""
+    open_fields = (field for field in QUOTED.finditer(row) if field[1] is None)
+    field = next(open_fields, None)
+    return row.count("\n", 0, field.start()) if field else row.count("\n", 0, len(row) - 1)
+
+
+Row = tuple[str, Mapping[str, object]]
+"""File and line of a row, and what it holds by the name of the column."""
+
+
+def tab_rows(lines: Lines) -> Iterator[Row]:
+    """Rows of a table with a header; tabs separate fields, and quotation marks are characters.
+
+    Raises:
+        CorpusError: A row has more or fewer fields than the header.
+    """
+    header = tab_fields(next(lines, ""))
+    check_header(header, lines.place, TabSeparated)
+    for line in lines:
+        if line.strip():
+            yield lines.place, named_fields(header, tab_fields(line), lines.place)
+
+
+def comma_rows(lines: Lines) -> Iterator[Row]:
+    """Rows of a table with a header; fields may be quoted, and may then span lines.
+
+    Raises:
+        CorpusError: The table is malformed, or a row has more or fewer fields than the header.
+    """
+    rows = table_rows(lines, CommaSeparated)
+    place, header = next(rows, ("", []))
+    check_header(header, place, CommaSeparated)
+    for place, row in rows:
+        if row:
+            yield place, named_fields(header, row, place, CommaSeparated)
+
+
+def tab_fields(line: str) -> list[str]:
+    """Return the fields between the tabs of a line."""
+    return line.removesuffix("\n").removesuffix("\r").split("\t")
+
+
+def named_fields(
+    header: Sequence[str],
+    fields: Sequence[str],
+    place: str,
+    dialect: type[csv.Dialect] = TabSeparated,
+) -> dict[str, str]:
+    """Return the fields of a row by the names of the header."""
+    check_width(fields, len(header), place, dialect)
+    return dict(zip(header, fields, strict=True))
+
+
+DIGITS = 9
+
+
+def number(text: str) -> int | None:
+    """A number that is written with digits only, or None."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else None

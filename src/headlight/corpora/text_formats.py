@@ -1,0 +1,261 @@
+"""Formats of text: paragraphs, lines, raw, wikipedia, JSON lines, CSV and TSV."""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+
+from headlight.corpora.corpus import CorpusCounts
+from headlight.corpora.documents import Document, Draft, document_of_value
+from headlight.corpora.file_kinds import markup_of
+from headlight.corpora.json_lines import json_object
+from headlight.corpora.lines import Lines
+from headlight.corpora.tables import (
+    CommaSeparated,
+    TabSeparated,
+    check_header,
+    check_width,
+    table_rows,
+)
+from headlight.errors import CorpusError, UsageError, setting
+
+DEFAULT, MESSAGES = "text", "messages"
+"""Names of the column of texts, and of that of chats, where no other is named."""
+
+
+def text_column(column: str | None, available: Sequence[str], place: str) -> str:
+    """The column asked for; else ``text``; else the only one there is.
+
+    Raises:
+        CorpusError: There is no such column, or it cannot be told which one is meant.
+    """
+    if column is None and DEFAULT not in available and len(available) == 1:
+        return available[0]
+    wanted = column if column is not None else DEFAULT
+    if wanted not in available:
+        names = ", ".join(map(repr, available)) or "none"
+        raise CorpusError(
+            f"{place}: there is no column {wanted!r}; name one of those there are: {names}."
+        )
+    return wanted
+
+
+def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document | None]:
+    """One document per line; the key `column` holds its text, a list of its paragraphs, or a chat.
+
+    Without a name, that is ``text``, or ``messages``, or the only one there is.  Blank lines
+    are passed over; objects whose text is empty or ``null`` are None.
+
+    Raises:
+        CorpusError: A line is not a JSON object, or lacks the key.
+    """
+    for line in lines:
+        if not line.strip():
+            continue
+        row = json_object(line, lines.place)
+        of_chat = column is None and DEFAULT not in row and MESSAGES in row
+        name = MESSAGES if of_chat else text_column(column, list(row), lines.place)
+        yield document_of_value(lines.place, row[name], name)
+
+
+def read_csv(lines: Lines, column: str | None) -> Iterator[Document | None]:
+    """One document per row of a comma-separated table; fields may be quoted and span lines."""
+    return _rows(lines, column, CommaSeparated)
+
+
+def read_tsv(lines: Lines, column: str | None) -> Iterator[Document | None]:
+    """One document per line of a tab-separated table, without quoting."""
+    return _rows(lines, column, TabSeparated)
+
+
+def _rows(
+    lines: Lines, column: str | None, dialect: type[csv.Dialect]
+) -> Iterator[Document | None]:
+    """One document per row; None for rows whose text is empty."""
+    rows = table_rows(lines, dialect)
+    place, header = next(rows, ("", None))
+    if header is None:
+        return
+    check_header(header, place, dialect)
+    name = text_column(column, header, lines.place)
+    index = header.index(name)
+    for place, row in rows:
+        if any(field.strip() for field in row):
+            check_width(row, len(header), place, dialect)
+            yield document_of_value(place, row[index], name)
+        elif row:
+            yield None
+
+
+Reader = Callable[[Lines, CorpusCounts], Iterator[Document | None]]
+"""From the lines of a file to its documents; None for one without a text."""
+
+
+def read_paragraphs(lines: Lines, counts: CorpusCounts) -> Iterator[Document | None]:
+    """A blank line ends a document; every line of a document is one of its paragraphs.
+
+    With one sentence per line this is also the input format of Clark et al. (2019).
+    """
+    draft: Draft | None = None
+    for line in lines:
+        if line.strip():
+            draft = draft or Draft(lines.place)
+            draft.add(line)
+        elif draft:
+            yield _with_lines_counted(draft, counts)
+            draft = None
+    if draft:
+        yield _with_lines_counted(draft, counts)
+
+
+def _with_lines_counted(draft: Draft, counts: CorpusCounts) -> Document | None:
+    document = draft.finish()
+    if document and len(document.paragraphs) > 1:
+        counts.joined_lines += len(document.paragraphs)
+    return document
+
+
+def read_lines(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
+    """Every line is a document of one paragraph; blank lines are left out."""
+    for line in lines:
+        text = line.strip()
+        if text:
+            yield Document(lines.place, (text,))
+
+
+def read_raw(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
+    """A file is a document, with its line breaks, its indentation and its blank lines."""
+    text = "".join(lines.whole("file", "divide it"))
+    yield Document(f"{lines.name}:1", (text,)) if text.strip() else None
+
+
+OPENING = "<doc "
+CLOSING = "</doc>"
+
+
+def read_wikipedia(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
+    """One document per article, without its title, which is the first line after ``<doc ...>``.
+
+    Blank lines separate paragraphs; the lines of one paragraph are joined by a blank.  Articles
+    that hold nothing but a title are None.
+
+    Raises:
+        CorpusError: There is text outside the articles, or an article does not end.
+    """
+    for line in lines:
+        if line.startswith(OPENING):
+            yield _article(lines)
+        elif line.strip():
+            raise CorpusError(
+                f"{lines.place}: there is text outside <doc ...> and </doc>; if this is plain "
+                "text, read it with the format 'paragraphs'."
+            )
+
+
+def _article(lines: Lines) -> Document | None:
+    draft = Draft(lines.place)
+    body = _body(lines, draft.name)
+    for line in body:  # blank lines may come before the title
+        if line:
+            break
+    paragraph: list[str] = []
+    for line in body:
+        if line:
+            paragraph.append(line)
+        else:
+            draft.add(" ".join(paragraph))
+            paragraph = []
+    draft.add(" ".join(paragraph))
+    return draft.finish()
+
+
+def _body(lines: Lines, place: str) -> Iterator[str]:
+    """The stripped lines up to ``</doc>``."""
+    for line in lines:
+        stripped = line.strip()
+        if stripped == CLOSING:
+            return
+        if line.startswith(OPENING):
+            break
+        yield stripped
+    raise CorpusError(
+        f"{place}: the article that begins here has no </doc>; the file is cut short."
+    )
+
+
+PLAIN: dict[str, Reader] = {
+    "paragraphs": read_paragraphs,
+    "lines": read_lines,
+    "raw": read_raw,
+    "wikipedia": read_wikipedia,
+}
+TABLES: dict[str, Callable[[Lines, str | None], Iterator[Document | None]]] = {
+    "jsonl": read_jsonl,
+    "csv": read_csv,
+    "tsv": read_tsv,
+}
+FORMATS = (*PLAIN, *TABLES)
+"""The formats a file may have."""
+
+PROGRAMS = (
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cs",
+    ".go",
+    ".h",
+    ".hpp",
+    ".hs",
+    ".java",
+    ".jl",
+    ".js",
+    ".kt",
+    ".lua",
+    ".m",
+    ".php",
+    ".pl",
+    ".py",
+    ".r",
+    ".rb",
+    ".rs",
+    ".scala",
+    ".sh",
+    ".sql",
+    ".swift",
+    ".ts",
+    ".tsx",
+)
+"""Suffixes of programs, whose lines and indentation are part of what they say."""
+
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    **dict.fromkeys(PROGRAMS, "raw"),
+}
+
+TREEBANK_SUFFIXES = (".conllu", ".conllx", ".conll09")
+"""Suffixes of files whose columns nobody means to read as text."""
+
+
+def guess_format(lines: Lines) -> str:
+    """Return the format of a file, by its suffix, else by its first line.
+
+    Raises:
+        UsageError: It is a treebank, or text with the marks of another program.
+    """
+    if lines.suffix in TREEBANK_SUFFIXES:
+        raise UsageError(
+            f"{lines.name} is a treebank, where text is needed; take a study of treebanks, or name "
+            "the format paragraphs to read its lines as they are."
+        )
+    if lines.suffix in SUFFIXES:
+        return SUFFIXES[lines.suffix]
+    if lines.first().startswith(OPENING):
+        return "wikipedia"
+    if markup := markup_of(lines.first(), lines.suffix):
+        raise UsageError(
+            f"{lines.name} is {markup}; give its text alone, or read the file as it is with "
+            f"{setting('format=raw')}."
+        )
+    return "paragraphs"

@@ -1,0 +1,23 @@
+"""Sentences of a survey."""
+
+import xarray as xr
+
+from headlight.findings.importance import importance
+from headlight.findings.null_space import null_space
+from headlight.findings.rank_correlation import ranks
+from headlight.findings.survey_highlights import highlights
+
+HEAD_ANSWERS = 3
+"""Highlights of a survey that stand above its page; all of them stand on it."""
+
+NOTHING = "No head stands out by the rules of this page."
+"""Sentence in the place of findings where there are none."""
+
+
+def survey(result: xr.Dataset) -> list[str]:
+    """Return what stands out most, how much intervals leave open, and answers of numbers."""
+    every = highlights(result)
+    findings = [each.text for each in every[:HEAD_ANSWERS]]
+    findings += [each.text for each in every[HEAD_ANSWERS:] if each.kind == "inconclusive"]
+    findings = findings or [NOTHING]
+    return [*findings, *ranks(result), *importance(result), *null_space(result)]

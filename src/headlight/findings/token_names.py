@@ -1,0 +1,113 @@
+"""Names of the tokens of a result, their places by name, and their categories."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import numpy as np
+import xarray as xr
+
+from headlight.errors import UsageError
+from headlight.findings.piece_text import INSIDE, PieceText, piece_text
+from headlight.vocabulary import CATEGORIES
+
+
+def pieces_of(result: xr.Dataset, tokens: str) -> list[PieceText]:
+    """The pieces that a coordinate or variable of a result holds.
+
+    Args:
+        result: a reading, or a result of any study; its attribute ``pieces`` says how its
+            vocabulary writes (`headlight.encode.pieces`).
+        tokens: such as ``query_token``.
+    """
+    style = str(result.attrs.get("pieces", ""))
+    return [piece_text(str(piece), style) for piece in result[tokens].values]
+
+
+def token_labels(reading: xr.Dataset, side: str) -> list[str]:
+    """Return the labels of the tokens of a side; a place, from 0, tells equal ones apart.
+
+    Args:
+        reading: of one kind of attention.
+        side: ``query`` or ``key``.
+    """
+    places = reading[side].values.tolist()  # some queries may have been left out
+    return labels_of(reading, f"{side}_token", places)
+
+
+def category_name(category: object) -> str:
+    """Return the name of a token category, which readings hold as a name or as a number."""
+    if isinstance(category, (int, np.integer)):
+        return CATEGORIES[int(category)]
+    return str(category)
+
+
+def parked(reading: xr.Dataset, side: str) -> list[int]:
+    """Return the places where a model parks attention, counted from 0.
+
+    That is where ``[CLS]`` and ``[SEP]`` stand, and the first token of a decoder.
+
+    Args:
+        reading: of one kind of attention.
+        side: ``query`` or ``key``.
+    """
+    decoder = reading.attrs.get("kind") == "decoder"
+    names = map(category_name, reading[f"{side}_category"].values)
+    places = reading[side].values.tolist()  # some queries may have been left out
+    pairs = enumerate(zip(names, places, strict=True))
+    return [at for at, (name, n) in pairs if name in ("cls", "sep") or (decoder and n == 0)]
+
+
+def token_place(reading: xr.Dataset, word: str, side: str) -> int:
+    """Return the place of a token of a text, from 0.
+
+    Args:
+        reading: of one kind of attention.
+        word: the token as it is shown, or as the vocabulary writes it.
+        side: ``query`` or ``key``.
+
+    Raises:
+        UsageError: no token reads so, or several do, or the word is of several tokens.
+    """
+    tokens = f"{side}_token"
+    labels = [each.label for each in pieces_of(reading, tokens)]
+    written, places = reading[tokens].values.tolist(), reading[side].values.tolist()
+    at = [place for place, *names in zip(places, labels, written, strict=True) if word in names]
+    if len(at) == 1:
+        return int(at[0])
+    if at:
+        numbers = ", ".join(map(str, at))
+        raise UsageError(f"{word!r} is the token at {numbers} of this text; give one of these.")
+    bare = [label.removeprefix(INSIDE) for label in labels]
+    parts = next(filter(None, (_joined(bare, word, first) for first in range(len(bare)))), None)
+    near = get_close_matches(word, dict.fromkeys(labels), n=5, cutoff=0.5)
+    candidates = parts or [labels.index(each) for each in near] or range(min(len(labels), 12))
+    named = ", ".join(f"{labels[each]!r} ({places[each]})" for each in candidates)
+    why = f"{word!r} is {len(parts)} tokens" if parts else f"no token of this text is {word!r}"
+    raise UsageError(f"{why}; choose one, such as {named}.")
+
+
+def _joined(pieces: Sequence[str], word: str, first: int) -> range | None:
+    """Return the places of two or more pieces from `first` on that make up a word, else None."""
+    text = ""
+    for last, piece in enumerate(pieces[first:], first + 1):
+        text += piece
+        if text == word and last > first + 1:
+            return range(first, last)
+        if not word.startswith(text):
+            break
+    return None
+
+
+def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:
+    """Return the labels of the tokens of a coordinate; a place tells equal ones apart.
+
+    Args:
+        result: see `pieces_of`.
+        tokens: such as ``token_text``.
+        places: of the tokens; by default counted from 0.
+    """
+    labels = [each.label for each in pieces_of(result, tokens)]
+    return [
+        f"{label} ({place})" if labels.count(label) > 1 else label
+        for label, place in zip(labels, places or range(len(labels)), strict=True)
+    ]

@@ -1,0 +1,67 @@
+"""Weight of a category of tokens beside its norm."""
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.category_shares import TOTALS, share, shares_by_key
+from headlight.findings.estimates import Estimate, estimates
+from headlight.findings.interval_phrases import around
+from headlight.findings.phrases import category_label, percent
+from headlight.findings.thresholds import FAR_BELOW
+
+
+def mean_shares(result: xr.Dataset, category: str) -> tuple[float, float]:
+    """The shares of the weight and of the norm that go to a category, means over all heads.
+
+    Args:
+        result: a survey.
+        category: of the attended tokens.
+    """
+    weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
+    return float(weight.value), float(norm.value)
+
+
+def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
+    """Return the share of a category, and whether its norm is far below its weight.
+
+    Args:
+        result: a survey.
+        category: of the attended tokens.
+
+    Returns:
+        the sentence; None where nothing was observed.
+    """
+    weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
+    if not np.isfinite(weight.value + norm.value):
+        return None
+    weight_text = (
+        f"{percent(float(weight.value))} of the weight{around(weight)} goes to "
+        f"{category_label(result, category)}"
+    )
+    little = f"{percent(float(norm.value))} of the norm{around(norm)}"
+    beside = norm.minus(weight.times(FAR_BELOW))
+    verdict = str(beside.compared(0.0)) if weight.value > 0 else "above"
+    if verdict == "below":
+        return f"{weight_text}, but {little}, at most half as much."
+    if verdict == "inconclusive":
+        return f"{weight_text}, and {little}; whether that is at most half as much is inconclusive."
+    return f"{weight_text}, and {little}."
+
+
+def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
+    """Return the share of a category by a measure, [layer, head].
+
+    Args:
+        result: a survey.
+        measure: of heads.
+        category: of the attended tokens; ``sink`` where sinks were looked for.
+    """
+    if "group_total" in result and category not in result["key_category"].values:
+        names, shares = shares_by_key(result, measure)
+        return Estimate.with_ends(shares[..., names.index(category)])
+    by_head = estimates(
+        result, "share", measure=measure, query_category="all", key_category=category
+    )
+    value = share(result, measure, category)
+    low, high = (np.where(np.isfinite(value), each, np.nan) for each in (by_head.low, by_head.high))
+    return Estimate.with_ends(value, low, high)

@@ -1,0 +1,64 @@
+"""Loops over single numbers, compiled by numba for the processor."""
+
+import os
+from collections.abc import Callable, Sequence
+from inspect import unwrap
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from headlight.errors import UsageError
+from headlight.processes import import_apart
+
+
+def import_numba() -> ModuleType:
+    """Return numba, which takes half a second to import and keeps loops where no corpus lies.
+
+    Raises:
+        UsageError: it is missing or damaged.
+    """
+    try:
+        return import_apart("numba")
+    except Exception as problem:
+        reason = " ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:")
+        raise UsageError(
+            f"numba, which compiles loops, cannot be loaded ({reason}); reinstall it with pip."
+        ) from problem
+
+
+def compile_loop(
+    loop: Callable[..., Any], helpers: Sequence[Callable[..., Any]] = ()
+) -> Callable[..., Any]:
+    """Compile a loop, and functions that it calls, each of which may call those before it.
+
+    It is compiled when first called, which takes seconds, and kept on the disk where that can be
+    written, so that they are spent once for each version of the loop, of numba and of the
+    processor.  Numbers that the loops name are part of what is kept; those of other modules must
+    never change.  Decorate all with ``no_type_check``: what wraps a function to check its types
+    cannot be compiled.
+
+    Args:
+        loop: of arrays and numbers alone.
+        helpers: that it calls.
+
+    Raises:
+        UsageError: numba is missing or damaged.
+    """
+    numba = import_numba()
+    scope = dict(loop.__globals__)
+    for each in map(unwrap, (*helpers, loop)):  # out of what checks their types, if anything
+        function = FunctionType(each.__code__, scope, each.__name__)
+        function.__qualname__ = each.__qualname__
+        scope[each.__name__] = _kept(numba, function)
+    compiled: Callable[..., Any] = scope[loop.__name__]
+    return compiled
+
+
+def _kept(numba: ModuleType, function: Callable[..., Any]) -> Any:
+    options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+    has_home = Path(os.path.expanduser("~")).is_absolute()  # noqa: PTH111 - pathlib raises
+    try:
+        # Of a user without a home, the folder for what is kept would lie in the working folder.
+        return numba.njit(function, cache=has_home, **options)
+    except RuntimeError:  # of numba, where no folder can be written
+        return numba.njit(function, **options)

@@ -1,0 +1,75 @@
+"""Correlation of effective attention with raw attention (Brunner et al. 2020, Figure 1a)."""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headlight.tensors import Score, Visible, Weight, double, single
+
+CONSTANT = 1e-4
+"""Below this share of the mean square values count as constant.
+
+Effective attention may come out of float32, where an entry is exact to 1e-7 of its row, and Σy²
+stands for Σxy: at this share correlations are those of float64 to 1e-4, at a hundredth of it to
+1e-1.  Attention of such a head differs by less than a hundredth from key to key.
+"""
+
+
+def comoments(
+    raw: Weight,
+    effective: Score,
+    visible: Visible | None,
+    present: Float[Tensor, "batch query"],
+    lengths: Int[Tensor, " batch"],
+) -> Float[Tensor, "batch head sum=5"]:
+    """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
+
+    Σxy is Σy², because y is a projection of x: ⟨a, P a⟩ = ⟨P a, P a⟩. Cells that cannot be seen
+    are zero in both and add nothing but to n.
+
+    Args:
+        raw: α.
+        effective: A⊥ of it.
+        visible: which keys each query may attend to; None for all.
+        present: 1 for queries, 0 for padding.
+        lengths: keys of each text, padding left out.
+    """
+    rows = moments_by_row(sums_by_row(raw), sums_by_row(effective), visible, lengths)
+    return summed(rows, present)
+
+
+RowSums = tuple[Float[Tensor, "batch head query"], Float[Tensor, "batch head query"]]
+"""The sum of each row, and that of its squares, in float64."""
+
+
+def sums_by_row(score: Score) -> RowSums:
+    """Return the sums of numbers of at least float32."""
+    score = single(score)
+    return double(score.sum(-1)), double(score.norm(dim=-1)).square()
+
+
+def moments_by_row(
+    raw: RowSums, effective: RowSums, visible: Visible | None, lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch head query sum=5"]:
+    """Return the five sums of each row."""
+    visible_counts = lengths[:, None] if visible is None else visible.sum(-1)
+    count = double(visible_counts).to(raw[0].device)[:, None].expand(raw[0].shape)
+    return torch.stack([count, raw[0], effective[0], raw[1], effective[1]], dim=-1)
+
+
+def summed(
+    rows: Float[Tensor, "batch head query sum=5"], present: Float[Tensor, "batch query"]
+) -> Float[Tensor, "batch head sum=5"]:
+    """Return the sums of all rows that are not padding."""
+    return (rows * present.to(rows.device)[:, None, :, None]).sum(2)
+
+
+def correlation(sums: np.ndarray) -> np.ndarray:
+    """Pearson's r of x with its projection y, from `comoments`; NaN if one is constant."""
+    n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second = xx - x * x / n, yy - y * y / n
+        r = (yy - x * y / n) / np.sqrt(first * second)
+    varies = (first > CONSTANT * xx) & (second > CONSTANT * yy)
+    return np.clip(np.where(varies, r, np.nan), -1.0, 1.0)

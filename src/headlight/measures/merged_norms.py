@@ -1,0 +1,160 @@
+"""Merged norms: the weighted vectors of all heads are summed, then the norm is taken."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headlight.capture.deferred_checks import holds
+from headlight.measures import merged_norm_loops
+from headlight.measures.vectors import per_head
+from headlight.tensors import OutputWeight, Overlap, Value, Weight, back_to, double, single
+
+CANCELLATION = 2e-3
+"""Below this share of what its parts could add up to, a squared sum is recomputed in float64."""
+
+
+def merged_norm(
+    weight: Weight,
+    rows: Float[Tensor, "batch head key head_dim"],
+    overlap: Overlap,
+    value: Value,
+    output_weight: OutputWeight,
+) -> Float[Tensor, "batch query key"]:
+    """‖Σ_h α_hij f_h(x_j)‖: all heads summed, then the norm.
+
+    The square is α_ijᵀ K_j α_ij with K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, a head × head matrix per
+    token.  K is computed from the `compressed` f, so that its error is relative to the lengths of
+    f, also where v lies near the null space of W_h; and from f in units of the longest f of the
+    token, so that squares stay within float32.  Where the heads cancel one another, the digits of
+    float32 are gone; such entries (few, in any model seen) are recomputed by the definition in
+    float64.
+
+    Args:
+        weight: α.
+        rows: f(x), `compressed`.
+        overlap: Q Qᵀ, float32.
+        value: v(x), value bias included, for the entries that are recomputed.
+        output_weight: W^O, for the same.
+
+    Returns:
+        float32 or better, ≥ 0, in the unit of the hidden states.
+
+    Source: Kobayashi et al. (2020), Section 3, and Eq. 3 for the sum over heads.
+    """
+    weight = single(weight)
+    together = heads_together(rows, rows.norm(dim=-1), overlap, weight.dtype, weight.device)
+    return merged_norm_of(weight, together, value, output_weight)
+
+
+class HeadsTogether(NamedTuple):
+    """The inner products of what all heads make of each token."""
+
+    unit: Float[Tensor, "batch key"]
+    """The length of the longest f(x) of the token; 1 where all are 0."""
+    length: Float[Tensor, "batch head key"]
+    """‖f(x)‖ in that unit."""
+    products: Float[Tensor, "batch key head other"] | merged_norm_loops.Packed
+    """K, in squares of that unit; packed for compiled loops."""
+
+
+def heads_together(
+    rows: Float[Tensor, "batch head key head_dim"],
+    length: Float[Tensor, "batch head key"],
+    overlap: Overlap,
+    dtype: torch.dtype,
+    device: torch.device,
+    *,
+    compiled: bool = False,
+) -> HeadsTogether:
+    """Return the terms that the merged norms of all queries share.
+
+    Args:
+        rows: f(x), `compressed`.
+        length: ‖f(x)‖.
+        overlap: Q Qᵀ.
+        dtype: in which the products are taken.
+        device: where they go.
+        compiled: whether many texts follow, for which loading compiled loops is worth a second.
+    """
+    longest = length.amax(1)
+    longest = longest.where(longest > 0, 1)
+    units = back_to(rows / longest[:, None, :, None], device).to(dtype)
+    in_loops = compiled and merged_norm_loops.serves(units)
+    products_of = merged_norm_loops.inner_products if in_loops else _inner_products
+    unit, length = (
+        back_to(each, device).to(dtype) for each in (longest, length / longest[:, None])
+    )
+    return HeadsTogether(unit, length, products_of(units, overlap.to(units)))
+
+
+def merged_norm_of(
+    weight: Weight, together: HeadsTogether, value: Value, output_weight: OutputWeight
+) -> Float[Tensor, "batch query key"]:
+    """`merged_norm` of some queries, where it is known already what all of them share."""
+    merge = merged_norm_loops.merged if together.products.ndim == 3 else _merged
+    merged, lost = merge(weight, together.products, together.length, CANCELLATION)
+    merged *= together.unit[:, None, : weight.shape[3]]
+    if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
+        worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
+        rest, keys = worst % lost[0].numel(), lost.shape[2]
+        places = worst // lost[0].numel(), rest // keys, rest % keys
+        exact = _formed(weight, value, output_weight, places).to(merged.dtype)
+        merged[places] = exact.where(lost[places], merged[places])
+    elif bool(lost.any()):
+        chosen = lost.nonzero().unbind(1)
+        merged[chosen] = _formed(weight, value, output_weight, chosen).to(merged.dtype)
+    return merged
+
+
+FEW = 64
+"""Entries that a device computes again without saying how many have to be."""
+
+PAIRS_AT_ONCE = 1 << 28
+"""Numbers of a product of vectors with all heads: a gigabyte."""
+
+
+def _inner_products(
+    rows: Float[Tensor, "batch head key head_dim"], overlap: Overlap
+) -> Float[Tensor, "batch key head other"]:
+    """K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, of some heads at a time with all."""
+    batch, heads, keys, size = rows.shape
+    flat = rows.transpose(1, 2).reshape(batch * keys, heads, size)
+    blocks = overlap.view(heads, size, heads * size)
+    step = max(1, PAIRS_AT_ONCE // max(1, flat.numel()))
+    parts = []
+    for one, block in zip(torch.split(flat, step, 1), torch.split(blocks, step), strict=True):
+        part = one.transpose(0, 1) @ block
+        parts.append((part.view(*part.shape[:2], heads, size) * flat).sum(-1))
+    return torch.cat(parts).movedim(0, 1).reshape(batch, keys, heads, heads)
+
+
+def _merged(
+    weight: Weight,
+    products: Float[Tensor, "batch key_of_text head other"],
+    length: Float[Tensor, "batch head key_of_text"],
+    threshold: float,
+) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
+    """As `merged_norm_loops.merged`, on every device and in every precision."""
+    keys = weight.shape[3]
+    alpha = weight.permute(0, 3, 2, 1)
+    square = ((alpha @ products[:, :keys]) * alpha).sum(-1).mT
+    parts = (weight * length[:, :, None, :keys]).sum(1)
+    return square.clamp_min(0).sqrt(), square < threshold * parts.square()
+
+
+def _formed(
+    weight: Weight,
+    value: Value,
+    output_weight: OutputWeight,
+    chosen: tuple[Tensor, ...],
+    at_once: int = 4096,
+) -> Float[Tensor, "chosen"]:
+    """The definition, for the chosen pairs of positions: Σ_h α_h v_h W_h, then its norm."""
+    value, blocks = per_head(value, weight.shape[1]), double(output_weight).flatten(0, 1)
+    parts = []
+    for batch, query, key in zip(*(torch.split(each, at_once) for each in chosen), strict=True):
+        scaled = double(weight[batch, :, query, key])[:, :, None] * double(value[batch, :, key])
+        parts.append((scaled.flatten(1) @ blocks).norm(dim=-1))
+    return back_to(torch.cat(parts), weight.device)

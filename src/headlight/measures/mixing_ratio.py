@@ -1,0 +1,108 @@
+"""Mixing ratio of a layer: how much of its output for a token comes from other tokens.
+
+Kobayashi et al. (2021); with the feed-forward network Kobayashi et al. (2024).
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.capture import FrozenMap, LayerRecord
+from headlight.measures import norms as norms
+from headlight.measures.attention_block import WholeLayer
+from headlight.measures.gated_heads import gated_weight
+
+SCOPES = ("weight", "norm", "weight_residual", "norm_residual", "norm_residual_norm")
+"""By attention weights (ATTN-W) and norms (ATTN-N); with the residual connection (ATTNRES-W,
+ATTNRES-N); with the norm behind it as well (ATTNRESLN-N)."""
+
+BEHIND_FEED_FORWARD = ("feed_forward_residual", "feed_forward_residual_norm")
+"""As the last of `SCOPES`, and behind the feed-forward network and the residual connection around
+it; and behind the norm that follows this."""
+
+
+def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
+    """r_i = ‖what others give‖ / (‖what others give‖ + ‖what the token gives itself‖).
+
+    By each of `SCOPES`.  By norms, the part of the others is Σ_{j≠i} F_ij as one vector, which is
+    what W^O put out, without b^O and without the own part, so that no pairs of positions are looked
+    at.  By weights, it is Σ_{j≠i} of the mean over heads, and the residual counts as much as all
+    attention.  Where no norm follows the sum, the last scope is the one before it.  NaN where a
+    token gives nothing and gets nothing.
+
+    Args:
+        record: of self-attention, with its residual.
+
+    Returns:
+        Between 0 and 1; float32 or better.
+
+    Raises:
+        CaptureError: the residual was not captured.
+
+    Source: Kobayashi et al. (2021).
+    """
+    weight = gated_weight(record.weight, record.gate)
+    layer = WholeLayer(record, weight)
+    own = layer.own
+    assert own is not None  # noqa: S101 - self-attention
+    others = layer.of_all - own
+    added, own_part = layer.behind_branch(others), layer.behind_branch(own) + layer.residual.given
+    mean = weight.mean(1)
+    diagonal = mean.diagonal(record.first, 1, 2)
+    rest = mean.sum(-1) - diagonal
+    return torch.stack(
+        [
+            _ratio(rest, diagonal),
+            _ratio(_length(others), _length(own)),
+            _ratio(rest, diagonal + mean.sum(-1)),
+            _ratio(_length(added), _length(own_part)),
+            _ratio(_length(layer.behind_norm(added)), _length(layer.behind_norm(own_part))),
+        ]
+    )
+
+
+def parts_of_block(
+    record: LayerRecord,
+) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch query d_model"]]:
+    """Return what others, and the token itself, give to the output of the attention block.
+
+    Args:
+        record: of self-attention, with its residual.
+
+    Raises:
+        CaptureError: the residual was not captured.
+    """
+    layer = WholeLayer(record, gated_weight(record.weight, record.gate))
+    own = layer.own
+    assert own is not None  # noqa: S101 - self-attention
+    added, own_part = layer.behind_branch(layer.of_all - own), layer.behind_branch(own)
+    return layer.behind_norm(added), layer.behind_norm(own_part + layer.residual.given)
+
+
+def ratios_behind_feed_forward(
+    others: Float[Tensor, "batch query d_model"],
+    own: Float[Tensor, "batch query d_model"],
+    norm: FrozenMap | None,
+) -> Float[Tensor, "scope batch query"]:
+    """r_i by `BEHIND_FEED_FORWARD`; what the norm divides by is the same for both parts.
+
+    Args:
+        others: what others give, in the sum behind the feed-forward network.
+        own: what the token gives itself.
+        norm: that follows the sum; where there is none both scopes are the same.
+
+    Source: Kobayashi et al. (2024).
+    """
+    behind = (others, own) if norm is None else (norm.linear(others), norm.linear(own))
+    return torch.stack(
+        [_ratio(_length(others), _length(own)), _ratio(_length(behind[0]), _length(behind[1]))]
+    )
+
+
+def _length(vectors: Tensor) -> Tensor:
+    length: Tensor = vectors.norm(dim=-1)
+    return length
+
+
+def _ratio(others: Tensor, own: Tensor) -> Tensor:
+    return others / (others + own)

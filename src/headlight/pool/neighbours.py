@@ -1,0 +1,83 @@
+"""Attention to neighbours: the keys at a few offsets from each query."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from headlight.tensors import Score
+
+
+def over_neighbours(
+    score: Score, present: Float[Tensor, "batch query"], offsets: tuple[int, ...] = (-1, 0, 1)
+) -> Float[Tensor, "batch head offset"]:
+    """Mean over all queries of what goes to the key at each offset.
+
+    A position without such a neighbour counts as nothing given, so the denominator is the number
+    of tokens for every offset, as in the code of Clark et al. (2019), Section 3.1.
+    """
+    return mean_to_neighbours(to_neighbours(score, offsets), present)
+
+
+def to_neighbours(
+    score: Score, offsets: tuple[int, ...] = (-1, 0, 1), *, first: int = 0, keys: int | None = None
+) -> Float[Tensor, "batch head query offset"]:
+    """Return each query's score for the key at each offset; NaN where there is no such key.
+
+    Args:
+        score: of some queries, with the keys up to the last that one of them sees.
+        offsets: of the keys, from the queries.
+        first: the number of the first query.
+        keys: of the whole text; None where `score` has all of them.
+    """
+    queries, columns = score.shape[2:]
+    beside = Beside.of(offsets, first, queries, columns, keys or columns)
+    return beside.on(score.device).take(score)
+
+
+class Beside(NamedTuple):
+    """Neighbours of some queries, for scores of every layer.
+
+    Attributes:
+        key: of each query at each offset; another where there is none.
+        factor: of what it gets: 1, 0 for a key that no query sees, or NaN where there is no key.
+    """
+
+    key: Int64[Tensor, "query offset"]
+    factor: Float[Tensor, "query offset"]
+
+    @classmethod
+    def of(
+        cls, offsets: tuple[int, ...], first: int, queries: int, columns: int, keys: int
+    ) -> "Beside":
+        """Return the neighbours, on the host; for arguments see `to_neighbours`.
+
+        Args:
+            offsets: of the keys, from the queries.
+            first: the number of the first query.
+            queries: how many there are.
+            columns: of the score.
+            keys: of the whole text.
+        """
+        key = torch.arange(first, first + queries)[:, None] + torch.tensor(offsets)
+        factor = (key < columns).float().masked_fill((key < 0) | (key >= keys), torch.nan)
+        return cls(key.clamp(0, max(columns - 1, 0)), factor)
+
+    def on(self, device: torch.device) -> "Beside":
+        """Return the neighbours on a device."""
+        return Beside(*(each.to(device) for each in self))
+
+    def take(self, score: Score) -> Float[Tensor, "batch head query offset"]:
+        """Return what `to_neighbours` does."""
+        key = self.key.expand(*score.shape[:2], -1, -1)
+        return score.gather(3, key) * self.factor.to(score.dtype)
+
+
+def mean_to_neighbours(
+    to_offsets: Float[Tensor, "batch head query offset"], present: Float[Tensor, "batch query"]
+) -> Float[Tensor, "batch head offset"]:
+    """The mean over all queries, to whom a key that is not there was given nothing."""
+    is_present = present.to(to_offsets.dtype)
+    sums = (to_offsets.nan_to_num(0.0) * is_present[:, None, :, None]).sum(2)
+    return sums / is_present.sum(-1)[:, None, None]

@@ -1,0 +1,112 @@
+"""Flow of the tokens of one text through the layers, by several methods."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray
+
+import headlight.views.accessor  # noqa: F401 - readings can write their pages
+from headlight.capture import CapturedModel
+from headlight.catalogue.question_settings import TextFlowSettings
+from headlight.chats import Readable
+from headlight.reading.origin import origin
+from headlight.reading.question_functions import answers
+from headlight.reading.text_result import TextResult
+from headlight.reading.token_coordinates import segments_of, sides_of
+from headlight.result import describe
+from headlight.token_flow.followed_text import subject_of
+from headlight.token_flow.input_maps import input_maps
+from headlight.views.titles import model_name
+
+
+class Flow(TextResult):
+    """Flow of the tokens of one text.
+
+    `dataset` has ``share[map, layer, query, key]``: the share of the input token ``key`` in the
+    token ``query`` after each layer, by each method ``map``; rows sum to 1.
+    """
+
+    called: ClassVar[str] = "the maps of a text are"
+
+    def __init__(self, dataset: xarray.Dataset) -> None:
+        self.dataset = dataset
+
+    def __repr__(self) -> str:
+        """Short: the text, the model and the methods."""
+        attributes, sizes = self.dataset.attrs, self.dataset.sizes
+        return (
+            f"<Flow of {attributes['text']!r} by {model_name(attributes)}: "
+            f"{', '.join(self.dataset['map'].values)}; {sizes['layer']} layers, {sizes['query']} "
+            "tokens>"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the text, the tokens and layers, and by each method rows of shares."""
+        from headlight.views.reading.flow import by_segment
+
+        shares = self.dataset["share"]
+        names = [str(name) for name in self.dataset["map"].values]
+        return super().as_json() | {
+            "tokens": self.dataset["query_token"].values.tolist(),
+            "layers": self.dataset["layer"].values.tolist(),
+            "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
+            "by_segment": by_segment(self.dataset).to_dict("records"),
+        }
+
+
+@answers("flow")
+def flow(
+    model: CapturedModel,
+    text: Readable,
+    pair: str | None,
+    settings: TextFlowSettings,
+    *,
+    command: str | None,
+) -> Flow:
+    """The share of each input token in each token after each layer, by each method.
+
+    Of an encoder-decoder the encoder is read.
+
+    Raises:
+        UnknownNameError: there is no such method.
+        UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
+        UnsupportedModelError: a method cannot be used with this model.
+    """
+    subject = subject_of(model, text, pair, settings.kind)
+    maps = input_maps(
+        subject.model,
+        subject.example,
+        settings.methods,
+        kind=subject.kind,
+        layers=settings.layers,
+        attribution=settings.attribution,
+    )
+    tokens, _ = sides_of(subject.example, subject.kind, model.tokenizer)
+    places = range(len(tokens["token"]))
+    dataset = xarray.Dataset(
+        {
+            "share": (
+                ("map", "layer", "query", "key"),
+                np.stack([maps[name].numpy() for name in settings.methods]),
+            )
+        },
+        coords={
+            "map": list(settings.methods),
+            "layer": [site.layer for site in subject.model.sites_of(subject.kind, settings.layers)],
+            "query": places,
+            "key": places,
+            "query_token": ("query", tokens["token"]),
+            "key_token": ("key", tokens["token"]),
+            "query_category": ("query", tokens["category"]),
+            **segments_of(tokens),
+        },
+        attrs=origin(
+            model,
+            text,
+            pair,
+            title="What tokens come from",
+            stage="flow_of_text",
+            kind=subject.kind,
+        ),
+    )
+    return Flow(describe(dataset, {"share": ("share of the input token in the token", "1")}))

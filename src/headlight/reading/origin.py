@@ -1,0 +1,46 @@
+"""Origin of a result: the text that was read, and the model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headlight.capture import CapturedModel
+from headlight.chats import Chat, Readable, as_read
+from headlight.encode import piece_style
+from headlight.encode.chat_templates import write_chat
+from headlight.result import stamp
+
+CHAT = "chat"
+"""Attribute of what was read as a chat: its messages, as JSON."""
+
+
+def origin(model: CapturedModel, text: Readable, pair: str | None, **own: Any) -> dict[str, Any]:
+    """Attributes of what is found of one text.
+
+    Args:
+        model: that read it, with its tokenizer.
+        text: what it read.
+        pair: the second text.
+        own: ``title``, ``stage``, and what else is said of it.
+    """
+    text = as_read(text)
+    chat = {CHAT: text.as_json()} if isinstance(text, Chat) else {}
+    written = as_written(model, text)
+    about = {"text": written, "pair": pair or "", **chat, **own, **model.origin}
+    if model.sees:
+        return about | stamp()
+    return about | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
+
+
+def as_written(model: CapturedModel, text: Readable) -> str:
+    """Return a text as it is, and a chat as its template writes it."""
+    text = as_read(text)
+    if isinstance(text, Chat):
+        return write_chat(model.require_tokenizer("texts are read"), text).text
+    return str(text)
+
+
+def text_of(attributes: Mapping[Any, Any]) -> str | Chat:
+    """Return what was read, which attributes of `origin` tell."""
+    if CHAT in attributes:
+        return Chat.of_json(str(attributes[CHAT]))
+    return str(attributes["text"])

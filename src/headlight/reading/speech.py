@@ -1,0 +1,142 @@
+"""Readings of speech: a recording and its transcript, given or the model's own."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from headlight.capture import CapturedModel
+from headlight.corpora import Recording
+from headlight.corpora.text_checks import require_text
+from headlight.encode import Encoded, EncodedSpeech, recordings
+from headlight.encode.token_categories import Categories
+from headlight.errors import CorpusError, UsageError, with_head
+from headlight.reading.generation import with_next_token
+from headlight.reading.reading import Reading, read_example
+from headlight.result.kinds import ALL
+from headlight.vocabulary import Kinds
+
+Longer = TypeVar("Longer", bound=Encoded)
+
+
+def read_speech(
+    model: CapturedModel,
+    audio: str | Path,
+    text: str | None = None,
+    *,
+    kind: Kinds | None = None,
+    queries: Iterable[int] | None = None,
+    command: str | None = None,
+    **options: Any,
+) -> Reading:
+    """Read a recording and its transcript, and keep every measure of every head.
+
+    Frames are named by the time at which they begin.  The model also attends to the silence that
+    fills its window; it is computed with, and not kept: rows of weights then sum to less than 1.
+
+    Args:
+        model: an encoder-decoder of speech, such as Whisper.
+        audio: a WAV file of 16-bit samples.
+        text: what the decoder is given; by default what the model itself hears, for which it must
+            be loaded with its head (``head="language_model"``).
+        kind: ``cross`` (by default), ``encoder`` or ``decoder``.
+        queries: positions of attending words or frames that are kept; by default all.
+        command: how it was asked for, for the record.
+        options: other arguments of `headlight.reading.reading.read_example`.
+
+    Raises:
+        UsageError: no such file, another format, too long, no model of speech, or a transcript is
+            neither given nor can be made.
+    """
+    chosen: Any = kind or "cross"
+    if chosen == ALL:
+        raise UsageError("speech is read with one kind of attention at a time; choose one.")
+    listener, _ = model.listener, model.require_tokenizer("a transcript is read")
+    transcript, example = _heard(model, audio, text)
+    if chosen == "encoder":
+        queries = range(example.heard) if queries is None else queries
+    dataset = read_example(
+        model,
+        example,
+        attributes={"text": transcript, "pair": "", "command": command or "", "other_kinds": ""},
+        kind=chosen,
+        queries=queries,
+        **options,
+    ).dataset.assign_attrs(
+        audio=str(audio), transcript="by the model" if text is None else "given", unknown=0
+    )
+    for side in ("query", "key"):
+        if chosen == "encoder" or (chosen == "cross" and side == "key"):
+            dataset = dataset.isel({side: dataset[side].values < example.heard})
+            times = [listener.hearing.begins(int(frame)) for frame in dataset[side].values]
+            dataset = dataset.assign_coords({f"{side}_time": (side, times, {"units": "s"})})
+    return Reading(dataset)
+
+
+def _heard(model: CapturedModel, audio: object, text: str | None) -> tuple[str, EncodedSpeech]:
+    """Return the transcript, that of the model where none is given, and the recording with it.
+
+    Raises:
+        UsageError: see `read_speech`.
+    """
+    if not isinstance(audio, str | Path):
+        raise UsageError(
+            f"sound is a WAV file, and no {type(audio).__name__}; write its samples into one, as "
+            "numbers of 16 bits (scipy.io.wavfile.write)."
+        )
+    if text is not None:
+        require_text(text, "text")
+    recording = Recording(str(audio), Path(audio), "." if text is None else text)
+    try:
+        (example,) = recordings(
+            [recording],
+            model.tokenizer,  # type: ignore[arg-type]
+            model.listener.hearing,
+            decoder_start=int(model.decoder_start or 0),
+            max_length=model.longest,
+            overflow="error",
+        )
+    except CorpusError as problem:
+        raise UsageError(problem.marked()) from problem
+    return _transcribed(model, example) if text is None else (text, example)
+
+
+def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, EncodedSpeech]:
+    """Return the transcript of the model, and the recording with the very tokens that it wrote.
+
+    Args:
+        model: of speech.
+        example: the recording with another transcript.
+
+    Raises:
+        UsageError: the model lacks its head, or hears nothing.
+    """
+    network: Any = model.transformer
+    if not hasattr(network, "generate"):
+        raise UsageError(
+            f"{model} is loaded without its head and cannot transcribe; give the text, or "
+            f"{with_head('a model of speech', 'language_model')}."
+        )
+    tokenizer: Any = model.tokenizer
+    with torch.inference_mode():
+        features, _ = model.listener.features([example])
+        (ids,) = network.generate(features)
+    transcript = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
+    if not transcript:
+        raise UsageError("the model recognizes no words in the recording; give the text.")
+    begun = next(at for at, word in enumerate(example.target_words) if word >= 0)
+    example = replace(
+        example,
+        target=example.target[:begun],
+        target_categories=example.target_categories[:begun],
+        target_words=example.target_words[:begun],
+        target_text=tuple(transcript.split()),
+    )
+    categories = Categories.of(tokenizer)
+    # Neither special ones nor times, and as many as the model takes behind what begins them.
+    spoken = [each for each in ids.tolist() if tokenizer.decode([each], skip_special_tokens=True)]
+    for number in spoken[: model.longest and model.longest - begun]:
+        example = with_next_token(example, number, tokenizer, categories)
+    return transcript, example

@@ -1,0 +1,98 @@
+"""One accumulator for each group, for example for each length of a text."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from headlight.reduce.accumulator import Accumulator, Array
+from headlight.reduce.histogram import Histogram
+from headlight.reduce.moments import Count, Moments
+from headlight.reduce.pearson import Pearson
+
+PLAIN: Mapping[str, type[Accumulator]] = {
+    accumulator.kind: accumulator for accumulator in (Count, Moments, Histogram, Pearson)
+}
+"""The accumulators that can be grouped, by the name that files know them by."""
+
+
+class Grouped(Accumulator):
+    """One accumulator for each whole-number key; keys need not be known beforehand.
+
+    Args:
+        of: The accumulator that each group begins with, empty; or its `description`.
+    """
+
+    kind = "grouped"
+
+    def __init__(self, of: Accumulator | Mapping[str, Any]) -> None:
+        self.of = of.empty() if isinstance(of, Accumulator) else _described(of)
+        self.groups: dict[int, Accumulator] = {}
+
+    @property
+    def is_exact(self) -> bool:
+        """As the accumulators of the groups are."""
+        return bool(self.of.is_exact)
+
+    def settings(self) -> dict[str, Any]:
+        """`of`: kind and settings of the accumulator of a group."""
+        return {"of": {"kind": self.of.kind, "settings": self.of.settings()}}
+
+    def update(self, keys: Array, *observations: Array) -> None:
+        """See observations, `[n, ...]`, and for each of them the key of its group.
+
+        Args:
+            keys: `[n]` whole numbers.
+            observations: What the accumulator of a group takes, along the same first axis.
+
+        Raises:
+            ValueError: if there is not one key to each observation.
+        """
+        if any(len(rows) != len(keys) for rows in observations):
+            raise ValueError(f"{len(keys)} keys do not fit as many observations as were given")
+        for key in np.unique(keys):
+            chosen = keys == key
+            self.at(int(key)).update(*(rows[chosen] for rows in observations))
+
+    def at(self, key: int) -> Any:
+        """The accumulator of one group, made when first asked for; updating it updates this."""
+        if key not in self.groups:
+            self.groups[key] = self.of.empty()
+        return self.groups[key]
+
+    def _absorb(self, other: "Grouped") -> None:
+        for key, group in other.groups.items():
+            self.at(key)._absorb(group)
+
+    def compute(self) -> dict[str, Array]:
+        """`key`, the groups in increasing order, and their statistics along a new first axis."""
+        keys = sorted(self.groups)
+        statistics = [self.groups[key].compute() for key in keys]
+        stacked = {
+            name: np.array([each[name] for each in statistics]).reshape(-1, *nothing.shape)
+            for name, nothing in self.of.compute().items()
+        }
+        return {"key": np.array(keys, dtype=np.int64), **stacked}
+
+    def arrays(self) -> dict[str, Array]:
+        """`key` in increasing order, and the state of the groups along a new first axis."""
+        keys = sorted(self.groups)
+        states = [self.groups[key].arrays() for key in keys]
+        stacked = {
+            field: np.array([state[field] for state in states]).reshape(-1, *nothing.shape)
+            for field, nothing in self.of.arrays().items()
+        }
+        return {"key": np.array(keys, dtype=np.int64), **stacked}
+
+    @classmethod
+    def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Grouped":
+        """The accumulator that has these settings and this state."""
+        grouped = cls(**settings)
+        for row, key in enumerate(arrays["key"].tolist()):
+            state = {field: np.asarray(arrays[field][row]) for field in grouped.of.fields}
+            grouped.groups[key] = grouped.of.from_arrays(grouped.of.settings(), state)
+        return grouped
+
+
+def _described(description: Mapping[str, Any]) -> Any:
+    return PLAIN[description["kind"]](**description["settings"])

@@ -1,0 +1,112 @@
+"""Pearson's correlation, in one pass."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headlight.reduce.accumulator import Accumulator, Array, Entry, Rows, rows_of
+
+
+class Pearson(Accumulator):
+    """Pearson's correlation of two variables, entry by entry.
+
+    Comoments are joined pairwise as in `Moments`; for products see Bennett et al. (2009),
+    "Numerically stable, single-pass, parallel statistics algorithms", Eq. 3.12.
+
+    Args:
+        shape: The axes of one observation of either variable.
+    """
+
+    kind = "pearson"
+    fields = ("count", "first_mean", "second_mean", "first_squares", "second_squares", "products")
+
+    def __init__(self, shape: Sequence[int] = ()) -> None:
+        self.shape = tuple(shape)
+        self.count = np.zeros(self.shape)
+        self.first_mean = np.zeros(self.shape)
+        self.second_mean = np.zeros(self.shape)
+        self.first_squares = np.zeros(self.shape)
+        self.second_squares = np.zeros(self.shape)
+        self.products = np.zeros(self.shape)  # of the deviations from the two means
+
+    def settings(self) -> dict[str, Any]:
+        """`shape`."""
+        return {"shape": list(self.shape)}
+
+    def update(self, first: Array, second: Array) -> None:
+        """See pairs of observations, `[n, *shape]` each; a pair with a NaN is missing.
+
+        Raises:
+            ValueError: if a shape is another, or the two differ in length.
+        """
+        one, two = rows_of(first, self.shape), rows_of(second, self.shape)
+        if len(one) != len(two):
+            raise ValueError(f"pairs are needed, not {len(one)} and {len(two)} observations")
+        if not len(one):
+            return
+        observed = ~np.isnan(one + two)
+        count = np.add.reduce(observed, axis=0, dtype=np.float64)
+        one_mean, one = _centred(one, observed, count)
+        two_mean, two = _centred(two, observed, count)
+        squares = np.add.reduce(one * one, axis=0), np.add.reduce(two * two, axis=0)
+        self.absorb(count, one_mean, two_mean, *squares, np.add.reduce(one * two, axis=0))
+
+    def absorb(
+        self,
+        count: Entry,
+        first_mean: Entry,
+        second_mean: Entry,
+        first_squares: Entry,
+        second_squares: Entry,
+        products: Entry,
+    ) -> None:
+        """Take in what was summarised elsewhere, for example on a GPU.
+
+        Args:
+            count: How many pairs each entry had: a number, or an array of `shape`.
+            first_mean: The mean of the first variable; any finite number where `count` is 0.
+            second_mean: The mean of the second variable.
+            first_squares: The sum of squared deviations of the first variable from its mean.
+            second_squares: The same of the second variable.
+            products: The sum of the products of both deviations.
+        """
+        both = self.count + count
+        share = count / np.maximum(both, 1.0)
+        first_delta = first_mean - self.first_mean
+        second_delta = second_mean - self.second_mean
+        weight = self.count * share
+        self.first_mean += first_delta * share
+        self.second_mean += second_delta * share
+        self.first_squares += first_squares + first_delta * weight * first_delta
+        self.second_squares += second_squares + second_delta * weight * second_delta
+        self.products += products + first_delta * weight * second_delta
+        self.count += count
+
+    def _absorb(self, other: "Pearson") -> None:
+        self.absorb(*(getattr(other, field) for field in self.fields))
+
+    def compute(self) -> dict[str, Array]:
+        """`count` of pairs, and `correlation`, -1 to 1.
+
+        The correlation is NaN where there are fewer than two pairs or a variable is constant, up
+        to the rounding of its mean.
+        """
+        first = _spread(self.first_squares, self.first_mean, self.count)
+        second = _spread(self.second_squares, self.second_mean, self.count)
+        # Roots before the product: it neither overflows nor vanishes.
+        correlation = self.products / first / second
+        return {"count": self.count.copy(), "correlation": np.asarray(np.clip(correlation, -1, 1))}
+
+
+def _centred(rows: Rows, observed: Array, count: Entry) -> tuple[Entry, Rows]:
+    """The mean of what was seen, and the deviations from it, 0 where nothing was."""
+    mean = np.add.reduce(np.where(observed, rows, 0.0), axis=0) / np.maximum(count, 1.0)
+    return mean, np.where(observed, rows - mean, 0.0)
+
+
+def _spread(squares: Array, mean: Array, count: Array) -> Any:
+    """The root of the sum of squares; NaN where rounding alone explains it."""
+    root = np.sqrt(squares)
+    rounding = 4 * np.finfo(np.float64).eps * np.abs(mean) * np.sqrt(count)
+    return np.where((count > 1) & (root > rounding), root, np.nan)

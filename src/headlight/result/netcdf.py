@@ -1,0 +1,237 @@
+"""Results on disk: an `xarray.Dataset` in one NetCDF file.
+
+A result carries two attributes that say how to read it: `format`, the version of the layout, and
+`stage`, the name of the study that made it, or `reading` for one text. Behind the end of NetCDF,
+where no reader looks, stands a digest of the whole file, so that one flipped bit is noticed.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from io import BytesIO
+from math import prod
+
+import h5netcdf
+import h5py
+import xarray
+
+from headlight import files
+from headlight.errors import ResultError
+from headlight.files import Location, location
+from headlight.result.estimate import slot_coordinates
+from headlight.result.provenance import FORMAT
+
+RESULT = "result.nc"
+"""The result in the folder of a run."""
+SLOTS = "slots"
+"""The group of a file in which is what intervals are made of."""
+
+_SEAL = re.compile(rb"\nheadlight sha256 ([0-9a-f]{64})\n")
+_OBJECTS = ("settings", "versions", "category_names", "query_category_names", "kinds")
+"""Attributes that hold an object as JSON."""
+
+LARGEST = 1 << 28
+"""Bytes that the numbers of a file may have in memory, however small the file is."""
+LARGEST_RATIO = 100
+"""Times that they may be larger than a larger file, which other programs compress."""
+_NUMBER = 8
+"""Bytes of a number in memory, which may be packed in the file."""
+
+_SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
+
+# What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
+_INCOMPLETE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
+_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
+
+
+def save(dataset: xarray.Dataset, path: Location | str) -> None:
+    """Write a result to one NetCDF file, whole or not at all.
+
+    Args:
+        dataset: The result; its attribute `stage` must be set. `format` is added here.
+        path: The file to write, usually `*.nc`; its folder must exist.
+
+    Raises:
+        ResultError: if the file cannot be written, or something in it has no place in NetCDF.
+    """
+    if "stage" not in dataset.attrs:
+        raise ResultError(f"{path} is not written: the result has no attribute 'stage'; set it.")
+    stamped = dataset.assign_attrs(format=FORMAT)
+    try:
+        # In memory first: the HDF5 library does not stay usable when a disk fills up under it.
+        content = _content(stamped)
+    except (ValueError, TypeError) as problem:  # a NUL character or a lone surrogate in a text
+        raise ResultError(f"{path} is not written: NetCDF cannot hold it ({problem}).") from problem
+    files.write(location(path), content + _seal(content))
+
+
+def load(
+    path: Location | str, *, stage: str | None = None, only: Collection[str] | None = None
+) -> xarray.Dataset:
+    """Read a result that `save` wrote, all of it, into memory.
+
+    Files that another program has written have no digest; they are read as they are.
+
+    Args:
+        path: The NetCDF file, or the folder of a run, in which no link is followed.
+        stage: What is expected: the name of a study, or `reading`; None for any.
+        only: Variables and coordinates to read; None for all.
+
+    Raises:
+        ResultError: if there is no such file, it is no result of this format and stage, it is not
+            what was written, or its numbers would not fit into memory.
+    """
+    path = location(path)
+    in_folder = path.is_dir()
+    path = path / RESULT if in_folder else path
+    if not path.exists():
+        raise ResultError(f"{path} does not exist; give the path of a result file.")
+    content = files.read(path, own=in_folder)
+    try:
+        _check_seal(content, path)
+        with h5py.File(BytesIO(content), "r") as file:
+            _check_sizes(file, len(content), path)
+        dataset = _dataset(content, only)
+    except _UNREADABLE as problem:
+        raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
+    _check_format(dataset.attrs, path)
+    _check_objects(dataset.attrs, path)
+    own = dataset.attrs.get("stage")
+    if stage is not None and own != stage:
+        raise ResultError(f"{path} holds a {own}, where a {stage} is needed; give another file.")
+    return dataset
+
+
+def _content(dataset: xarray.Dataset) -> bytes:
+    """Return the bytes of a file: numbers in the root, what intervals are made of in `SLOTS`."""
+    names = slot_coordinates(dataset)
+    memory = BytesIO(bytes(dataset.drop_vars(names).to_netcdf(engine="h5netcdf")))
+    if names:
+        with h5netcdf.File(memory, "r+") as file:
+            group = file.create_group(SLOTS)
+            for name in names:
+                variable = dataset.variables[name]
+                sizes = group.dimensions
+                sizes.update({dim: n for dim, n in variable.sizes.items() if dim not in sizes})
+                stored = group.create_variable(name, variable.dims, data=variable.values)
+                stored.attrs["axes"] = ",".join(map(str, variable.dims))
+    return memory.getvalue()
+
+
+def _dataset(content: bytes, only: Collection[str] | None) -> xarray.Dataset:
+    """Return the result of these bytes; a file of another program has no group of slots."""
+    if only is None:
+        dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
+    else:  # xarray reads what it knows of every variable, also of those that it drops
+        with h5netcdf.File(BytesIO(content), "r") as file:
+            variables = {name: file[name] for name in only if name in file.variables}
+            read = {name: (each.dimensions, each[...]) for name, each in variables.items()}
+            dataset = xarray.Dataset(coords=read, attrs=dict(file.attrs))
+    with h5py.File(BytesIO(content), "r") as file:
+        slots = {
+            name: (tuple(str(stored.attrs["axes"]).split(",")), stored[()])
+            for name, stored in file.get(SLOTS, {}).items()
+            if "axes" in stored.attrs and (only is None or name in only)
+        }
+    return dataset.assign_coords(slots)
+
+
+@contextmanager
+def refusing_incomplete(what: str = "the result") -> Iterator[None]:
+    """Refuse a result that lacks what the block, or function, needs of it, such as a coordinate.
+
+    Only its reader knows what a result must have: studies of other packages have others.
+
+    Raises:
+        ResultError: it is so.
+    """
+    try:
+        yield
+    except _INCOMPLETE as problem:
+        raise ResultError(
+            f"{what} lacks something that belongs to it, or holds something else "
+            f"({type(problem).__name__}: {_first_line(problem)}); restore a copy, or make it again."
+        ) from problem
+
+
+def _seal(content: bytes) -> bytes:
+    """Return the seal behind the content, which is its digest."""
+    return b"\nheadlight sha256 %s\n" % sha256(content).hexdigest().encode()
+
+
+def _check_seal(content: bytes, path: Location) -> None:
+    seal = content[-_SEAL_SIZE:]
+    if _SEAL.fullmatch(seal) and seal != _seal(content[:-_SEAL_SIZE]):
+        raise ResultError(
+            f"{path} is damaged: its content is no longer what was written; restore a copy, or "
+            "make it again."
+        )
+
+
+def _check_sizes(file: h5py.File, size: int, path: Location) -> None:
+    """Refuse what a file says that it holds and does not, before anything of it is read."""
+    total = _size_of(file, path)
+    if total > max(LARGEST, LARGEST_RATIO * size):
+        raise ResultError(
+            f"{path} has {size:,} bytes and says that it holds {total:,}, which would fill the "
+            "memory; restore a copy, or make it again."
+        )
+
+
+def _size_of(group: h5py.Group, path: Location) -> int:
+    """Return how many bytes a group says that its numbers have in memory."""
+    total = 0
+    for name in group:  # where this fails, h5netcdf complains on standard error as well
+        link = group.get(name, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise ResultError(f"{path} leads to another file by {name!r}; give one that is whole.")
+        each = group[name]
+        if isinstance(each, h5py.Group) and group.name == "/" and name == SLOTS:
+            total += _size_of(each, path)
+        elif isinstance(each, h5py.Dataset):
+            if each.external or each.is_virtual:
+                raise ResultError(
+                    f"{path} leads to another file by {name!r}; give one that is whole."
+                )
+            chunk = prod(each.chunks or ())  # may be larger than all that is in it
+            total += max(prod(each.shape or ()), chunk) * max(each.dtype.itemsize, _NUMBER)
+    return total
+
+
+def _check_format(attributes: Mapping[str, object], path: Location) -> None:
+    if "format" not in attributes or "stage" not in attributes:
+        raise ResultError(f"{path} is a NetCDF file, but no result of Headlight; give another one.")
+    written = attributes["format"]
+    if written != FORMAT:
+        raise ResultError(
+            f"{path} is a result in format {written}, and this version of Headlight reads format "
+            f"{FORMAT}; read it with the version that wrote it{_writer(attributes)}."
+        )
+
+
+def _check_objects(attributes: Mapping[str, object], path: Location) -> None:
+    """Refuse what a page could not read: attributes that hold JSON, of another shape."""
+    for name in _OBJECTS:
+        try:
+            if isinstance(files.parse_json(str(attributes.get(name, "{}"))), dict):
+                continue
+        except ValueError:
+            pass
+        raise ResultError(
+            f"the attribute {name!r} of {path} is no object of JSON; restore a copy, or make it "
+            "again."
+        )
+
+
+def _writer(attributes: Mapping[str, object]) -> str:
+    try:
+        return f" ({json.loads(str(attributes['versions']))['headlight']})"
+    except (KeyError, ValueError, TypeError):
+        return ""
+
+
+def _first_line(problem: BaseException) -> str:
+    return (str(problem).splitlines() or [type(problem).__name__])[0]

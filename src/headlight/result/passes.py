@@ -1,0 +1,49 @@
+"""Results of several passes over the same data as one."""
+
+from collections.abc import Sequence
+
+import xarray
+
+from headlight.result.estimate import WEIGHTS, slot_coordinates
+
+
+def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
+    """Results of several passes over the same data as one.
+
+    Parts by measure are joined along it; what only some know is missing in the others.  What
+    does not depend on the measure, and the attributes, are those of the first part that has them.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    attributes = {name: each for part in parts[::-1] for name, each in part.attrs.items()}
+    slots = {name: None for part in parts for name in slot_coordinates(part)}
+    parts = [part.reset_coords(slot_coordinates(part)) for part in parts]
+    parts = [_with_measures(part, parts) for part in parts]
+    by_measure = [part for part in parts if "measure" in part.dims]
+    merged = xarray.merge(
+        [part.drop_dims("measure", errors="ignore") for part in parts],
+        compat="override",
+        combine_attrs="override",
+    )
+    if not by_measure:
+        return merged.assign_attrs(attributes).set_coords(slots)
+    along = [
+        part[[n for n, variable in part.data_vars.items() if "measure" in variable.dims]]
+        for part in by_measure
+    ]
+    together = xarray.concat(along, dim="measure", join="exact")
+    return merged.merge(together).assign_attrs(attributes).set_coords(slots)
+
+
+def _with_measures(part: xarray.Dataset, parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
+    """Return a part whose weights of blocks have an axis of measures where others' differ."""
+    for name in [each for each in map(str, part.data_vars) if each.endswith(WEIGHTS)]:
+        of_parts = [each[name].reset_coords(drop=True) for each in parts if name in each]
+        of_measures = "measure" in part[name.removesuffix(WEIGHTS)].dims
+        if (
+            of_measures
+            and "measure" not in part[name].dims
+            and not all(each.identical(of_parts[0]) for each in of_parts)
+        ):
+            part = part.assign({name: part[name].expand_dims(measure=part["measure"])})
+    return part

@@ -1,0 +1,17 @@
+"""Names of the files and folders of a run that several processes share."""
+
+import re
+
+SHARED = ".shared"
+"""An empty file in the folder of a run that workers share, from before its plan to its end."""
+PLAN = "plan.json"
+BLOCKS = "blocks"
+CLAIMS = "claims"
+COUNTS = "counts"
+MERGE = "merge"
+"""Name of the claim of the process that merges the blocks."""
+PASS = ".pass"
+"""In a folder within that of a run: it is a pass of this run, and no run of its own."""
+
+BLOCK_FILE = re.compile(rf"\d{{9}}-[0-9a-f]{{16}}\.(safetensors|json)|{MERGE}\.json")
+"""Names of the files in the folders of blocks, claims and counts."""

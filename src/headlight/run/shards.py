@@ -1,0 +1,81 @@
+"""Shards of a corpus, read one after the other."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Generic, Protocol, runtime_checkable
+
+from typing_extensions import TypeVar
+
+from headlight.run.example import NOTHING_SEEN, Example, digest_with
+
+E = TypeVar("E", bound=Example)
+E_co = TypeVar("E_co", bound=Example, covariant=True)
+
+
+@runtime_checkable
+class ShardReader(Protocol[E_co]):
+    """One iteration over a corpus, shard by shard."""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether there is no shard any more."""
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of what was read so far, whether examples were made of it or not."""
+
+    def take(self, most: int | None = None) -> tuple[Sequence[E_co], Mapping[str, int]]:
+        """The examples of the next shard, or the first of them, and what became of its elements.
+
+        What became of them are counts by name; there are none where that is not known.
+        """
+
+    def skip(self) -> None:
+        """Pass over the next shard; where that is possible, without making its examples."""
+
+
+@runtime_checkable
+class Sharded(Protocol[E_co]):
+    """A corpus that knows how it is cut: where a shard begins depends on nothing but its texts."""
+
+    def shards(self, size: int) -> ShardReader[E_co]:
+        """Begin to read it, in shards of this many elements at most."""
+
+
+def read_shards(examples: Iterable[E], size: int) -> ShardReader[E]:
+    """Begin to read a corpus shard by shard.
+
+    Args:
+        examples: A corpus that is `Sharded`, or any examples: then a shard has `size` of them, and
+            what is passed over is made all the same.
+        size: Elements in a shard at most.
+    """
+    return examples.shards(size) if isinstance(examples, Sharded) else _Listed(examples, size)
+
+
+class _Listed(Generic[E]):
+    """Examples of which nothing is known but their order."""
+
+    def __init__(self, examples: Iterable[E], size: int) -> None:
+        self._examples: Iterator[E] = iter(examples)
+        self._size = size
+        self._next: list[E] = []
+        self.digest = NOTHING_SEEN
+        self._advance()
+
+    @property
+    def at_end(self) -> bool:
+        return not self._next
+
+    def take(self, most: int | None = None) -> tuple[Sequence[E], Mapping[str, int]]:
+        examples = self._next[:most]
+        self._advance()
+        return examples, {}
+
+    def skip(self) -> None:
+        self._advance()
+
+    def _advance(self) -> None:
+        for example in self._next:
+            self.digest = digest_with(self.digest, example)
+        self._next = list(islice(self._examples, self._size))

@@ -1,0 +1,51 @@
+"""Settings of hidden token attribution; without torch."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.settings import UNLISTED, AtLeast1, Range, Settings
+
+Embeddings = Literal["sum", "output"]
+"""Vector of an input token: the sum of its embeddings, or the input of the first block."""
+
+MatrixPrecision = Literal["highest", "medium"]
+"""Precision of float32 matrix products, as `torch.set_float32_matmul_precision` names it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributionSettings(Settings):
+    """Settings of how contributions are computed.
+
+    Attributes:
+        method: ``exact``, or ``estimate`` from random directions with standard errors.
+        directions: random directions of the estimate, for every input token; at least two, for the
+            standard error.
+        seed: random seed of the directions.
+        embeddings: input embeddings x_i: the ``sum`` of token, segment and position embeddings, or
+            the ``output`` of all embedding layers, which is the input of the first block.
+        precision: precision of matrix products in estimates: ``highest`` is that of the model;
+            ``medium`` may multiply in bfloat16 and add in float32, where that is faster; its effect
+            is small beside the error of an estimate.
+        memory: bytes that tangents may take, and matrices of tokens, which save time where they fit
+            into half of it.
+    """
+
+    method: Literal["exact", "estimate"] = "estimate"
+    directions: Annotated[int, Range(minimum=2)] = 16
+    seed: Annotated[int, UNLISTED] = 0
+    embeddings: Annotated[Embeddings, UNLISTED] = "sum"
+    precision: Annotated[MatrixPrecision, UNLISTED] = "highest"
+    memory: Annotated[AtLeast1, UNLISTED] = 2**30
+
+
+Slope = Literal["zero_origin", "chord", "derivative"]
+"""Slope of an activation that is made linear.
+
+``zero_origin``
+    act(x) / x: the line through the origin (DecompX, Modarressi et al. 2023, Section 2).
+``chord``
+    (act(x) - act(b)) / (x - b), with b the bias of the linear map before: the integrated gradients
+    from b to x in closed form (Kobayashi et al. 2024).
+``derivative``
+    act'(x): the tangent.
+"""

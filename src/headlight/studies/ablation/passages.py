@@ -1,0 +1,170 @@
+"""Passages in which a head matters most.
+
+Of each head, and of all heads of a layer, the one prediction is kept that moves most without them:
+numbers of tokens around it and of the most probable choices.  Their texts are found in the end, for
+the few heads that the report names.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from headlight.analysis.components import Component
+from headlight.analysis.text_ids import rank_of
+from headlight.capture import Prepared
+from headlight.encode import Encoded
+from headlight.reduce import Strongest
+from headlight.result import describe
+from headlight.studies.ablation.outputs import Logarithms, Outputs
+from headlight.vocabulary import Kind
+
+HEADS = 3
+"""Heads of which a text is shown."""
+
+BEFORE, AFTER = 14, 6
+"""Tokens that are shown before the one where the prediction changes, and after it."""
+
+CHOICES = 4
+"""Numbers of the most probable choices with and without the head: id and probability of each."""
+WIDTH = CHOICES + BEFORE + 1 + AFTER
+"""Numbers of a passage: those, and the ids around the token; NaN where there is none."""
+
+VARIABLES = {
+    "passage_layer": ("layer of a head without which predictions move most", "1"),
+    "passage_head": ("number of that head", "1"),
+    "passage_left": ("what the model read before the token where its prediction moves most", "1"),
+    "passage_token": ("that token", "1"),
+    "passage_right": ("what it read after it", "1"),
+    "passage_kl": ("KL divergence of that prediction without the head", "nat"),
+    "passage_before": ("its most probable choice with all heads", "1"),
+    "passage_before_share": ("the probability of that choice", "1"),
+    "passage_after": ("its most probable choice without the head", "1"),
+    "passage_after_share": ("the probability of that choice without the head", "1"),
+}
+"""Long name and unit of every variable."""
+
+
+class PassageSeeker:
+    """Finds, in one batch, the prediction that moves most, removal after removal."""
+
+    def __init__(
+        self, batch: Prepared, examples: Sequence[Encoded], outputs: Outputs, kind: Kind
+    ) -> None:
+        own = batch.target_ids is None or batch.target_mask is None
+        ids, mask = (
+            (batch.input_ids, batch.attention_mask)
+            if own
+            else (batch.target_ids, batch.target_mask)
+        )
+        assert ids is not None and mask is not None  # noqa: S101, PT018 - one of the two pairs
+        self._ids = np.where(mask.cpu().numpy() > 0, ids.cpu().numpy(), np.nan)
+        numbers = torch.arange(self._ids.size, device=ids.device).view(ids.shape)
+        self._places = outputs.choose(numbers).tolist()
+        self._ranks = [rank_of(example, kind) for example in examples]
+        self._owners = outputs.owners
+        self._found: list[tuple[float, float, Float64[np.ndarray, " number"]]] = []
+
+    def look(
+        self, divergence: Float[Tensor, " output"], before: Logarithms, after: Logarithms
+    ) -> None:
+        """See the predictions without the next head."""
+        if not len(divergence):
+            self._found.append((np.nan, np.nan, np.full(WIDTH, np.nan)))
+            return
+        at = int(divergence.argmax())
+        most, row = float(divergence[at]), np.full(WIDTH, np.nan)
+        row[:CHOICES] = [*_choice(before[at]), *_choice(after[at])]
+        row[CHOICES:] = self._around(self._places[at])
+        score = most if most > 0 else np.nan
+        self._found.append((score, self._ranks[self._owners[at]], row))
+
+    def _around(self, number: int) -> Float64[np.ndarray, " number"]:
+        """The ids of the tokens around one of the batch."""
+        text, place = divmod(number, self._ids.shape[1])
+        padded = np.pad(self._ids[text], (BEFORE, AFTER), constant_values=np.nan)
+        return padded[place : place + BEFORE + 1 + AFTER]
+
+    def tally(self) -> Strongest:
+        """One observation for each removal that was seen."""
+        scores, ranks, rows = (np.array(values) for values in zip(*self._found, strict=True))
+        strongest = Strongest(scores.shape, width=WIDTH)
+        strongest.update(scores[None], np.where(np.isnan(scores), np.nan, ranks)[None], rows[None])
+        return strongest
+
+
+def most_changed(
+    best: Strongest, components: Sequence[Component], tokenizer: Any, result: xarray.Dataset
+) -> xarray.Dataset:
+    """Return, for each of the most important heads, the prediction that it changes most.
+
+    Args:
+        best: By what is removed.
+        components: What that is.
+        tokenizer: Of the model.
+        result: Of the study of a language model, with single heads.
+    """
+    passages = best.compute()
+    numbers = [components.index(head) for head in _most_moving(result)]
+    rows = [
+        (
+            *components[at],
+            *_texts(passages["rows"][0, at], tokenizer, float(passages["score"][0, at])),
+        )
+        for at in numbers
+        if not np.isnan(passages["score"][0, at])
+    ]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in VARIABLES)
+    variables = {
+        name: ("passage", np.array(list(values), dtype=object if name in TEXTS else None))
+        for name, values in zip(VARIABLES, columns, strict=True)
+    }
+    return describe(xarray.Dataset(variables), VARIABLES)
+
+
+TEXTS = tuple(f"passage_{name}" for name in ("left", "token", "right", "before", "after"))
+"""Names of the `VARIABLES` that are texts."""
+
+
+def _texts(
+    row: Float64[np.ndarray, " number"], tokenizer: Any, divergence: float
+) -> tuple[str | float, ...]:
+    """All of `VARIABLES` but layer and head."""
+
+    def text(*ids: float) -> str:
+        return str(tokenizer.decode([int(each) for each in ids if not np.isnan(each)]))
+
+    before, before_share, after, after_share = row[:CHOICES].tolist()
+    around = row[CHOICES:].tolist()
+    return (
+        text(*around[:BEFORE]),
+        text(around[BEFORE]),
+        text(*around[BEFORE + 1 :]),
+        divergence,
+        text(before),
+        before_share,
+        text(after),
+        after_share,
+    )
+
+
+def _most_moving(result: xarray.Dataset) -> list[Component]:
+    """Layers and numbers of the heads, those first without which predictions move most."""
+    divergence = result["head_kl"].transpose("layer", "head")
+    order = np.argsort(-divergence.values, axis=None, kind="stable")  # NaN comes last
+    rows, columns = np.unravel_index(order[:HEADS], divergence.shape)
+    return [
+        (int(result["layer"][row]), int(column))
+        for row, column in zip(rows, columns, strict=True)
+        if divergence.values[row, column] > 0
+    ]
+
+
+def _choice(logarithms: Float[Tensor, " choice"]) -> tuple[int, float]:
+    """The most probable token, and its probability."""
+    token = int(logarithms.argmax())
+    return token, float(logarithms[token].exp())

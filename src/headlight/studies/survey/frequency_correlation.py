@@ -1,0 +1,121 @@
+"""Rank correlation of what tokens receive with the frequency of their types."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from headlight.reduce import Accumulator, Count, Tally
+from headlight.studies.survey.frequency_ranks import Occurrences
+
+OCTAVE_BITS = 7
+"""Base-2 logarithm of the number of bins of values to the octave."""
+LOWEST, BINS = (127 - 30) << OCTAVE_BITS, 38 << OCTAVE_BITS
+"""The bin of 2^-30, which has all values below it too, and how many there are, to 2^8."""
+
+Summary = Float64[np.ndarray, "*series"]
+
+
+def counted(
+    values: Float64[np.ndarray, "token *series"], twice_mid_rank: Int64[np.ndarray, " token"]
+) -> tuple[Count, Count]:
+    """Return how many values fall into each bin, and twice the sum of the ranks of their types.
+
+    Whole numbers, so that it does not matter in which order they are added up.
+
+    Args:
+        values: at least 0; NaN where there is none.
+        twice_mid_rank: of the type of each token, see `Occurrences`; 0 where it has none.
+    """
+    series = values.shape[1:]
+    ranked = values[twice_mid_rank > 0].astype(np.float32)
+    bins = np.clip((ranked.view(np.int32) >> (23 - OCTAVE_BITS)) - LOWEST, 0, BINS - 1)
+    codes = bins + np.arange(math.prod(series)).reshape(series) * BINS
+    valid = ~np.isnan(ranked)
+    doubled = np.broadcast_to(
+        twice_mid_rank[twice_mid_rank > 0].reshape(-1, *(1 for _ in series)), ranked.shape
+    )
+    shape = (*series, BINS)
+    counts, ranks = Count(shape), Count(shape)
+    size = counts.total.size
+    counts.total += np.bincount(codes[valid], minlength=size).reshape(shape)
+    ranks.total += np.bincount(codes[valid], doubled[valid], size).reshape(shape)
+    return counts, ranks
+
+
+def correlated(
+    counts: Float64[np.ndarray, "*series bin"],
+    ranks: Float64[np.ndarray, "*series bin"],
+    occurrences: Occurrences,
+) -> dict[str, Summary]:
+    """Return ρ and of how many occurrences it is.
+
+    The ranks of types are exact; values of one bin, which differ by 0.5%, share the mean of their
+    ranks.  The error of ρ is below 0.001 on trained models, but for almost constant values.
+
+    Args:
+        counts: values in each bin.
+        ranks: twice the sum of their types' ranks.
+        occurrences: of the types.
+
+    Returns:
+        ``count`` and ``correlation`` (NaN where one side is constant).
+    """
+    count = counts.sum(-1)
+    middle = (count + 1)[..., None] / 2
+    rank = np.cumsum(counts, axis=-1) - counts + (counts + 1) / 2 - middle
+    types = ranks / 2 - counts * middle  # Σ of the deviations of the ranks of types, bin by bin
+    spread = np.sqrt((rank * rank * counts).sum(-1)) * np.sqrt(_variance_of_types(occurrences))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = (rank * types).sum(-1) / spread
+    return {"count": count, "correlation": np.clip(correlation, -1, 1)}
+
+
+def _variance_of_types(occurrences: Occurrences) -> float:
+    """Σ of the squared deviations of the ranks of types, over all occurrences that have one."""
+    ranked = occurrences.twice_mid_rank > 0
+    counts = occurrences.counts[ranked].astype(np.float64)
+    middle = (counts.sum() + 1) / 2
+    return float((counts * (occurrences.twice_mid_rank[ranked] / 2 - middle) ** 2).sum())
+
+
+Values = Float64[np.ndarray, "token layer head"]
+CORRELATIONS = ("frequency", "frequency_by_head")
+"""Over all heads, and by head."""
+
+
+def seen_with(
+    twice_mid_rank: Int64[np.ndarray, " token"], weight: Values, norm: Values
+) -> Mapping[str, Accumulator]:
+    """α received and ‖f(x)‖ against the frequency of types: over all heads, and by head.
+
+    Each occurrence of a token is one observation.  Over all heads it is the mean of its values in
+    these that is ranked (Kobayashi et al. 2020, Section 4.3).
+
+    Args:
+        twice_mid_rank: see `Occurrences`; 0 for types without a rank.
+        weight: the mean over the queries that can see the token of α; NaN for heads that a layer
+            does not have.
+        norm: ‖f(x)‖, the same.
+    """
+    by_head = np.stack([weight, norm], axis=-1)
+    values = {"frequency": np.nanmean(by_head, axis=(1, 2)), "frequency_by_head": by_head}
+    members: dict[str, Accumulator] = {}
+    for name, rows in values.items():
+        counts_seen, ranks = counted(rows, twice_mid_rank)
+        members |= {f"{name}_seen": counts_seen, f"{name}_ranks": ranks}
+    return members
+
+
+def correlations(tally: Tally, occurrences: Occurrences) -> dict[str, dict[str, Any]]:
+    """Spearman's ρ and its count, by name; the last axis is the quantity."""
+    return {
+        name: correlated(
+            tally[f"{name}_seen"].compute()["total"],
+            tally[f"{name}_ranks"].compute()["total"],
+            occurrences,
+        )
+        for name in CORRELATIONS
+    }

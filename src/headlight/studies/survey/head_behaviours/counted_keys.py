@@ -1,0 +1,81 @@
+"""Keys that are counted: words of a class, tokens of a segment, those that a statistic chooses."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int64
+from torch import Tensor
+
+from headlight.capture import CapturedModel
+from headlight.catalogue.statistics import Text, statistic_table
+from headlight.encode import Encoded, token_names
+from headlight.encode.token_categories import word_ids
+from headlight.errors import UsageError
+from headlight.vocabulary import CATEGORIES, Kind
+
+
+def whole_words(
+    word: Int64[Tensor, "batch token"], pieces: Bool[Tensor, "batch token"]
+) -> Bool[Tensor, "batch token"]:
+    """Return the mask of tokens that are a word, and no piece of a longer one."""
+    label = word.masked_fill(~pieces, -1)
+    same = (label[:, 1:] == label[:, :-1]) & pieces[:, 1:]
+    pad = torch.nn.functional.pad
+    return ~pad(same, (1, 0)) & ~pad(same, (0, 1))
+
+
+def tokens_of_segment(
+    examples: Sequence[Encoded], name: str, present: Bool[Tensor, "batch token"]
+) -> Bool[Tensor, "batch token"]:
+    """Return the mask of tokens of a named segment."""
+    mask = torch.zeros_like(present, device="cpu")
+    for number, example in enumerate(examples):
+        if example.segment_names:
+            own = torch.tensor([each == name for each in example.segment_names])
+            mask[number][present[number].cpu()] = own
+    return mask.to(present.device)
+
+
+def chosen_keys(
+    examples: Sequence[Encoded], kind: Kind, tokenizer: Any, token_mask: Bool[Tensor, "batch token"]
+) -> dict[str, Bool[Tensor, "batch query token"]]:
+    """Return by row of another package which keys are meant, from each query of each text."""
+    masks: dict[str, Tensor] = {}
+    for row in statistic_table():
+        if row.keys is None:
+            continue
+        masks[row.name] = torch.zeros(*token_mask.shape, token_mask.shape[1], dtype=torch.bool)
+        for number, example in enumerate(examples):
+            text = _text_of(example, kind, tokenizer)
+            chosen, size = np.asarray(row.keys(text)), len(text.tokens)
+            if chosen.dtype != bool or chosen.shape != (size, size):
+                raise UsageError(
+                    f"the statistic {row.name!r} must choose keys by a boolean array of shape "
+                    f"{(size, size)}, not by one of {chosen.dtype} and {chosen.shape}."
+                )
+            own = token_mask[number].cpu()
+            masks[row.name][number][torch.outer(own, own)] = torch.from_numpy(chosen).flatten()
+    return {name: each.to(token_mask.device) for name, each in masks.items()}
+
+
+def _text_of(example: Encoded, kind: Kind, tokenizer: Any) -> Text:
+    """Return the text that attends to itself, as rows of other packages see it."""
+    if kind == "decoder" and example.target:
+        parts = example.target, example.target_words, example.target_categories
+    else:
+        parts = example.ids, example.words, example.categories
+    ids, words, codes = parts
+    return Text(token_names(tokenizer, ids), words, [CATEGORIES[code] for code in codes])
+
+
+def words_of(model: CapturedModel) -> dict[str, tuple[int, ...]]:
+    """Return ids of the words of each class that the table of statistics has.
+
+    There are none where tokens have no names.
+    """
+    if model.tokenizer is None:
+        return {}
+    rows = (row for row in statistic_table() if row.words)
+    return {row.name: word_ids(model.tokenizer, row.words) for row in rows}

@@ -1,0 +1,70 @@
+"""Settings of studies of classifiers: how their texts are read, and which rows of attention."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headlight.settings import AtLeast0, AtLeast1
+from headlight.study_settings.models import ModelSettings
+from headlight.vocabulary import Kind
+
+RowsOfText = Literal["mean", "first", "last"]
+"""Rows of attention that represent a text."""
+
+Scope = Literal["all", "layer", "head"]
+"""Scope of the attention that is replaced at once: all layers, one layer, or one head."""
+
+Rows = Literal["all", "first", "last"]
+"""Rows that are replaced: of every token, of the first one ([CLS]), or of the last one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierSettings(ModelSettings):
+    """Settings of how the texts of a classifier, or the sentences of a tagger, are read.
+
+    Attributes:
+        format: format of the files; by default inferred from suffix or first line. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``, ``mrpc``,
+            ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger the
+            numbers, from 1, of the columns of word and tag. By default the usual names, and the
+            first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: names of the classes in the corpus, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        kind: kind of attention; by default the first that the model has.
+        max_length: tokens per example, special ones included; by default what the model takes, at
+            most 512. Longer texts are truncated.
+        max_examples: largest number of examples.
+        seed: random seed.
+    """
+
+    format: str | None = None
+    columns: tuple[str, ...] | None = None
+    label_column: str | None = None
+    class_names: tuple[str, ...] | None = None
+    kind: Kind | None = None
+    max_length: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
+    seed: AtLeast0 = 0
+
+    @property
+    def required_head(self) -> str:
+        """Return the head of a classifier, of texts or of tokens."""
+        return "classification"
+
+    def check_source(self, source: str | None) -> None:
+        """Check that the files exist; what must be in them depends on the model."""
+        check_files(str(source))
+
+
+def check_files(source: str) -> None:
+    """Refuse a source that is no data set, and of which there is no file.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    from headlight.corpora.files import files
+    from headlight.corpora.hub import PREFIX
+
+    if not source.startswith(PREFIX):
+        files(source)

@@ -1,0 +1,38 @@
+"""Settings of the observed attention of a model: kind, layers, batches and blocks of queries."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from headlight.settings import CHOSEN, AtLeast0, AtLeast1, StudySettings
+from headlight.vocabulary import Kinds
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(StudySettings):
+    """Settings of the observed attention of a model.
+
+    Attributes:
+        kind: kind of attention; by default the first of encoder, decoder and cross-attention that
+            the model has with these inputs; ``all`` analyses all in one pass.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+    """
+
+    kind: Kinds | None = None
+    layers: tuple[int, ...] | None = None
+    batch_tokens: Annotated[AtLeast1 | None, CHOSEN] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryBlockSettings(StudySettings):
+    """Settings of how much of a long text is in memory at a time.
+
+    Attributes:
+        query_block: queries for which attention is computed at a time, so that memory never holds
+            all weights of a layer; ``auto`` where it matters, 0 for all. With gradients or
+            contributions all queries are one block.
+    """
+
+    query_block: Annotated[AtLeast0 | None, CHOSEN] = None

@@ -1,0 +1,63 @@
+"""Settings of how a corpus of texts is read: format, maximal length, number of examples."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.errors import CorpusError
+from headlight.settings import UNLISTED, AtLeast1
+from headlight.study_settings.models import ModelSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(ModelSettings):
+    """Settings of how a corpus of texts is read.
+
+    Attributes:
+        format: format of the corpus; by default inferred from suffix or content: plain text without
+            blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are sentence
+            pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that headlight
+            align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else what
+            the model takes, at most 512.
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end the
+            document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed, of the cuts between segments as well.
+    """
+
+    format: str | None = None
+    column: str | None = None
+    pairs: bool = False
+    max_length: AtLeast1 | None = None
+    overflow: Literal["truncate", "split", "error"] = "truncate"
+    segment_ids: Literal["pair", "zeros"] = "pair"
+    lone_units: Annotated[Literal["join", "discard"], UNLISTED] = "join"
+    max_examples: AtLeast1 | None = None
+    seed: int = 0
+
+    def check_source(self, source: str | None) -> None:
+        """The first text, or pair of texts, is read; of a recording its transcript."""
+        from headlight.corpora import medium_of, open_corpus, open_recordings, pair_format
+
+        if source is None or medium_of(source) == "pictures":
+            return  # which are decoded where the model sees them
+        if medium_of(source) == "speech":
+            next(iter(open_recordings(source, column=self.column)))
+        elif (pairs := pair_format(self.format)) is not None:
+            next(iter(pairs.open(source)))
+        else:
+            try:
+                next(iter(open_corpus(source, format=self.format, column=self.column)))
+            except CorpusError as error:
+                table = {self.format, source.rpartition(".")[2]} & {"csv", "tsv"}
+                if table and "holds no text" in str(error):
+                    error.args = (
+                        f"{error.args[0]} The first line of a table is taken as its header; of "
+                        "plain text the format is paragraphs or lines.",
+                    )
+                raise

@@ -1,0 +1,64 @@
+"""Maps of the input: the share of each input token in each hidden token, by method."""
+
+from collections.abc import Iterable, Sequence
+
+from headlight.capture import AttributionSettings
+from headlight.capture.captured_model import CapturedModel
+from headlight.chats import Readable
+from headlight.encode import Encoded
+from headlight.settings import require_choice
+from headlight.settings.flow import METHODS
+from headlight.token_flow.followed_text import subject_of
+from headlight.token_flow.hidden_token_attribution import THROUGH_ALL
+from headlight.token_flow.layer_maps import Maps, maps_of
+from headlight.token_flow.rollout import rollout, shares
+from headlight.vocabulary import Kind
+
+
+def input_maps(
+    model: CapturedModel,
+    text: Readable | Encoded,
+    methods: Sequence[str],
+    *,
+    pair: str | None = None,
+    kind: Kind | None = None,
+    layers: Iterable[int] | None = None,
+    attribution: AttributionSettings | None = None,
+) -> dict[str, Maps]:
+    """The share of each input token (key) in each token (query) after each layer, by each method.
+
+    Args:
+        model: an encoder or a decoder; of an encoder-decoder the encoder is read.
+        text: what it reads, or an example.
+        methods: of `METHODS`.
+        pair: a second text.
+        kind: of attention; by default the first that the model has.
+        layers: after which tokens are looked at; by default all.
+        attribution: how ``attribution`` is computed, by default an estimate; and what memory it
+            and ``gradient_hidden`` and ``decompx`` may take.
+
+    Returns:
+        float64 on the CPU, ≥ 0; each row sums to 1.
+
+    Raises:
+        UnknownNameError: there is no such method.
+        UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
+        UnsupportedModelError: a method cannot be used with this model.
+    """
+    for name in methods:
+        require_choice("method", name, METHODS)
+    subject = subject_of(model, text, pair, kind)
+    chosen = [site.layer for site in subject.model.sites_of(subject.kind, layers)]
+    places = [place for place, site in enumerate(subject.sites) if site.layer in chosen]
+    map_names = dict.fromkeys(each for name in methods if (each := METHODS[name].layer_map))
+    of_layers = maps_of(subject, list(map_names))
+    maps_by_method = {}
+    for name in methods:
+        method = METHODS[name]
+        if method.layer_map is None:
+            maps = THROUGH_ALL[name](subject, attribution or AttributionSettings())
+        else:
+            residual = method.residual
+            maps = rollout(of_layers[method.layer_map], residual=residual, normalised=residual > 0)
+        maps_by_method[name] = shares(maps)[places]
+    return maps_by_method

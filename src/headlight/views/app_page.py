@@ -1,0 +1,60 @@
+"""The page of the app, and what it may load."""
+
+from collections.abc import Iterable
+
+from markupsafe import Markup
+
+from headlight.views.page_scripts import joined_script
+from headlight.views.template import render, script_hashes
+
+APP_MODULES = ("frame", "app")
+
+
+def app_page(
+    model: str,
+    *,
+    other: str | None = None,
+    can: Iterable[str],
+    decoder: bool,
+    generates: bool,
+    sees: bool = False,
+    pictures: bool = False,
+) -> str:
+    """The page on which a text is typed; it holds nothing that is secret.
+
+    Args:
+        model: its name.
+        other: the name of the model that it can be compared with, if there is one.
+        can: functions that the view may ask for.
+        decoder: whether the second text is that of a decoder.
+        generates: whether the model can go on with a text.
+        sees: whether the model reads pictures alone.
+        pictures: whether it reads pictures at all.
+    """
+    script = Markup(joined_script(APP_MODULES))
+    title = "Read a text"
+    return render(
+        "app.html",
+        title=title,
+        model=model,
+        other=other,
+        can=can,
+        decoder=decoder,
+        generates=generates,
+        sees=sees,
+        pictures=pictures,
+        script=script,
+    )
+
+
+def app_policy(page: str) -> str:
+    """Return the permissions of the page, as the value of a Content-Security-Policy.
+
+    Its scripts and those of the view may run, which stands in a frame that the same rules hold for.
+    """
+    view = script_hashes(f"<script>\n{joined_script()}\n</script>")
+    return (
+        f"default-src 'none'; script-src {script_hashes(page)} {view}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )

@@ -1,0 +1,128 @@
+"""Dimensions by whose labels the values of a variable are told apart."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import xarray as xr
+
+from headlight.errors import UsageError
+
+AVERAGED = ("layer", "head", "seed")
+"""Dimensions over which the mean is shown where nothing tells their labels apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """A dimension each label of which has a row, a column, a line or a map of its own.
+
+    Attributes:
+        dim: Its name.
+        names: What its labels are called, where they are not shown as they are.
+        heading: What the dimension is called; by default its name.
+        format: Python's, of labels that are numbers.
+    """
+
+    dim: str
+    names: Mapping[Any, str] = field(default_factory=dict)
+    heading: str | None = None
+    format: str = ""
+
+    @property
+    def called(self) -> str:
+        """The heading."""
+        return self.dim if self.heading is None else self.heading
+
+    def labels(self, result: xr.Dataset) -> list[Any]:
+        """The labels in the result, as they are shown; numbers stay numbers."""
+        return [self.names.get(each, each) for each in result[self.dim].values.tolist()]
+
+
+ByWhich = By | str | Sequence[By | str]
+
+
+def each_by(by: ByWhich) -> tuple[By, ...]:
+    """Dimensions that may be given by name, or one alone."""
+    dimensions = (by,) if isinstance(by, By | str) else by
+    return tuple(each if isinstance(each, By) else By(each) for each in dimensions if each)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The values of one variable at one label of each dimension that tells them apart.
+
+    Attributes:
+        at: The place of the label along each of these dimensions.
+        labels: The labels, as they are in the result.
+        names: What they are called, by dimension.
+        values: Over the other dimensions.
+    """
+
+    at: dict[str, int]
+    labels: tuple[Any, ...]
+    names: dict[str, Any]
+    values: xr.DataArray
+
+    def said(self, template: str) -> str:
+        """A text in which ``{dimension}`` stands for the label's name."""
+        return template.format(**self.names)
+
+
+def cells(
+    result: xr.Dataset, variable: str, by: tuple[By, ...], remaining: Sequence[str]
+) -> Iterator[Cell]:
+    """The values of a variable over the dimensions kept, one after the other for each label.
+
+    Raises:
+        UsageError: the result has no such variable, or it has a dimension that is neither kept nor
+            told apart, and that no mean is shown of.
+    """
+    values = variable_of(result, variable)
+    covered = {*remaining, *(each.dim for each in by)}
+    rest = [str(dim) for dim in values.dims if dim not in covered]
+    if set(rest) - set(AVERAGED):
+        raise UsageError(
+            f"{variable} has the dimensions {', '.join(map(str, values.dims))}, of which "
+            f"{', '.join(rest)} would be lost; choose a label of them, or tell them apart."
+        )
+    if rest:
+        attributes = values.attrs
+        values = values.mean(rest).assign_attrs(attributes)
+    labels = [result[each.dim].values.tolist() for each in by]
+    label_names = [each.labels(result) for each in by]
+    for place in product(*(range(len(each)) for each in labels)):
+        at = {each.dim: n for each, n in zip(by, place, strict=True)}
+        here = values.isel({dim: n for dim, n in at.items() if dim in values.dims}, drop=True)
+        yield Cell(
+            at,
+            tuple(each[n] for each, n in zip(labels, place, strict=True)),
+            {each.dim: names[n] for each, names, n in zip(by, label_names, place, strict=True)},
+            here,
+        )
+
+
+def variable_of(result: xr.Dataset, name: str) -> xr.DataArray:
+    """A variable or coordinate of a result.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in result:
+        variables = ", ".join(map(str, result.data_vars))
+        raise UsageError(f"the result has no variable {name!r}; it has {variables}.")
+    return result[name]
+
+
+def template_of(template: str, by: tuple[By, ...], result: xr.Dataset, variable: str) -> str:
+    """Return the given template, or else the labels' names, or the variable's long name."""
+    if template:
+        return template
+    if by:
+        return ", ".join(f"{{{each.dim}}}" for each in by)
+    return named(variable_of(result, variable)).replace("{", "{{").replace("}", "}}")
+
+
+def named(variable: xr.DataArray) -> str:
+    """The long name of a variable, or else its name."""
+    return str(variable.attrs.get("long_name", variable.name))

@@ -1,0 +1,108 @@
+"""Box plots of values: quartiles, and the 5th and 95th percentile."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from headlight.views.dimensions import ByWhich, cells, each_by
+from headlight.views.parts.section import Figure
+from headlight.views.pictures import Box, BoxPanel, boxes as draw_boxes
+
+MARKS = ("low", "first", "median", "third", "high")
+"""Labels of the dimension ``mark``: the ends of the whiskers, the quartiles and the median."""
+
+
+def boxes(
+    frame: pd.DataFrame,
+    box: str,
+    value: str,
+    *,
+    panel: str,
+    colours: Mapping[Any, str],
+    columns: int | None = None,
+    names: Mapping[Any, str] | None = None,
+    **axes: Any,
+) -> Callable[[], Figure]:
+    """Return a function that draws the quartiles of values, and their 5th and 95th percentile.
+
+    Args:
+        frame: A value in each row.
+        box: The column of the labels of the boxes; a category that has no value keeps its place.
+        value: That of the values.
+        panel: That of the titles of the panels.
+        colours: Of each value of the column ``series``, whose boxes stand beside each other.
+        columns: Panels in a row; as many as fit when None.
+        names: Of the same values for a legend; without them there is none.
+        axes: Labels of the axes and limits of all panels; see `BoxPanel`.
+    """
+    labels = frame[box].astype("category").cat.categories
+
+    def of(some: pd.DataFrame) -> list[Box]:
+        return [
+            Box.of(
+                "" if at else str(label),
+                some.loc[(some[box] == label) & (some["series"] == name), value].to_numpy(),
+                colour,
+            )
+            for label in labels
+            for at, (name, colour) in enumerate(colours.items())
+        ]
+
+    def draw() -> Figure:
+        panels = [
+            BoxPanel(str(title), of(some), **axes)
+            for title, some in frame.groupby(panel, sort=False, observed=True)
+        ]
+        legend = {name: colours[value] for value, name in (names or {}).items()}
+        return draw_boxes(panels, columns=columns, colours=legend)
+
+    return draw
+
+
+def boxes_of(
+    result: xr.Dataset,
+    variable: str,
+    box: ByWhich,
+    *,
+    panel: str = "",
+    by: ByWhich = (),
+    colour: str = "",
+    columns: int | None = None,
+    **axes: Any,
+) -> Callable[[], Figure]:
+    """Return a function that draws a box for each label, from a variable with its five marks.
+
+    Args:
+        result: Whose variable it is.
+        variable: With the dimension ``mark`` of `MARKS`.
+        box: The dimension whose labels have a box each.
+        panel: The title of a panel; ``{dimension}`` stands for a label of `by`.
+        by: Dimensions each label of which has a panel.
+        colour: Of a series of the report, or ``#rrggbb``.
+        columns: Panels in a row; as many as fit when None.
+        axes: Labels of the axes, their limits, and whether values are shares; see `BoxPanel`.
+    """
+    (across,) = each_by(box)
+
+    def draw() -> Figure:
+        marks = result[[variable]].sel(mark=list(MARKS))
+        panels = [
+            BoxPanel(
+                each.said(panel),
+                [
+                    Box(str(label), colour=colour, **dict(zip(MARKS, five, strict=True)))
+                    for label, five in zip(
+                        across.labels(result),
+                        each.values.transpose(across.dim, "mark").values.tolist(),
+                        strict=True,
+                    )
+                ],
+                **axes,
+            )
+            for each in cells(marks, variable, each_by(by), (across.dim, "mark"))
+        ]
+        return draw_boxes(panels, columns=columns)
+
+    return draw

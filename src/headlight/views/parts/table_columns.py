@@ -1,0 +1,125 @@
+"""Tables of the variables of a result, by columns."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.result.estimate import with_ends
+from headlight.views.dimensions import By, ByWhich, cells, each_by, template_of
+from headlight.views.parts.section import Table
+
+ENDS = ("low", "high")
+"""Ends of an interval: names of its columns, and suffixes of its variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One variable in a table: a column, or one for each label of a dimension.
+
+    Of layers, heads and seeds that the rows do not tell apart, the mean is shown.
+
+    Attributes:
+        variable: Of the result.
+        format: Python's, e.g. ``.3f`` or ``.1%``.
+        label: Of the column; by default the variable's long name. With `by`, ``{dimension}`` stands
+            for the name of a label, which is the default.
+        by: Dimensions each label of which has a column.
+        interval: Whether the ends of its interval of 95% follow; their columns are called
+            as given, else ``low`` and ``high``, or ``LABEL, low`` and ``LABEL, high`` where
+            several columns of the table have an interval.
+        whole: Whether the numbers are whole.
+    """
+
+    variable: str
+    format: str = ""
+    label: str = ""
+    by: ByWhich = ()
+    interval: bool | tuple[str, str] = False
+    whole: bool = False
+
+    def of(self, scope: str) -> "Columns":
+        """Return these columns for the variable that begins with a scope, such as ``layer_``."""
+        return replace(self, variable=f"{scope}{self.variable}")
+
+
+def columns(
+    name: str,
+    caption: str,
+    result: xr.Dataset,
+    rows: ByWhich,
+    *specs: Columns,
+) -> Table:
+    """A table with a row for each label of a dimension, or for each combination of several.
+
+    Combinations at which nothing was observed, such as heads that a layer does not have, are left
+    out.
+
+    Args:
+        name: Of the table.
+        caption: What it holds.
+        result: Whose variables it shows; a part of it may be chosen with ``sel``.
+        rows: The dimensions that the rows tell apart; those with an empty heading have no column
+            of labels.
+        specs: The columns after those of the labels.
+
+    Raises:
+        UsageError: the result has no such variable, it has a dimension that nothing chooses, or two
+            columns have one label.
+    """
+    across = each_by(rows)
+    index = [each.labels(result) for each in across]
+    product = pd.MultiIndex.from_product(index) if index else pd.MultiIndex.from_tuples([()])
+    frame = pd.DataFrame(
+        {each.called: product.get_level_values(n) for n, each in enumerate(across) if each.called},
+        index=range(len(product)),
+    )
+    formats = {each.called: each.format for each in across if each.format}
+    several = sum(_count(result, each.by) for each in specs if each.interval is True) > 1
+    labels, values = [], []
+    for each in specs:
+        for label, column in _values(result, across, each, several):
+            labels.append(label)
+            values.append(column.astype(np.int64) if each.whole else column)
+            formats |= {label: each.format} if each.format else {}
+    numbers = pd.DataFrame(dict(enumerate(values)), index=frame.index).set_axis(labels, axis=1)
+    frame = pd.concat([frame, numbers], axis=1)
+    if len(across) > 1:
+        frame = frame[numbers.notna().any(axis=1)].reset_index(drop=True)
+    return Table(name, caption, frame, formats)
+
+
+def _count(result: xr.Dataset, by: ByWhich) -> int:
+    """Return the number of columns of one variable."""
+    return math.prod(result.sizes[each.dim] for each in each_by(by))
+
+
+def _values(
+    result: xr.Dataset, rows: tuple[By, ...], spec: Columns, several: bool
+) -> Sequence[tuple[str, np.ndarray]]:
+    """The name and the values of each column; of several intervals the ends have its name."""
+    by, dims = each_by(spec.by), [each.dim for each in rows]
+    sizes = {dim: result.sizes[dim] for dim in dims}
+    template = template_of(spec.label, by, result, spec.variable)
+    names = [spec.variable]
+    labels = [template]
+    if spec.interval:
+        result = with_ends(result, spec.variable, {*dims, *(each.dim for each in by)})
+        names += [f"{spec.variable}_{end}" for end in ENDS]
+        ends = [f"{template}, {end}" for end in ENDS] if several else ENDS
+        labels += spec.interval if isinstance(spec.interval, tuple) else ends
+    parts = [list(cells(result, name, by, dims)) for name in names]
+    return [
+        (cell.said(label), _along(cell.values, sizes))
+        for same in zip(*parts, strict=True)
+        for label, cell in zip(labels, same, strict=True)
+    ]
+
+
+def _along(values: xr.DataArray, sizes: dict[str, int]) -> np.ndarray:
+    """Values row by row; they stay the same along dimensions that they do not have."""
+    missing = {dim: size for dim, size in sizes.items() if dim not in values.dims}
+    return np.ravel(values.expand_dims(missing).transpose(*sizes).values)

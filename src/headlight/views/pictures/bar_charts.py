@@ -1,0 +1,198 @@
+"""Bars and dots, with intervals and values to compare with."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headlight.errors import UsageError
+from headlight.views.number_formats import Number
+from headlight.views.pictures.axes import percentages
+from headlight.views.pictures.legends import legend_above
+from headlight.views.pictures.panels import BARS
+from headlight.views.pictures.theme import (
+    INK,
+    PAPER,
+    QUIET,
+    SMALL,
+    Axes,
+    Figure,
+    colour_of,
+    marker_of,
+    picture,
+)
+from headlight.views.titles import shortened
+
+_WIDTH, _BAR, _BETWEEN, _LINE = 6.0, 0.17, 0.13, 0.17
+_LETTERS = 60
+"""Letters of a line under the axis."""
+GREY = "#aab2bb"
+
+_TICK_STYLES = ("-", (0, (1.2, 1.0)), (0, (3, 1.2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value with its interval; ``low`` and ``high`` are NaN where it has none.
+
+    Attributes:
+        series: What it is a value of.
+        value: Where it stands.
+        low: The lower end of its interval.
+        high: The upper end.
+        colour: A name of the palette, ``#rrggbb``, or empty.
+        note: Beside it, e.g. the head that was best.
+        faint: Whether it is grey, since what it is compared with is better.
+    """
+
+    series: str
+    value: Number
+    low: Number = math.nan
+    high: Number = math.nan
+    colour: str = ""
+    note: str = ""
+    faint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BarRow:
+    """A row.
+
+    Attributes:
+        label: At its left.
+        marks: One bar or dot for each series.
+        ticks: Values to compare with, by name, e.g. ``{"fixed offset": 0.40}``.
+        note: To the right of the row.
+    """
+
+    label: str
+    marks: Sequence[Mark]
+    ticks: Mapping[str, Number] = field(default_factory=dict)
+    note: str = ""
+
+
+@picture
+def bars(
+    rows: Sequence[BarRow],
+    *,
+    x_label: str = "",
+    percent: bool = False,
+    dots: bool = False,
+    limits: tuple[Number, Number] | None = None,
+    title: str = "",
+) -> Figure:
+    """Rows of bars, or of dots where zero means nothing, with intervals and values to compare with.
+
+    Args:
+        rows: From the top.
+        x_label: Under the axis; more lines say what is left out of the picture.
+        percent: Whether values are shares, shown as percentages.
+        dots: Dots instead of bars.
+        limits: Of the axis; from the values when None.
+        title: Over the picture.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    from matplotlib.figure import Figure as Sheet
+
+    if not rows:
+        raise UsageError("a picture of bars needs at least one row; none was given.")
+    series = list(dict.fromkeys(mark.series for row in rows for mark in row.marks))
+    names = list(dict.fromkeys(name for row in rows for name in row.ticks))
+    lane = max(len(series), 1) * _BAR
+    lines = [shortened(line, _LETTERS) for line in x_label.split("\n")]
+    height = len(rows) * (lane + _BETWEEN) + 0.75 + (0.3 if title else 0)
+    height += _LINE * (len(lines) - 1)
+    figure = Sheet(figsize=(_WIDTH, height), layout="constrained")
+    figure.set_gid(BARS)
+    axes = figure.subplots()
+    handles: dict[str, Any] = {}
+    for place, row in enumerate(rows):
+        top = place * (lane + _BETWEEN)
+        for mark in row.marks:
+            index = series.index(mark.series)
+            # What stands alone is beside its label.
+            y = top + (lane / 2 if len(row.marks) == 1 else _BAR * (index + 0.5))
+            drawn = _mark(axes, mark, y, index, dots=dots)
+            _note(axes, mark.note, [mark], {}, y)
+            if not mark.faint or mark.series not in handles:
+                handles[mark.series] = drawn
+        for name, value in row.ticks.items():
+            if math.isfinite(value):
+                drawn = _tick(axes, name, value, (top, top + lane), names)
+                handles.setdefault(name, drawn)
+        _note(axes, row.note, row.marks, row.ticks, top + lane / 2)
+    _axis(axes, rows, lane, limits)
+    if percent:
+        axes.xaxis.set_major_formatter(percentages)
+    axes.set_xlabel("\n".join(lines))
+    legend_above(figure, list(handles.values()), title)
+    return figure
+
+
+def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
+    """One bar or dot; returns what the legend shows."""
+    colour = GREY if mark.faint else colour_of(mark.colour, index)
+    handle: Any
+    if dots:
+        marker = marker_of(mark.colour, index)
+        (handle,) = axes.plot(
+            mark.value, y, marker, color=colour, markersize=5.5, label=mark.series, zorder=4
+        )
+    else:
+        handle = axes.barh(y, mark.value, _BAR * 0.86, color=colour, label=mark.series, zorder=2)
+    if math.isfinite(mark.low) and math.isfinite(mark.high):
+        for width, line, order in ((2.6, PAPER, 2.5), (1.1, INK, 3)):
+            axes.plot([mark.low, mark.high], [y, y], color=line, linewidth=width, zorder=order)
+    return handle
+
+
+def _tick(
+    axes: Axes, name: str, value: Number, ends: tuple[float, float], names: Sequence[str]
+) -> Any:
+    """A short upright line at a value to compare with."""
+    (line,) = axes.plot(
+        [value, value],
+        [ends[0] - 0.02, ends[1] + 0.02],
+        color=INK,
+        linewidth=1.7,
+        linestyle=_TICK_STYLES[names.index(name) % len(_TICK_STYLES)],
+        label=name,
+        zorder=4,
+    )
+    return line
+
+
+def _note(
+    axes: Axes, note: str, marks: Sequence[Mark], ticks: Mapping[str, Number], y: float
+) -> None:
+    """Words to the right of some marks and ticks."""
+    reach = [*(value for mark in marks for value in (mark.value, mark.high)), *ticks.values()]
+    if note:
+        text = axes.annotate(
+            shortened(note, 32),
+            (max(filter(math.isfinite, reach), default=0.0), y),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center_baseline",
+            size=SMALL,
+            color=QUIET,
+            zorder=5,
+        )
+        text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.3})
+
+
+def _axis(
+    axes: Axes, rows: Sequence[BarRow], lane: float, limits: tuple[Number, Number] | None
+) -> None:
+    pitch = lane + _BETWEEN
+    middles = [place * pitch + lane / 2 for place in range(len(rows))]
+    axes.set_yticks(middles, [shortened(row.label, 32) for row in rows], color=INK)
+    axes.set_ylim(len(rows) * pitch - _BETWEEN / 2, -_BETWEEN / 2)
+    axes.margins(y=0)
+    axes.grid(visible=True, axis="x")
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.tick_params(axis="x", length=0)
+    if limits is not None:
+        axes.set_xlim(*limits)

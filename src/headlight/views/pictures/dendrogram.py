@@ -1,0 +1,147 @@
+"""Dendrograms: trees whose leaves are heads."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.views.pictures.legends import legend_beside
+from headlight.views.pictures.panels import WIDEST, entitle
+from headlight.views.pictures.theme import (
+    INK,
+    QUIET,
+    SMALL,
+    Axes,
+    Figure,
+    colour_of,
+    ordered_colours,
+    picture,
+)
+from headlight.views.titles import shortened
+
+_HEIGHT, _MOST_LABELS = 4.2, 160
+
+
+@picture
+def dendrogram(
+    linkage: NDArray[Any],
+    labels: Sequence[str],
+    groups: Sequence[str] | None = None,
+    *,
+    ordered: bool = True,
+    group_label: str = "layer",
+    y_label: str = "distance",
+    title: str = "",
+) -> Figure:
+    """A tree whose leaves are heads; two clusters join at the height of their distance.
+
+    Args:
+        linkage: [merge, 4], as scipy writes it: two clusters, their distance, their size.
+        labels: Of the leaves.
+        groups: Of the leaves, e.g. their layers; shown as coloured marks with a legend.
+        ordered: Whether groups have an order, and are coloured from dark to light.
+        group_label: What the groups are.
+        y_label: What the distance is.
+        title: Over the tree.
+
+    Raises:
+        UsageError: There is not one label, or one group, for each leaf.
+    """
+    from matplotlib.figure import Figure as Sheet
+
+    leaves = len(linkage) + 1
+    if len(labels) != leaves or (groups is not None and len(groups) != leaves):
+        raise UsageError(
+            f"the tree has {leaves} leaves, but {len(labels)} labels"
+            + (f" and {len(groups)} groups" if groups is not None else "")
+            + "; each leaf needs one."
+        )
+    figure = Sheet(figsize=(min(WIDEST, 2.2 + 0.16 * leaves), _HEIGHT), layout="constrained")
+    axes = figure.subplots()
+    order = leaf_order(linkage)
+    for across, up in brackets(linkage, order):
+        axes.plot(across, up, color=QUIET, linewidth=0.9, solid_joinstyle="miter")
+    top = float(np.nanmax(linkage[:, 2], initial=0.0)) or 1.0
+    axes.set(xlim=(-0.8, leaves - 0.2), ylim=(-0.045 * top, 1.04 * top))
+    axes.spines["bottom"].set_visible(False)
+    axes.set_ylabel(shortened(y_label, 44))
+    _draw_leaves(axes, order, labels)
+    if groups is not None:
+        handles = _draw_groups(axes, order, groups, top, ordered=ordered)
+        _legend(axes, handles, group_label)
+    entitle(figure, title)
+    return figure
+
+
+def leaf_order(linkage: NDArray[Any]) -> list[int]:
+    """The leaves from left to right, so that no two lines of the tree cross."""
+    leaves = len(linkage) + 1
+    order, waiting = [], [2 * leaves - 2]
+    while waiting:
+        cluster = waiting.pop()
+        if cluster < leaves:
+            order.append(cluster)
+        else:
+            left, right = (int(child) for child in linkage[cluster - leaves, :2])
+            waiting += [right, left]
+    return order
+
+
+def brackets(linkage: NDArray[Any], order: Sequence[int]) -> list[tuple[list[float], list[float]]]:
+    """For each merge the four corners of its bracket: places across, and heights."""
+    leaves = len(order)
+    place = np.zeros(2 * leaves - 1)
+    height = np.zeros(2 * leaves - 1)
+    place[list(order)] = np.arange(leaves)
+    corners = []
+    for merge, (one, other, distance, _) in enumerate(linkage):
+        left, right = int(one), int(other)
+        place[leaves + merge] = (place[left] + place[right]) / 2
+        height[leaves + merge] = distance
+        corners.append(
+            (
+                [float(place[c]) for c in (left, left, right, right)],
+                [float(height[left]), float(distance), float(distance), float(height[right])],
+            )
+        )
+    return corners
+
+
+def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> None:
+    """The names of the leaves; smaller when they are many, none when they are too many."""
+    many = len(order) > _MOST_LABELS
+    names = ["" if many else shortened(labels[leaf], 20) for leaf in order]
+    size = min(SMALL, 72 * 9.8 / max(len(order), 1) * 0.92)
+    axes.set_xticks(range(len(order)), names, rotation=90, fontsize=size, color=INK)
+    axes.tick_params(axis="x", length=0, pad=2)
+
+
+def _draw_groups(
+    axes: Axes, order: Sequence[int], groups: Sequence[str], top: float, *, ordered: bool
+) -> list[Any]:
+    """A coloured mark under each leaf."""
+    handles = []
+    names = list(dict.fromkeys(groups))
+    colours = (
+        ordered_colours(len(names)) if ordered else [colour_of("", i) for i in range(len(names))]
+    )
+    for name, colour in zip(names, colours, strict=True):
+        places = [place for place, leaf in enumerate(order) if groups[leaf] == name]
+        handles += axes.plot(
+            places,
+            [-0.022 * top] * len(places),
+            linestyle="none",
+            marker="s",
+            markersize=4,
+            markeredgewidth=0,
+            color=colour,
+            label=name,
+        )
+    return handles
+
+
+def _legend(axes: Axes, handles: Sequence[Any], title: str) -> None:
+    legend = legend_beside(axes, handles, title, labelspacing=0.3, borderaxespad=0.2)
+    legend.get_title().set_color(QUIET)

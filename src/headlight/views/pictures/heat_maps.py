@@ -1,0 +1,274 @@
+"""Heat maps, side by side."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.views.axis_ranges import round_domain
+from headlight.views.colours import text_in_figures
+from headlight.views.number_formats import Number
+from headlight.views.pictures.heat_map_layout import (
+    MapLayout,
+    cell_texts,
+    label_step,
+    label_texts,
+    lay_out,
+    text_size,
+)
+from headlight.views.pictures.panels import entitle, finish, heads_id, panels_on, wrapped
+from headlight.views.pictures.theme import (
+    FAINT,
+    LINE,
+    PAPER,
+    STRONG,
+    Axes,
+    Figure,
+    colour_map,
+    picture,
+)
+from headlight.views.titles import shortened
+from headlight.vocabulary import head_name
+
+_AS_IMAGE = 1500
+"""Cells above which a map is one image in an SVG, and not a shape for each cell."""
+
+_NUMBERS = 600
+"""Cells up to which numbers are written into them without being asked for."""
+
+_BESIDE, _TITLE_LINE = 0.7, 0.17
+"""Inches beside a map over which its title may go on, and of each further line of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadMap:
+    """One heat map.
+
+    Attributes:
+        title: Over it.
+        values: [row, column]; NaN where there is no value.
+        rows: Labels of the rows from the top; their numbers when None.
+        columns: Labels of the columns; their numbers when None. Where some are empty, the others
+            are shown as they are; otherwise as many as there is room for.
+        row_label: What the rows are.
+        column_label: What the columns are.
+        scale: A ramp of the report: ``weight``, ``norm``, ..., or the two-sided ``change``.
+        limits: The values with the lightest and the darkest colour; from the values when None.
+        format: Python's format of the numbers in the cells, e.g. ``.0%``.
+        framed: Cells (row, column) with a frame.
+        unit: Beside the scale of colours.
+        named: Whether rows and columns are numbers of layers and heads, counted from 0.
+        low_is_good: Whether the smallest value has the darkest colour, as of error rates.
+        hatched: Whether cells without a value are hatched, or left blank.
+    """
+
+    title: str
+    values: NDArray[Any]
+    rows: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
+    row_label: str = "layer"
+    column_label: str = "head"
+    scale: str = "weight"
+    limits: tuple[Number, Number] | None = None
+    format: str = ""
+    framed: Collection[tuple[int, int]] = ()
+    unit: str = ""
+    named: bool = False
+    low_is_good: bool = False
+    hatched: bool = True
+
+    @property
+    def colours(self) -> Any:
+        """Its ramp as a colour map of matplotlib."""
+        ramp = colour_map(self.scale)
+        return ramp.reversed() if self.low_is_good else ramp
+
+    def __post_init__(self) -> None:
+        labels = (self.rows, self.columns)
+        named = tuple(
+            size if names is None else len(names)
+            for size, names in zip(self.values.shape, labels, strict=False)
+        )
+        if self.values.ndim != 2 or 0 in self.values.shape or named != self.values.shape:
+            raise UsageError(
+                f"the map {self.title!r} has values of shape {self.values.shape} and labels for "
+                f"{named}; it needs rows and columns with a label each."
+            )
+
+    @property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """The labels of rows and columns as they can be shown."""
+        rows, columns = self.values.shape
+        return label_texts(self.rows, rows), label_texts(self.columns, columns)
+
+
+@picture
+def head_map(
+    maps: Sequence[HeadMap],
+    *,
+    columns: int | None = None,
+    shared: bool = True,
+    annotate: bool | None = None,
+    title: str = "",
+) -> Figure:
+    """Heat maps side by side.
+
+    After Kobayashi et al. (2020), Figures 4, 8 and 10 to 17; Brunner et al. (2020), Figures 6 and
+    19 to 25.
+
+    Args:
+        maps: One for each panel.
+        columns: Maps in a row; as many as fit when None.
+        shared: Whether maps of one colour scale share its range, so that they can be compared.
+        annotate: Whether the numbers are written into the cells; when None, where they fit.
+        title: Over all maps.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    if not maps:
+        raise UsageError("a picture needs at least one map; none was given.")
+    rows, tops = ([name for one in maps for name in one.labels[side]] for side in (0, 1))
+    layout = lay_out([one.values.shape for one in maps], rows, tops, columns)
+    room = layout.cell[0] * max(one.values.shape[1] for one in maps) + _BESIDE
+    titles = [wrapped(one.title, room) for one in maps]
+    more = _TITLE_LINE * max(name.count("\n") for name in titles)
+    panel = (layout.panel[0], layout.panel[1] + more)
+    figure, all_axes = panels_on(len(maps), panel, layout.across)
+    entitle(figure, title)
+    meshes = []
+    for axes, one, name in zip(all_axes, maps, titles, strict=True):
+        alike = (each for each in maps if (each.scale, each.unit) == (one.scale, one.unit))
+        together = list(alike) if shared else [one]
+        limits = _range(one, together)
+        meshes.append(_draw(axes, one, limits))
+        _labels(axes, one, layout)
+        if texts := _numbers(one, together, layout, annotate):
+            _annotate(axes, one, limits, texts)
+        finish(axes, name, one.column_label, one.row_label)
+    one_range = shared and len({(one.scale, one.limits, one.unit) for one in maps}) == 1
+    bars = [(0, all_axes)] if one_range else list(enumerate(all_axes))
+    for place, beside in bars:
+        bar = figure.colorbar(meshes[place], ax=beside, shrink=0.8, aspect=22, pad=0.02)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=0)
+        bar.ax.set_ylabel(shortened(maps[place].unit, 30))
+    return figure
+
+
+def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
+    """The values at the ends of the ramp.
+
+    It begins at zero, so that twice as dark is twice as much; zero is the middle of a two-sided
+    one.
+    """
+    if one.limits is not None:
+        return one.limits
+    values = np.concatenate([each.values.ravel() for each in together])
+    finite = values[np.isfinite(values)].astype(np.float64)
+    if one.scale == "change":
+        most = float(np.abs(finite).max(initial=0.0)) or 1.0
+        return -most, most
+    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    return round_domain(low, high)
+
+
+def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
+    """The cells; one without a value is hatched, or blank."""
+    from matplotlib.patches import Rectangle
+
+    values = np.ma.masked_invalid(np.asarray(one.values, dtype=np.float64))
+    rows, columns = values.shape
+    if one.hatched and values.mask.any():
+        hatched: dict[str, Any] = {
+            "facecolor": FAINT,
+            "edgecolor": LINE,
+            "hatch": "////",
+            "zorder": 0,
+        }
+        axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, **hatched))
+    settings: dict[str, Any] = {"cmap": one.colours, "vmin": limits[0], "vmax": limits[1]}
+    mesh: Any
+    if values.size > _AS_IMAGE:
+        mesh = axes.imshow(values, aspect="auto", interpolation="none", **settings)
+    else:
+        edges = (np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5)
+        mesh = axes.pcolormesh(*edges, values, edgecolors=PAPER, linewidth=0.6, **settings)
+    if one.named:
+        mesh.set_gid(heads_id(axes, _heads(one)))
+    for row, column in one.framed:
+        frame: dict[str, Any] = {"fill": False, "edgecolor": STRONG, "linewidth": 1.4}
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **frame))
+    axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return mesh
+
+
+def _heads(one: HeadMap) -> list[str]:
+    """The head of each cell, row by row; empty where there is no value."""
+    rows, columns = one.labels
+    return [
+        head_name(int(rows[row]), int(columns[column])) if np.isfinite(value) else ""
+        for (row, column), value in np.ndenumerate(one.values)
+    ]
+
+
+def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
+    """As many labels of rows and columns as there is room for."""
+    rows, columns = one.labels
+    step = label_step(columns, layout.cell[0]) if layout.upright else 1
+    rotation = 90 if layout.upright else 0
+    axes.set_xticks(range(0, len(columns), step), columns[::step], rotation=rotation)
+    step = label_step(rows, layout.cell[1])
+    axes.set_yticks(range(0, len(rows), step), rows[::step])
+    axes.tick_params(length=0, pad=3)
+
+
+def _numbers(
+    one: HeadMap, together: Sequence[HeadMap], layout: MapLayout, wanted: bool | None
+) -> tuple[list[list[str]], float] | None:
+    """Return the numbers in the cells, and their size; None if there are none.
+
+    Maps that share a range have numbers of one form, or none of them has any.
+    """
+    finite = [np.nan_to_num(np.asarray(each.values, dtype=np.float64)) for each in together]
+    largest = max(float(np.abs(values).max(initial=0.0)) for values in finite)
+    texts = [
+        cell_texts(np.asarray(each.values, dtype=np.float64), one.format, largest)
+        for each in together
+    ]
+    size = text_size([row for each in texts for row in each], layout.cell)
+    few = size is not None and all(each.values.size <= _NUMBERS for each in together)
+    if not (few if wanted is None else wanted):
+        return None
+    return next(
+        text for text, each in zip(texts, together, strict=True) if each is one
+    ), size or 5.0
+
+
+def _annotate(
+    axes: Axes,
+    one: HeadMap,
+    limits: tuple[Number, Number],
+    written: tuple[list[list[str]], float],
+) -> None:
+    """The number of each cell, dark on light and light on dark."""
+    from matplotlib.colors import Normalize, to_hex
+
+    texts, size = written
+    colours = one.colours(Normalize(*limits)(np.asarray(one.values, dtype=np.float64)))
+    for (row, column), value in np.ndenumerate(one.values):
+        if np.isfinite(value):
+            axes.text(
+                column,
+                row,
+                texts[row][column],
+                ha="center",
+                va="center_baseline",
+                size=size,
+                color=text_in_figures(str(to_hex(colours[row, column]))),
+            )

@@ -1,0 +1,102 @@
+"""Routes of a token through the layers."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.route_tracing import Link, Ways, ways_to
+from headlight.findings.token_names import parked, pieces_of
+from headlight.views.colours import series_styles
+from headlight.views.pictures.panels import blank
+from headlight.views.pictures.theme import QUIET, SMALL, Axes, Figure, picture
+from headlight.views.titles import shortened
+from headlight.vocabulary import head_name
+
+ACROSS, UP = 0.55, 0.32
+LEFT, RIGHT, ABOVE, BELOW = 0.6, 0.4, 0.6, 1.05
+"""Inches: from token to token, from layer to layer, and around."""
+_LONGEST, _MOST_NAMES, _TITLE = 14, 60, 90
+
+
+@picture
+def routes_picture(
+    routes: xr.Dataset, token: int, layer: int | None = None, *, least: float
+) -> Figure:
+    """Draw how much of a token after a layer is at each token before, and the links that bring it.
+
+    Args:
+        routes: as `headlight.reading.routes.routes` makes them.
+        token: the place of the token.
+        layer: after which it is looked at; by default the last.
+        least: smallest share of the token that a shown link brings.
+    """
+    tokens = [piece.label for piece in pieces_of(routes, "query_token")]
+    layers = routes["layer"].values.tolist()
+    figure, axes = blank(
+        LEFT + ACROSS * len(tokens) + RIGHT, ABOVE + UP * (len(layers) + 1) + BELOW
+    )
+    after = layers[-1] if layer is None else layer
+    title = shortened(
+        f"“{tokens[token]}”, after layer {after}: links of at least {least:.1%}", _TITLE
+    )
+    axes.text(LEFT, 0.25, title, fontweight="bold")
+    for depth, name in enumerate(["input", *(f"L{each}" for each in layers)]):
+        axes.text(LEFT - 0.1, _y(depth, layers), name, ha="right", va="center", color=QUIET)
+    for at, text in enumerate(tokens):
+        axes.text(
+            _x(at),
+            _y(0, layers) + 0.14,
+            shortened(text, _LONGEST),
+            rotation=90,
+            ha="center",
+            va="top",
+            fontweight="bold" if at == token else "normal",
+        )
+    ways = ways_to(routes, token, layer, least=least, hidden=parked(routes, "query"))
+    blue, orange = (series_styles()[name].light for name in ("weight", "norm"))
+    for at in np.flatnonzero(ways.passing.max(0) > 0).tolist():
+        depths = np.arange(len(ways.passing))
+        half = ways.passing[:, at] * ACROSS * 0.36
+        ink = blue if at == token else QUIET
+        axes.fill_betweenx(_y(depths, layers), _x(at) - half, _x(at) + half, color=ink, alpha=0.4)
+    for link in ways.links:
+        _draw(axes, link, layers, blue)
+    _squares(axes, routes, ways, least, orange)
+    for link in ways.links if len(ways.links) <= _MOST_NAMES else []:
+        _name(axes, link, layers)
+    return figure
+
+
+def _x(token: int) -> float:
+    return LEFT + ACROSS * (token + 0.5)
+
+
+def _y(depth: Any, layers: list[int]) -> Any:
+    """Return the height of the states after a number of layers, or after each of several."""
+    return ABOVE + UP * (len(layers) - depth)
+
+
+def _draw(axes: Axes, link: Link, layers: list[int], colour: str) -> None:
+    depth = layers.index(link.layer)
+    x, y = [_x(link.source), _x(link.token)], [_y(depth, layers), _y(depth + 1, layers)]
+    axes.plot(x, y, color=colour, linewidth=0.7 + 8 * link.share, alpha=0.8, zorder=2)
+
+
+def _squares(axes: Axes, routes: xr.Dataset, ways: Ways, least: float, colour: str) -> None:
+    """Draw feed-forward layers that rewrite enough of the token in place."""
+    for depth, above in enumerate(ways.passing[1:]):
+        part = np.nan_to_num(routes["forward"].values[depth]) * above
+        for at in np.flatnonzero((part >= least) & (part > 0)).tolist():
+            y = _y(depth + 1, routes["layer"].values.tolist()) + 0.3 * UP
+            axes.plot(_x(at), y, "s", color=colour, markersize=3, zorder=3)
+
+
+def _name(axes: Axes, link: Link, layers: list[int]) -> None:
+    depth = layers.index(link.layer)
+    more = f" +{len(link.heads) - 1}" if len(link.heads) > 1 else ""
+    x = _x(link.source) + 0.6 * (_x(link.token) - _x(link.source))
+    y = _y(depth, layers) + 0.6 * (_y(depth + 1, layers) - _y(depth, layers))
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85}
+    name = head_name(link.layer, link.heads[0][0]) if link.heads else f"L{link.layer}"
+    axes.text(x, y, name + more, ha="center", va="center", fontsize=SMALL - 2, bbox=box, zorder=4)

@@ -1,0 +1,69 @@
+"""Bars over the tokens of a text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.views.pictures.bar_charts import GREY
+from headlight.views.pictures.panels import WIDEST, entitle, panels_on
+from headlight.views.pictures.theme import Figure, colour_of, picture
+from headlight.views.titles import shortened
+
+_NARROWEST, _TOKEN, _LEAST = 6.0, 0.29, 0.15
+"""Inches: of the picture, of a token in it, and that a token needs for its name."""
+
+_STANDS_OUT = 0.1
+"""Share from which the bar of a token stands out, unless the largest is far above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBars:
+    """Bars over the tokens of a text.
+
+    Attributes:
+        title: Over them.
+        colour: A name of the palette, of bars that stand out; the others are grey.
+        shares: Of each token, as parts of 1.
+    """
+
+    title: str
+    colour: str
+    shares: NDArray[np.float64]
+
+
+@picture
+def token_bars(series: Sequence[TokenBars], tokens: Sequence[str], *, title: str = "") -> Figure:
+    """Draw bars over the tokens of a text, one series below the other, on one scale.
+
+    Args:
+        series: From above.
+        tokens: Under the lowest; where there is no room for all, those of bars that stand out.
+        title: Over the picture.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    width = min(WIDEST, max(_NARROWEST, _TOKEN * len(tokens)))
+    figure, panels = panels_on(len(series), (width, 1.35), 1)
+    entitle(figure, title)
+    places = np.arange(len(tokens))
+    top = max(float(each.shares.max(initial=0)) for each in series)
+    least = max(_STANDS_OUT, top / 5)
+    for place, (axes, each) in enumerate(zip(panels, series, strict=True)):
+        high = each.shares >= least
+        axes.bar(places, each.shares, color=np.where(high, colour_of(each.colour, place), GREY))
+        for at in np.flatnonzero(high):
+            share = float(each.shares[at])
+            axes.text(float(at), share + top / 40, f"{share:.0%}", ha="center", weight="bold")
+        axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(0, 1.25 * top), yticks=[])
+        axes.spines["left"].set_visible(False)
+        axes.set_title(each.title)
+        axes.set_xticks(places, [])
+    named = places
+    if len(tokens) * _LEAST > WIDEST:
+        named = np.flatnonzero(np.any([each.shares >= least for each in series], axis=0))
+    names = [shortened(tokens[int(at)], 20) for at in named]
+    panels[-1].set_xticks(named, names, rotation=55, ha="right", rotation_mode="anchor")
+    return figure

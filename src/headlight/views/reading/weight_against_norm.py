@@ -1,0 +1,85 @@
+"""Where weight and norm of a text are furthest apart."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from headlight.findings.candidates import last_word, unsaid
+from headlight.vocabulary import PER_HEAD, measure_table
+
+Shares = Float[np.ndarray, "head query key"]
+
+
+def shares_of_layer(part: xr.Dataset, name: str, layer: int) -> Shares:
+    """A measure of a layer, by its place, as shares of rows."""
+    return _shares(part[name].isel(layer=layer).transpose(*PER_HEAD[1:]).values)
+
+
+def _shares(values: NDArray[Any]) -> Shares:
+    """Each row as shares of its sum; NaN where that is 0."""
+    sizes = np.where(np.isfinite(values), np.maximum(values, 0), np.nan)
+    whole = np.nansum(sizes, axis=-1, keepdims=True)
+    return np.asarray(sizes / np.where(whole > 0, whole, np.nan), dtype=np.float64)
+
+
+Place = tuple[int, int]
+
+
+def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
+    """Return the head and cell where the norm of the last word differs most from its weight.
+
+    Of generated text it is the row that predicted the first token.
+    The head is that of the largest sum of differences of shares; the key that of its largest
+    difference but for keys that are hidden at first.  The first head, and its largest cell, where
+    a reading has one of both alone.
+    """
+    if not {"weight", "norm"} <= set(part):
+        row = next(row for row in measure_table() if row.name in part and row.pairwise)
+        first = part[row.name].isel(dict.fromkeys(row.axes[:-2], 0))
+        return (0, 0), largest_cell(first.transpose("query", "key").values)
+    query = 0 if "query_next" in part else last_word(part)
+    gaps = np.stack([_gap(part, layer)[:, query] for layer in range(part.sizes["layer"])])
+    far = np.nansum(np.abs(gaps), -1)
+    layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), far.shape))
+    row = gaps[layer, head].copy()
+    hidden = unsaid(part, "key")
+    if len(hidden) < len(row):
+        row[hidden] = 0
+    return (layer, head), (query, largest_cell(row[None])[1])
+
+
+def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]]:
+    """Return as a statistic how far weight and norm of each head are apart, the mean over tokens.
+
+    It is half the sum of differences of shares, 0 where both are the same and 1 where they have
+    nothing in common; the first token of a decoder, which has no choice, is left out.
+    """
+    if not {"weight", "norm"} <= set(part):
+        return []
+    alone = part.attrs.get("kind") == "decoder" and int(part["query"].values[0]) == 0
+    choice = slice(1 if alone and part.sizes["query"] > 1 else 0, None)
+    numbers: list[float | None] = []
+    for layer, number in enumerate(heads):
+        rows = np.abs(_gap(part, layer)[:number, choice]).sum(-1) / 2
+        known = np.isfinite(rows)
+        means = np.where(known, rows, 0).sum(-1) / np.maximum(known.sum(-1), 1)
+        numbers += [float(f"{each:.4g}") for each in means.tolist()]
+    label = "how far weight and norm are apart"
+    by = {name: [numbers] for name in ("weight", "norm")}
+    return [{"name": "apart", "label": label, "unit": "share", "help": "", "by": by}]
+
+
+def _gap(part: xr.Dataset, layer: int) -> Shares:
+    weight, norm = (shares_of_layer(part, name, layer) for name in ("weight", "norm"))
+    return np.asarray(weight - norm)
+
+
+def largest_cell(values: NDArray[Any]) -> Place:
+    """Query and key of the largest size."""
+    sizes = np.nan_to_num(np.abs(values))
+    query, key = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
+    return int(query), int(key)

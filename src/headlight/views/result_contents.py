@@ -1,0 +1,150 @@
+"""Contents of a result: its sections, tables, pictures, findings and summary.
+
+There is one module for each study, with ``sections(result)``, ``summary(result)`` and, if it likes,
+``findings(result)``; everything else is made of these.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from inspect import signature
+from typing import Any, TypeVar
+
+import numpy as np
+import xarray as xr
+
+from headlight.catalogue import find_study
+from headlight.catalogue.questions import QUESTIONS, Question, questions
+from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
+from headlight.findings.what_was_read import has_interval
+from headlight.result.estimate import MOVED
+from headlight.result.kinds import MULTI_KIND, split_for_display
+from headlight.views import run_comparison
+from headlight.views.parts import Drawing, Section, Summary, Table
+from headlight.views.passages import NO_PAGES, PassagePages
+from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
+from headlight.vocabulary import ATTENTION
+
+VIEWS_WITHOUT_STUDY: dict[object, Any] = {
+    "prediction": prediction,
+    "comparison": run_comparison,
+    "flow_of_text": flow,
+    "explanation": explanation,
+    "alternatives": alternatives,
+    "sources": sources,
+    "patching": patching,
+}
+"""Results that are of no study, by their stage, and what shows them."""
+
+Named = TypeVar("Named", Drawing, Table)
+
+
+def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
+    """The parts of the page of a result; those of several kinds of attention one after the other.
+
+    Args:
+        result: Of any study.
+        pages: Of texts of which the report of a survey shows passages.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    draw = _module(result).sections
+    page_arguments = (pages,) if "pages" in signature(draw).parameters else ()
+    return [
+        _of_kind(section, part.attrs["kind"]) if MULTI_KIND in part.attrs else section
+        for part in split_for_display(result)
+        for section in draw(part, *page_arguments)
+    ]
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """The few numbers that say what was found, by name; of several kinds with that of the kind.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    module = _module(result)
+    return {
+        f"{part.attrs['kind']}_{name}" if MULTI_KIND in part.attrs else name: value
+        for part in split_for_display(result)
+        for name, value in module.summary(part).items()
+    }
+
+
+def findings(result: xr.Dataset) -> list[str]:
+    """Return the findings, a sentence each; of several kinds of attention with the kind before it.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    return [
+        f"{ATTENTION[part.attrs['kind']]}: {finding}" if MULTI_KIND in part.attrs else finding
+        for part in split_for_display(result)
+        for finding in answers(part)
+    ]
+
+
+def answers(result: xr.Dataset) -> list[str]:
+    """Return the findings, a sentence each; none where the page of the study has no ``findings``.
+
+    Args:
+        result: Of any study, of one kind of attention.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    if not is_understood(result):
+        return [NOT_UNDERSTOOD]
+    answer = getattr(_module(result), "findings", None)
+    return list(answer(_without_intervals_of_too_few(result))) if answer else []
+
+
+def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
+    """Resamples of a single text are all alike, which says nothing of others."""
+    if has_interval(result):
+        return result
+    ends = [name for name in map(str, result.variables) if name.endswith(("low", "high", MOVED))]
+    return result.assign({name: result[name] * np.nan for name in ends})
+
+
+def tables(result: xr.Dataset, all_sections: Iterable[Section] | None = None) -> dict[str, Table]:
+    """All tables of a result by name, the main one first."""
+    of = sections(result) if all_sections is None else all_sections
+    return {table.name: table for section in of for table in section.tables}
+
+
+def pictures(result: xr.Dataset) -> dict[str, Drawing]:
+    """All pictures of a result by name, the main one first."""
+    return {drawing.name: drawing for section in sections(result) for drawing in section.drawings}
+
+
+def _of_kind(section: Section, kind: str) -> Section:
+    """A section beside those of other kinds: names, titles and captions say which it is."""
+
+    def named(part: Named) -> Named:
+        caption = f"{kind}: {part.caption}" if part.caption else ""
+        return replace(part, name=f"{kind}-{part.name}", caption=caption)
+
+    return replace(
+        section,
+        name=f"{kind}-{section.name}",
+        title=f"{ATTENTION[kind]}: {section.title[0].lower()}{section.title[1:]}",
+        drawings=[named(drawing) for drawing in section.drawings],
+        tables=[named(table) for table in section.tables],
+        group=kind,
+    )
+
+
+def question_of(stage: object) -> Question | None:
+    """Return the question of another package whose answer it is."""
+    question = questions().get(str(stage))
+    return question if question and question.shown and question.name not in QUESTIONS else None
+
+
+def _module(result: xr.Dataset) -> Any:
+    stage = result.attrs.get("stage")
+    if stage in VIEWS_WITHOUT_STUDY:
+        return VIEWS_WITHOUT_STUDY[stage]
+    if (question := question_of(stage)) is not None:
+        return question.view
+    return find_study(str(result.attrs.get("stage", ""))).page

@@ -1,0 +1,67 @@
+"""A result on a terminal."""
+
+from types import ModuleType
+
+import pandas as pd
+import xarray as xr
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from headlight.files import printable
+from headlight.findings import equal_to_weight
+from headlight.findings.what_was_read import what_was_read
+from headlight.result.kinds import split_for_display
+from headlight.views.parts import Table
+from headlight.views.result_contents import findings, summary, tables
+from headlight.views.survey_terminal import terminal_table
+from headlight.views.terminal import TOP, bullet, terminal
+from headlight.views.titles import Subject
+from headlight.vocabulary import NUMBERING
+
+
+def study_terminal(result: xr.Dataset) -> RenderableType:
+    """The result of any study in short.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    parts = split_for_display(result)
+    drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
+    read = what_was_read(result)
+    lines: list[RenderableType] = [Text(printable(read.sentence))] if read.sentence else []
+    lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
+    if result.attrs.get("stage") != "survey":  # whose own table says it
+        lines += [bullet(each) for each in findings(result)]
+    lines += [each for part in parts for each in (Text(), drawn(part))]
+    blank = isinstance(lines[0], Text) and not lines[0].plain
+    return Group(*lines[blank:])
+
+
+def _short(result: xr.Dataset) -> RenderableType:
+    """The main table of one kind of attention, and its few numbers where no sentence says them."""
+    parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold")]
+    main = next((table for table in tables(result).values() if len(table.frame)), None)
+    if main is not None:
+        parts.append(terminal(main, whole="in the files"))
+        if equal := equal_to_weight(result):
+            parts.append(Text(f"Effective attention is {equal}.", style="dim"))
+        parts += [Text(NUMBERING, style="dim")] * ("head" in main.frame)
+    if not findings(result):
+        frame = pd.DataFrame(summary(result).items(), columns=["", "value"])
+        frame[""] = frame[""].str.replace("_", " ")
+        parts += [Text(), terminal(Table("summary", "", frame))]
+    return Group(*parts)
+
+
+def answer_terminal(view: ModuleType, answer: xr.Dataset, top: int | None) -> RenderableType:
+    """Return the answer to a question of one text: sentences, and its main tables.
+
+    Args:
+        view: the module that shows it.
+        answer: the dataset.
+        top: rows of each table; by default ten.
+    """
+    lines = [Text(printable(each)) for each in view.findings(answer)]
+    main = (section.tables[0] for section in view.sections(answer) if section.tables)
+    below = [each for table in main for each in (Text(), terminal(table, top or TOP))]
+    return Group(*lines, *below, *[Text(NUMBERING, style="dim")] * bool(below))

@@ -1,0 +1,218 @@
+"""Sections as one self-contained HTML page: of a study, of a paper, of anything that has them."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from headlight.errors import UsageError
+from headlight.views.page_scripts import HEADS, joined_script
+from headlight.views.parts.section import Drawing, Section, Table
+from headlight.views.provenance import provenance
+from headlight.views.sentences import lead_and_rest
+from headlight.views.table_cells import frame_cells, numeric_columns
+from headlight.views.template import render
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell: what it shows, the number it is sorted by (None for none), and its CSS class."""
+
+    text: str
+    order: int | float | None
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column, with its CSS class."""
+
+    label: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SortableTable:
+    """A table whose first column names its rows; ``ordered`` says that they are in its order."""
+
+    name: str
+    caption: str
+    columns: list[Column]
+    rows: list[list[Cell]]
+    ordered: bool = True
+    note: str = ""
+
+
+_ABOUT = {
+    "panels": re.compile(r'data-panels="(\d+)"'),
+    "columns": re.compile(r'data-columns="([\d. ]+)"'),
+    "wide": re.compile(r' width="([\d.]+)pt"'),
+}
+_BARS = "data-bars"
+_GROW = 1.65, 1.35
+"""Factor by which a picture may be larger than in files, of one panel and of several; none for
+bars, so that each is 28 pixels high."""
+STANDS = 4
+"""A table of one row and more columns than these is shown with a row for each column."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class SectionPage:
+    """Everything on a page.
+
+    Attributes:
+        title: Of the page.
+        introduction: A paragraph under it.
+        read: How much was read, and why not all.
+        cautions: What this cannot carry.
+        findings: What was found, a sentence each.
+        first: Names of pictures; the first that there is stands beside the findings, and not in its
+            section.
+        terms: What is measured: its name, what a number says, and where it is defined.
+        sections: In the order of the page.
+        facts: Label and value of the few numbers that say what was read.
+        missing: Name of each section that is not there, and why.
+        attributes: Provenance, as in a result: model, revision, corpus, versions, settings, ...
+        command: The exact command that made the page.
+        kind: What kind of page this is, over the title.
+        kinds: Groups of sections, if those of one group are shown at a time.
+    """
+
+    title: str
+    introduction: str
+    sections: Sequence[Section]
+    facts: Sequence[tuple[str, str]] = ()
+    missing: Sequence[tuple[str, str]] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    command: str = ""
+    kind: str = "tables and figures of a paper"
+    terms: Sequence[tuple[str, str, str]] = ()
+    kinds: Sequence[str] = ()
+    read: str = ""
+    cautions: Sequence[str] = ()
+    findings: Sequence[str] = ()
+    first: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        names = [section.name for section in self.sections]
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise UsageError(
+                    f"a section cannot be called {name!r}: a name is made of letters, digits and "
+                    "hyphens, and begins with a letter."
+                )
+            if names.count(name) > 1:
+                raise UsageError(
+                    f"sections share the name {name!r}; give each section of a page its own."
+                )
+
+
+def section_page(page: SectionPage) -> str:
+    """Return all sections as one self-contained HTML page.
+
+    It loads nothing from anywhere and works without scripts (which add sorting, the choice of
+    colours, rings around the same head in all pictures, and pictures as files); all text from the
+    outside is escaped, and pictures are images, in which nothing runs.
+    """
+    pictures = [each for section in page.sections for each in section.drawings]
+    first = next((each for each in pictures if each.name in page.first), None)
+    examples = [each for section in page.sections for each in section.examples]
+    return render(
+        "exhibits.html",
+        first=first and _pictured(first),
+        title=page.title,
+        kind=page.kind,
+        introduction=page.introduction,
+        read=page.read,
+        cautions=page.cautions,
+        findings=list(zip_longest(page.findings, examples, fillvalue="")),
+        terms=page.terms,
+        facts=page.facts,
+        kinds=page.kinds,
+        surveyed=any(section.html for section in page.sections),
+        of_heads=any("data-head-pages" in section.html for section in page.sections),
+        head_script=Markup(joined_script(HEADS)),
+        exhibits=[_shown(section, first) for section in page.sections],
+        missing=page.missing,
+        provenance=provenance(page.attributes, page.command or None),
+    )
+
+
+def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
+    """A section as the template reads it."""
+    lead, definitions = lead_and_rest(section.explanation)
+    rows = [
+        dict(zip(("published", "ours", "difference"), each.texts, strict=True))
+        | {"quantity": each.quantity, "note": each.note}
+        for each in section.comparisons
+    ]
+    return {
+        "name": section.name,
+        "title": section.title,
+        "source": section.source,
+        "explanation": lead,
+        "definitions": definitions,
+        "group": section.group,
+        "html": section.html,
+        "pictures": [_pictured(each) for each in section.drawings if each is not first],
+        "comparisons": rows,
+        "comparison_notes": any(each.note for each in section.comparisons),
+        "tables": [_sheet(table, f"{section.name}.{n}") for n, table in enumerate(section.tables)],
+        "notes": section.notes,
+        # Everything but letters, digits and slashes is quoted: an address can only be a file.
+        "files": [(name, quote(name)) for name in section.files],
+    }
+
+
+def _pictured(picture: Drawing) -> dict[str, Any]:
+    """A picture as the template reads it; its first tag says how wide it is, and its panels."""
+    svg = picture.svg
+    tag = svg[svg.find("<svg") :].split(">", 1)[0]
+    panels, columns, wide = (match.search(tag) for match in _ABOUT.values())
+    return {
+        "name": picture.name,
+        "caption": picture.caption,
+        "alternative": picture.alternative,
+        "choice": picture.choice,
+        "drawing": b64encode(svg.encode()).decode(),
+        "panels": int(panels[1]) if panels else 1,
+        "grow": 1 if _BARS in tag else _GROW[bool(panels and int(panels[1]) > 1)],
+        "columns": columns[1] if columns else "",
+        "wide": round(float(wide[1]) * 4 / 3) if wide else 480,
+    }
+
+
+def _sheet(table: Table, name: str) -> SortableTable:
+    """A table as cells; columns of words are set flush left."""
+    table = table.ranked()
+    frame = table.frame.head(table.most) if table.most else table.frame
+    cells = frame_cells(frame, table.formats, table.highlight, table.around)
+    numeric = numeric_columns(cells, len(table.frame.columns))
+    columns = [
+        Column(str(label), kind="" if number else "words")
+        for label, number in zip(table.frame.columns, numeric, strict=True)
+    ]
+    rows = [
+        [
+            Cell(cell.text, cell.order, _kind(cell.strong, number))
+            for cell, number in zip(row, numeric, strict=True)
+        ]
+        for row in cells
+    ]
+    if len(rows) == 1 and len(columns) > STANDS:
+        names = [Cell(column.label, None, "words") for column in columns]
+        pairs = [list(pair) for pair in zip(names, rows[0], strict=True)]
+        columns, rows = [Column("quantity", kind="words"), Column("value")], pairs
+    hidden = len(frame) < len(table.frame)
+    note = f"The {len(frame):,} largest of {len(table.frame):,}." if hidden else table.note
+    return SortableTable(name, table.caption, columns, rows, ordered=False, note=note)
+
+
+def _kind(strong: bool, number: bool) -> str:
+    return " ".join(name for name, on in (("strong", strong), ("words", not number)) if on)

@@ -1,0 +1,60 @@
+"""Sentences of findings on a page: split, shortened, and with links to the heads they name."""
+
+import re
+
+from markupsafe import Markup, escape
+
+LEAD = 2
+"""Sentences above a picture."""
+
+SHORT = 150
+"""Letters of a finding where there is room for the strongest alone."""
+
+INTERVAL = re.compile(r" \(95%: [^()]*\)")
+"""An interval in a sentence."""
+
+_END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) (?=\S)")
+"""Blank at the end of a sentence, and not of an abbreviation."""
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text of ours."""
+    return [each for each in _END.split(text) if each]
+
+
+def short_sentence(text: str) -> str:
+    """Return the first sentence of a finding without its intervals, and of a long one the claim."""
+    first = INTERVAL.sub("", (sentences_of(text) or [""])[0])
+    claim = re.split(r": | \(", first, maxsplit=1)[0]
+    return first if len(first) <= SHORT or claim == first else f"{claim}."
+
+
+def lead_and_rest(text: str) -> tuple[str, str]:
+    """The sentences that stand above a picture, and those that are folded away."""
+    sentences = sentences_of(text)
+    return " ".join(sentences[:LEAD]), " ".join(sentences[LEAD:])
+
+
+_HEAD = re.compile(r"\b(?:(?:encoder|decoder|cross) )?L\d+H\d+\b")
+
+
+def brief(text: str, *, linked: bool = False) -> Markup:
+    """Return a finding without its intervals; the whole stands in its title.
+
+    Args:
+        text: one or more sentences.
+        linked: keep the `claim` alone.
+    """
+    short = claim(text) if linked else escape(INTERVAL.sub("", text))
+    return short if short == text else Markup('<span title="{}">{}</span>').format(text, short)
+
+
+def claim(text: str) -> Markup:
+    """Return the first sentence of a finding, and a second about a head; names lead to heads."""
+    first, *more = (INTERVAL.sub("", each) for each in sentences_of(text))
+    parts = [Markup("<b>{}</b>").format(short_sentence(first)), *filter(_HEAD.search, more[:1])]
+    return Markup(_HEAD.sub(_link, Markup(" ").join(parts)))
+
+
+def _link(name: re.Match[str]) -> str:
+    return f'<a href="#{name[0].replace(" ", "-")}">{name[0]}</a>'

@@ -1,0 +1,63 @@
+"""A survey on a terminal: what stands out most, and the heads of which more is said."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import xarray as xr
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from headlight.catalogue import statistic_table
+from headlight.files import printable
+from headlight.findings import Highlight, equal_to_weight, highlights, name_of, surveyed
+from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
+from headlight.findings.phrases import plural
+from headlight.findings.statistics import measures_of, numbers_of, row_target
+from headlight.findings.survey import HEAD_ANSWERS as SAID, NOTHING
+from headlight.views.number_formats import percent_text, plus_minus
+from headlight.views.parts.section import Table
+from headlight.views.sentences import short_sentence
+from headlight.views.terminal import bullet, terminal
+from headlight.views.titles import Subject
+from headlight.vocabulary import NUMBERING
+
+_HEADS = 6
+"""Heads in a table, which with what is said above it fills no more than a screen."""
+
+
+def terminal_table(result: xr.Dataset) -> RenderableType:
+    """Return a survey in short: what stands out most, and the heads of which more is said."""
+    every = highlights(result)
+    parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold"), Text()]
+    parts += [bullet(short_sentence(each.text), f"{at}") for at, each in enumerate(every[:SAID], 1)]
+    if not every:
+        parts.append(Text(NOTHING if is_understood(result) else NOT_UNDERSTOOD))
+    frame = _heads(result, every)
+    if len(frame):
+        parts += [Text(), terminal(Table("heads", "", frame)), Text(NUMBERING, style="dim")]
+    if equal := equal_to_weight(result):
+        parts.append(Text(f"Effective attention is {equal}.", style="dim"))
+    findings_left = sum(each.kind != "inconclusive" for each in every[SAID:])
+    more = [f"{plural(findings_left, 'more finding')} in the report."] if findings_left else []
+    more += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
+    return Group(*parts, *[Text(" ".join(more), style="dim")] * bool(more))
+
+
+def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
+    """Return the heads that are spoken of for a share of their attention, by each measure."""
+    row_of = {row.name: row for row in statistic_table() if row.unit == "share" and row.target}
+    layers, rows = result["layer"].values.tolist(), []
+    for each in every:
+        row = row_of.get(each.question)
+        if row is None or each.layer is None or each.head is None:
+            continue
+        at = (layers.index(each.layer), each.head)
+        cells = {}
+        for measure in surveyed(result):
+            if measure.name in measures_of(result, row):
+                one = numbers_of(result, row, measure.name).at(at)
+                half = plus_minus(float(one.high - one.low) / 2, share=True)
+                cells[measure.short] = f"{percent_text(float(one.value))}{half}"
+        name = name_of(result, each.layer, each.head)
+        rows.append({"head": name, "attends": f"to {row_target(result, row)}", **cells})
+    return pd.DataFrame(rows[:_HEADS])
