@@ -231,7 +231,7 @@ def test_formats_models_and_questions_say_what_to_install(declared, monkeypatch)
     row = Distribution(
         extra="songs", formats=("verses",), models=("headlight-singer",), questions=("rhyme",)
     )
-    for module in ("corpora.formats", "catalogue.model_folders", "catalogue.questions"):
+    for module in ("corpora.formats", "catalogue.embedded_models", "catalogue.questions"):
         monkeypatch.setattr(f"headlight.{module}.DISTRIBUTIONS", {"songs": row})
     declared()
     install = r" is part of headlight-songs, .* pip install 'headlight-attention\[songs\]'\.$"

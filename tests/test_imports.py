@@ -115,7 +115,6 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     loaded = loaded_by(called)
     commands = {f"headlight.cli.{path.stem}" for path in (SOURCE / "headlight/cli").glob("*.py")}
     used = {
-        "command_line",
         "commands",
         "config_file",
         "guarded_terminal",
@@ -230,7 +229,7 @@ def test_only_the_command_line_changes_the_allocator_of_the_process() -> None:
         for path in sorted((SOURCE / "headlight").rglob("*.py"))
         if "keep_freed_memory" in path.read_text(encoding="utf-8")
     ]
-    assert using == ["cli/program.py", "processes/memory.py"]
+    assert using == ["cli/program.py", "processes.py"]
 
 
 def test_the_core_imports_nothing_of_other_distributions() -> None:
