@@ -19,12 +19,12 @@ from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import RELEASED
 from headlight.processes import usable_cores
-from headlight_papers.papers.trained import TrainingConfig
+from headlight_papers.papers.teacher_training import TrainingConfig
 from headlight_papers.papers.yang2020 import Settings as Yang2020Settings
-from headlight_papers.papers.yang2020.results import Job, TaggerTrainer
-from headlight_papers.papers.yang2020.tagger import prepare_data
-from headlight_papers.training import run_all
-from headlight_papers.training.trainer import AdversarialObjective
+from headlight_papers.papers.yang2020.tagger_training import Job, TaggerTrainer
+from headlight_papers.papers.yang2020.tagging_data import prepare_data
+from headlight_papers.training.jobs import run_all
+from headlight_papers.training.losses import AdversarialObjective
 
 SENTENCES, LENGTH = 8936, 23.7
 """Those of CoNLL-2000 for training, and how long they are."""

@@ -26,10 +26,11 @@ from headlight.findings.thresholds import FAR_BELOW, MOST
 from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
 from headlight.views.result_contents import findings, pictures
+from headlight_papers.papers.answers import any_of, largest, within
 from headlight_papers.papers.brunner2020 import claims as brunner
-from headlight_papers.papers.claims import Claim, any_of, largest, within
-from headlight_papers.papers.clark2019 import paper as clark
-from headlight_papers.papers.kobayashi2020 import paper as kobayashi
+from headlight_papers.papers.claims import Claim
+from headlight_papers.papers.clark2019 import claims as clark
+from headlight_papers.papers.kobayashi2020 import norm_claims as kobayashi
 
 Results = Mapping[str, xarray.Dataset]
 

@@ -21,7 +21,8 @@ import transformers
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.exhibit import ExhibitSpec, reproduce
+from headlight_papers.papers.exhibit import ExhibitSpec
+from headlight_papers.papers.paper_page import reproduce
 from headlight_papers.papers.reproduction import reproduction_folder
 from headlight_papers.papers.sources import Sources
 

@@ -19,7 +19,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from headlight_papers.training.trainer import rise_and_fall
+from headlight_papers.training.learning_rates import rise_and_fall
 
 WORDS = [
     onset + vowel + end

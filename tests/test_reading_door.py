@@ -244,7 +244,7 @@ DEEP = b'{"result": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 @pytest.mark.papers
 def test_deep_json_is_damage(tmp_path: Path) -> None:
-    from headlight_papers.training import JsonCache
+    from headlight_papers.training.json_cache import JsonCache
 
     cache = JsonCache(tmp_path)
     cache.get_or_compute({"of": 1}, lambda: 2)

@@ -196,7 +196,7 @@ def _paper_command(name: str) -> Callable[..., None]:
 
         from headlight.findings.what_was_read import unknown_tokens
         from headlight.run import announced
-        from headlight_papers.papers.exhibit import reproduce
+        from headlight_papers.papers.paper_page import reproduce
 
         all_sources.check(needs)
         with folder.opened(), announced(f"reproducing {name}"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headlight.views.parts import Drawing
-from headlight_papers.papers.exhibit import ExhibitWriter
+from headlight_papers.papers.exhibit_files import ExhibitWriter
 from papers.material import folder_of_data
 from views.pages import BLANK
 

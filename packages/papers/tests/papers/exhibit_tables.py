@@ -19,7 +19,7 @@ from headlight.links import open_links
 from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Aligner
 from headlight_papers.findings import systems_table
-from headlight_papers.papers.token_map_exhibits import AGREEMENT, LABELS, REMOVAL
+from headlight_papers.papers.token_maps.exhibits import AGREEMENT, LABELS, REMOVAL
 from papers.exhibit_cells import (
     SHOWN,
     Cells,

@@ -8,7 +8,7 @@ import pytest
 
 from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.exhibit import NEEDS
+from headlight_papers.papers.exhibit_needs import NEEDS
 
 EXHIBITS = find_paper("brunner2020").exhibits
 

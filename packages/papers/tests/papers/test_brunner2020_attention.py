@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 
 from headlight_papers.papers.brunner2020 import Settings as Brunner2020Settings
-from headlight_papers.papers.brunner2020.effective_attention import (
-    figure_1,
-    figure_5,
-    figure_6,
-    load_example,
-)
-from headlight_papers.papers.brunner2020.null_spaces import (
+from headlight_papers.papers.brunner2020.figure_1_effective_attention import figure_1
+from headlight_papers.papers.brunner2020.figure_5_separators import figure_5
+from headlight_papers.papers.brunner2020.figure_6_example_head import figure_6, load_example
+from headlight_papers.papers.brunner2020.null_space_results import (
     load_alternatives,
     load_identifiability,
     load_survey,
     passage,
-    section_3,
     value_bias,
 )
+from headlight_papers.papers.brunner2020.section_3_null_spaces import section_3
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
 from papers.material import folder_of_data, saved_model

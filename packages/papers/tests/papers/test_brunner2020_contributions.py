@@ -8,20 +8,22 @@ import xarray
 from headlight.reading import read
 from headlight.reading.model import load
 from headlight_papers.papers.brunner2020 import Settings as Brunner2020Settings
-from headlight_papers.papers.brunner2020.context_contributions import (
-    figure_4,
-    figure_18,
+from headlight_papers.papers.brunner2020.contribution_results import (
+    counterparts,
+    load_contributions,
+    shown_layers,
+)
+from headlight_papers.papers.brunner2020.figure_3_40_42_own_contribution import figure_3
+from headlight_papers.papers.brunner2020.figure_4_41_43_neighbours import figure_4
+from headlight_papers.papers.brunner2020.figure_18_first_token import figure_18
+from headlight_papers.papers.brunner2020.figure_19_to_25_tracked_tokens import (
     figure_19,
     tracked_places,
 )
-from headlight_papers.papers.brunner2020.own_contributions import (
-    counterparts,
-    figure_3,
+from headlight_papers.papers.brunner2020.figure_26_to_37_parts_of_speech import (
     figure_26,
-    load_contributions,
     load_contributions_by_tags,
     ordered_groups,
-    shown_layers,
 )
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
 from headlight_papers.papers.brunner2020.published import TRACKED_WORDS

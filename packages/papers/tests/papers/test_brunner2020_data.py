@@ -7,15 +7,12 @@ import xarray
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
 from headlight_papers.papers.brunner2020 import Settings as Brunner2020Settings
-from headlight_papers.papers.brunner2020.identity_layers import (
-    EPOCHS,
-    load_across_layers,
-    load_same_layer,
-)
-from headlight_papers.papers.brunner2020.own_contributions import load_contributions
+from headlight_papers.papers.brunner2020.contribution_results import load_contributions
+from headlight_papers.papers.brunner2020.figure_8_9_10_generalisation import load_across_layers
+from headlight_papers.papers.brunner2020.identity_maps import EPOCHS, load_same_layer
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, find_pair_set, pair_sets
 from headlight_papers.papers.brunner2020.paper import PAPER
-from headlight_papers.papers.exhibit import NEEDS
+from headlight_papers.papers.exhibit_needs import NEEDS
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
 from headlight_papers.studies.token_identity import MapTrainingSettings, TokenIdentitySettings

@@ -11,7 +11,7 @@ from deaths import needs_fork, random_kills
 from headlight.reading.model import load as load_model
 from headlight.result import load
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.exhibit import reproduce
+from headlight_papers.papers.paper_page import reproduce
 from headlight_papers.papers.reproduction import Reproduction, reproduction_folder
 from headlight_papers.papers.sources import Sources
 from papers.material import folder_of_data, saved_model

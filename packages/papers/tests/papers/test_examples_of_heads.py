@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from headlight.studies.survey import SurveySettings, study as heads
-from headlight_papers.papers.clark2019.drawings import ExampleHead, example_heads, what_it_does
+from headlight_papers.papers.clark2019.figure_1_patterns import (
+    ExampleHead,
+    example_heads,
+    what_it_does,
+)
 from studies.models import model, texts
 from test_clusters import made, put
 

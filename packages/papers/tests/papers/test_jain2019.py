@@ -14,13 +14,16 @@ from headlight.measures import jensen_shannon
 from headlight.measures.adversaries import AdversarySearch
 from headlight.result import load
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.exhibit import NEEDS
-from headlight_papers.papers.jain2019 import paper as claims, published
-from headlight_papers.papers.jain2019.figures import gain, outline
+from headlight_papers.papers.exhibit_needs import NEEDS
+from headlight_papers.papers.jain2019 import claims, published
+from headlight_papers.papers.jain2019.figure_3_4_5_agreement import gain
+from headlight_papers.papers.jain2019.histograms import outline
 from headlight_papers.papers.jain2019.results import PAIRS
 from headlight_papers.papers.settings import RESULTS
-from headlight_papers.papers.text_classifiers import BATCH, MODELS, ClassifierTrainer, drawn_from
-from headlight_papers.training.text_classifier import ENCODERS, TextBatch, TextClassifier
+from headlight_papers.papers.text_classifiers import MODELS, ClassifierTrainer
+from headlight_papers.papers.text_data import BATCH, drawn_from
+from headlight_papers.training.text_classifier import TextBatch, TextClassifier
+from headlight_papers.training.text_encoders import ENCODERS
 from headlight_papers.training.text_predictor import (
     TextPredictor,
     adversaries,

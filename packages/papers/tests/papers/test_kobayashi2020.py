@@ -12,8 +12,8 @@ from headlight.capture import load_model
 from headlight.studies.survey import SurveySettings, study as heads
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.kobayashi2020 import published
-from headlight_papers.papers.kobayashi2020.paper import judge_claims
-from headlight_papers.papers.kobayashi2020.weights_and_norms import together
+from headlight_papers.papers.kobayashi2020.figure_4_10_11_12_heads import together
+from headlight_papers.papers.kobayashi2020.norm_claims import judge_claims
 from studies.models import saved
 
 EXHIBITS = [each for each in find_paper("kobayashi2020").exhibits if "gold" not in each.needs]

@@ -16,18 +16,21 @@ from headlight.errors import UsageError
 from headlight.result.estimate import Estimate
 from headlight.studies.alignment import AlignmentSettings, study as alignment
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.kobayashi2020 import Settings as Kobayashi2020Settings, paper as claims
-from headlight_papers.papers.kobayashi2020.aligners import (
-    SMOOTHGRADS,
-    OtherAligner,
-    from_files,
-    trained_on_the_spot,
+from headlight_papers.papers.kobayashi2020 import (
+    Settings as Kobayashi2020Settings,
+    alignment_claims as claims,
 )
-from headlight_papers.papers.kobayashi2020.alignment_heads import (
+from headlight_papers.papers.kobayashi2020.head_error_rates import (
     highest_head,
     highest_layer,
     spearman,
 )
+from headlight_papers.papers.kobayashi2020.other_aligners import (
+    OtherAligner,
+    from_files,
+    trained_on_the_spot,
+)
+from headlight_papers.papers.kobayashi2020.translator_results import SMOOTHGRADS
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
 from papers.material import reproduced, saved_model

@@ -19,15 +19,12 @@ from headlight_papers.papers.labelled_sets import (
     SHARE,
     LabelledSet,
     LabelledText,
-    labelled_in,
-    named_sets,
     read_labelled,
-    task_of,
     words_of,
 )
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import Sources
-from headlight_papers.papers.text_classifiers import (
+from headlight_papers.papers.text_data import (
     BATCH,
     PADDING,
     UNKNOWN,
@@ -35,6 +32,7 @@ from headlight_papers.papers.text_classifiers import (
     open_data,
     prepare_data,
 )
+from headlight_papers.papers.text_tasks import labelled_in, named_sets, task_of
 
 GOOD = "a warm and funny film indeed"
 BAD = "a cold and tedious film , alas"

@@ -20,21 +20,17 @@ from headlight.settings import UNLISTED
 from headlight.views.parts import Section
 from headlight_papers.papers import NAMES, find_paper, find_settings
 from headlight_papers.papers.brunner2020 import Settings as Brunner2020Settings
-from headlight_papers.papers.brunner2020.identity_layers import load_same_layer
-from headlight_papers.papers.brunner2020.own_contributions import load_contributions
+from headlight_papers.papers.brunner2020.contribution_results import load_contributions
+from headlight_papers.papers.brunner2020.identity_maps import load_same_layer
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
 from headlight_papers.papers.clark2019 import MEASURES, Settings as Clark2019Settings
-from headlight_papers.papers.clark2019.surface import load_survey
-from headlight_papers.papers.exhibit import (
-    ExhibitSpec,
-    ExhibitWriter,
-    Paper,
-    arrange,
-    exhibits_of,
-    reproduce,
-)
+from headlight_papers.papers.clark2019.results import load_survey
+from headlight_papers.papers.exhibit import ExhibitSpec, arrange, exhibits_of
+from headlight_papers.papers.exhibit_files import ExhibitWriter
 from headlight_papers.papers.kobayashi2020 import Settings as Kobayashi2020Settings
-from headlight_papers.papers.kobayashi2020.vector_lengths import load_norms
+from headlight_papers.papers.kobayashi2020.norm_results import load_norms
+from headlight_papers.papers.paper import Paper
+from headlight_papers.papers.paper_page import reproduce
 from headlight_papers.papers.reproduction import Reproduction, reproduction_folder
 from headlight_papers.papers.settings import RESULTS, RUNS
 from headlight_papers.papers.sources import SOURCES, Sources

@@ -9,30 +9,18 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight_papers.papers.text_classifiers import (
-    PATIENCE,
-    ClassifierJob,
-    ClassifierTrainer,
-    TextData,
-    distances,
-)
-from headlight_papers.papers.trained import TrainingConfig, run_table
-from headlight_papers.training import one_thread, run_all
-from headlight_papers.training.text_classifier import (
-    ENCODERS,
-    HIDDEN,
-    Outputs,
-    TextBatch,
-    TextClassifier,
-    outputs_of,
-    uniform_attention,
-)
-from headlight_papers.training.trainer import (
-    AdversarialObjective,
-    TrainingBatch,
-    TrainingTask,
-    loss_of,
-)
+from headlight_papers.papers.attention_comparison import distances
+from headlight_papers.papers.model_tables import run_table
+from headlight_papers.papers.teacher_training import TrainingConfig
+from headlight_papers.papers.text_classifiers import PATIENCE, ClassifierJob, ClassifierTrainer
+from headlight_papers.papers.text_data import TextData
+from headlight_papers.training import one_thread
+from headlight_papers.training.jobs import run_all
+from headlight_papers.training.losses import AdversarialObjective
+from headlight_papers.training.model_outputs import Outputs, outputs_of
+from headlight_papers.training.text_classifier import TextBatch, TextClassifier, uniform_attention
+from headlight_papers.training.text_encoders import ENCODERS, HIDDEN
+from headlight_papers.training.trainer import TrainingBatch, TrainingTask, loss_of
 
 TYPES = 12
 CONFIG = TrainingConfig(3, AdversarialObjective("tvd"), patience=PATIENCE)

@@ -11,13 +11,9 @@ import pytest
 import xarray
 
 from headlight.result.estimate import Estimate
-from headlight_papers.papers import token_map_exhibits
-from headlight_papers.papers.brunner2020 import claims as brunner2020_claims
-from headlight_papers.papers.claims import (
-    Claim,
+from headlight_papers.papers.answers import (
     all_of,
     any_of,
-    claims_content,
     correlation,
     difference,
     mean_of,
@@ -25,13 +21,17 @@ from headlight_papers.papers.claims import (
     provided,
     within,
 )
+from headlight_papers.papers.brunner2020 import claims as brunner2020_claims
+from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.clark2019 import paper as clark2019_paper
 from headlight_papers.papers.jain2019 import paper as jain2019_paper
 from headlight_papers.papers.kobayashi2020 import paper as kobayashi2020_paper
-from headlight_papers.papers.kobayashi2020.aligners import SMOOTHGRADS, InputMethod, OtherAligner
+from headlight_papers.papers.kobayashi2020.other_aligners import OtherAligner
+from headlight_papers.papers.kobayashi2020.translator_results import SMOOTHGRADS, InputMethod
 from headlight_papers.papers.kobayashi2021 import paper as kobayashi2021_paper
-from headlight_papers.papers.kobayashi2021.paper import METHODS
-from headlight_papers.papers.token_maps import Ferrando2022
+from headlight_papers.papers.kobayashi2021.mixing_results import METHODS
+from headlight_papers.papers.token_maps import exhibits
+from headlight_papers.papers.token_maps.ferrando2022 import Ferrando2022
 from headlight_papers.papers.wiegreffe2019 import paper as wiegreffe2019_paper
 from headlight_papers.papers.yang2020 import Settings as Yang2020, claims as yang2020_claims
 from papers.material import ended, separators
@@ -43,7 +43,7 @@ MODULES = {
     "jain2019": jain2019_paper,
     "kobayashi2020": kobayashi2020_paper,
     "kobayashi2021": kobayashi2021_paper,
-    "token_maps": token_map_exhibits,
+    "token_maps": exhibits,
     "wiegreffe2019": wiegreffe2019_paper,
     "yang2020": yang2020_claims,
 }

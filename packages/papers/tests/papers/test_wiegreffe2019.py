@@ -9,7 +9,7 @@ import pytest
 from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.result import load
 from headlight_papers.papers import find_paper, find_settings
-from headlight_papers.papers.exhibit import NEEDS
+from headlight_papers.papers.exhibit_needs import NEEDS
 from headlight_papers.papers.settings import RESULTS
 from headlight_papers.papers.text_classifiers import MODELS, ClassifierTrainer
 

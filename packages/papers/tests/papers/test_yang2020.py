@@ -13,13 +13,12 @@ from frozen_paper_runs import CHUNKS, PAPER_RUNS, PaperMaterial
 from headlight.result import load
 from headlight_papers.intervals import mean_interval
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.exhibit import NEEDS
+from headlight_papers.papers.exhibit_needs import NEEDS
 from headlight_papers.papers.settings import RESULTS
 from headlight_papers.papers.sources import Sources
-from headlight_papers.papers.yang2020 import results as jobs
-from headlight_papers.papers.yang2020.paper import rank_agreement
-from headlight_papers.papers.yang2020.results import MODELS
-from headlight_papers.papers.yang2020.tables_and_figures import shown_weights
+from headlight_papers.papers.yang2020.rankings import rank_agreement
+from headlight_papers.papers.yang2020.table_1_adversaries import shown_weights
+from headlight_papers.papers.yang2020.tagger_training import MODELS, TaggerTrainer
 from papers.material import reproduced
 
 EXHIBITS = find_paper("yang2020").exhibits
@@ -148,13 +147,13 @@ def test_the_result_has_a_row_for_every_model(out):
 def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data, tmp_path):
     """Not even where a result is gone, or more is asked for, but for what is new."""
     trained = []
-    run = jobs.TaggerTrainer.run
+    run = TaggerTrainer.run
 
     def noted(trainer, job):
         trained.append(job)
         run(trainer, job)
 
-    monkeypatch.setattr(jobs.TaggerTrainer, "run", noted)
+    monkeypatch.setattr(TaggerTrainer, "run", noted)
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
     (copy / RESULTS / "sweep.nc").unlink()

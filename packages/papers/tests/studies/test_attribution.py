@@ -17,20 +17,17 @@ from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.settings.attribution import AttributionSettings
-from headlight_papers.studies.attribution import (
-    AttributionStudySettings,
-    study as attribution_study,
-)
-from headlight_papers.studies.attribution.observer import (
-    MARKS,
-    boxes,
+from headlight_papers.studies.attribution import AttributionStudySettings, expected_time
+from headlight_papers.studies.attribution.box_statistics import MARKS, boxes
+from headlight_papers.studies.attribution.contribution_sums import (
     by_distance,
     by_offset,
     centred,
     is_not_largest,
     own,
 )
-from headlight_papers.studies.attribution.study import AttributionStudy, outlook, run
+from headlight_papers.studies.attribution.expected_time import outlook
+from headlight_papers.studies.attribution.study import AttributionStudy, run
 from studies import attribution_naive as naive
 from studies.models import model, texts
 
@@ -268,9 +265,9 @@ def test_the_time_is_stated_before_anything_is_computed(monkeypatch, capsys):
     plan = AttributionStudy(examples_of(encoded), network, settings).plan
     tried = []
     with monkeypatch.context() as patched:
-        patched.setattr(attribution_study, "perf_counter", iter((0.0, 60.0)).__next__)
-        patched.setattr(attribution_study, "attribute", lambda *given, **_: tried.append(given))
-        seconds = attribution_study.expected_seconds(plan, settings, encoded)
+        patched.setattr(expected_time, "perf_counter", iter((0.0, 60.0)).__next__)
+        patched.setattr(expected_time, "attribute", lambda *given, **_: tried.append(given))
+        seconds = expected_time.expected_seconds(plan, settings, encoded)
     line = outlook(encoded, settings, seconds)
     assert [(len(batch.input_ids), few.directions) for _, batch, few in tried] == [(1, 2), (1, 8)]
     squares = [len(text.ids) ** 2 for text in encoded]

@@ -13,15 +13,8 @@ from headlight.analysis.classifier_plan import plan_classifier_study
 from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight.result.estimate import with_ends
 from headlight_papers.studies.guided import GuidedSettings, page
-from headlight_papers.studies.guided.models import (
-    GuidedText,
-    GuidedTrainer,
-    Job,
-    collate,
-    guided_texts,
-    share,
-    token_classifier,
-)
+from headlight_papers.studies.guided.guides import GuidedText, guided_texts, share
+from headlight_papers.studies.guided.models import GuidedTrainer, Job, collate, token_classifier
 from headlight_papers.studies.guided.study import Evaluation, dataset
 from studies.classifiers import classifier, labelled, tagged
 from studies.models import model

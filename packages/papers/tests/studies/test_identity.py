@@ -25,6 +25,7 @@ from headlight_papers.studies.token_identity.cases import (
     pairs,
     split,
 )
+from headlight_papers.studies.token_identity.dataset import identity_dataset
 from headlight_papers.studies.token_identity.extraction import TokenVectors
 from headlight_papers.studies.token_identity.models import (
     Linear,
@@ -36,9 +37,8 @@ from headlight_papers.studies.token_identity.models import (
     value,
 )
 from headlight_papers.studies.token_identity.outcomes import evaluate_maps, outlook
-from headlight_papers.studies.token_identity.study import identity_dataset
 from headlight_papers.studies.token_identity.training import TrainingData, Validation, fit, train
-from headlight_papers.training import JsonCache
+from headlight_papers.training.json_cache import JsonCache
 from studies.identity_naive import distance, loop, rate
 
 LOSSES = ("cosine", "l2")

@@ -8,7 +8,7 @@ from scipy import stats
 from headlight.settings.attribution import AttributionSettings
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.study import run as attribution
-from headlight_papers.studies.token_identity.study import _over_folds
+from headlight_papers.studies.token_identity.dataset import _over_folds
 from studies.intervals import agrees
 from studies.models import model, texts
 from studies.test_intervals import TEXTS, singles, values

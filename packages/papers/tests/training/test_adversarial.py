@@ -6,12 +6,12 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from definitions import adversarial_loss as naive_loss
-from headlight_papers.training.text_classifier import Outputs, ValidMask
-from headlight_papers.training.trainer import (
+from headlight_papers.training.losses import (
     AdversarialObjective,
     adversarial_loss,
     attention_distance,
 )
+from headlight_papers.training.model_outputs import Outputs, ValidMask
 
 GOALS = [AdversarialObjective(one, two) for one in ("labels", "tvd") for two in ("kl", "jsd")]
 

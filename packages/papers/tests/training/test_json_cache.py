@@ -6,7 +6,7 @@ import math
 import pytest
 
 from headlight.errors import RunError
-from headlight_papers.training import JsonCache
+from headlight_papers.training.json_cache import JsonCache
 
 
 def counted():

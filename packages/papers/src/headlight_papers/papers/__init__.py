@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from headlight.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from headlight_papers.papers.exhibit import Paper
+    from headlight_papers.papers.paper import Paper
     from headlight_papers.papers.settings import PaperSettings
 
 __all__ = ["NAMES", "PaperName", "find_paper", "find_settings"]
@@ -35,8 +35,8 @@ def find_paper(name: str) -> "Paper":
         UnknownNameError: it is none of `NAMES`.
     """
     settings = find_settings(name)
-    if settings.__module__ == f"{__name__}.token_maps":
-        result: Paper = import_module(f"{__name__}.token_map_exhibits").paper_of(settings)
+    if settings.__module__.startswith(f"{__name__}.token_maps."):
+        result: Paper = import_module(f"{__name__}.token_maps.exhibits").paper_of(settings)
     else:
         result = import_module(f"{settings.__module__}.paper").PAPER
     return result

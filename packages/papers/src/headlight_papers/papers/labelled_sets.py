@@ -1,33 +1,15 @@
-"""Sets of texts of two classes each: where they lie, how the papers read them, and their parts.
+"""Sets of labelled texts as papers read them, in parts; without torch."""
 
-Without torch.
-"""
-
-import glob
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from pathlib import Path, PurePath
 
-from headlight.corpora import (
-    PREFIX,
-    HubSource,
-    SentencePair,
-    hub_splits,
-    is_companion,
-    open_sentence_pairs,
-)
+from headlight.corpora import PREFIX, HubSource, SentencePair, hub_splits, open_sentence_pairs
 from headlight.corpora.files import files
-from headlight.errors import CorpusError, UsageError, setting
+from headlight.errors import CorpusError, setting
 from headlight.vocabulary import PARTS, Part
-
-PART_NAMES: dict[Part, tuple[str, ...]] = {
-    "train": ("train",),
-    "dev": ("dev", "valid"),
-    "test": ("test",),
-}
-"""Substrings of the name of a file or a split, by the part that it is."""
+from headlight_papers.papers.text_tasks import PART_NAMES, Classes, TextTask, task_of
 
 FEWEST = 30
 """Texts that can be split."""
@@ -37,82 +19,6 @@ NUMBER = "qqq"
 """Stands for every word with a digit in it."""
 WORDS = re.compile(r"\w+(?:['’]\w+)*")
 WORDS_AND_MARKS = re.compile(rf"{WORDS.pattern}|[^\w\s]+")
-
-
-Classes = tuple[tuple[str, frozenset[str]], ...]
-"""Names of classes, each with the labels that stand for it."""
-
-
-@dataclass(frozen=True)
-class TextTask:
-    """Task of a set of texts, and how they are read.
-
-    Attributes:
-        title: of the set.
-        classes: the two that are told apart; None where the labels are the classes.
-        more_classes: whether the set has others, which are left out.
-        above: words that a text has to exceed.
-        below: words that it may not reach.
-        frequency: training texts in which a word has to be to have a vector of its own.
-        marks: whether punctuation marks are words.
-    """
-
-    title: str
-    classes: Classes | None = None
-    more_classes: bool = False
-    above: int = 1
-    below: int | None = None
-    frequency: int = 2
-    marks: bool = False
-
-
-def _classes(**labels: str) -> Classes:
-    return tuple((name, frozenset(words.split())) for name, words in labels.items())
-
-
-TASKS = {
-    "sst": TextTask(
-        "SST", _classes(negative="0 negative", positive="1 positive"), above=5, frequency=1
-    ),
-    "imdb": TextTask(
-        "IMDb",
-        _classes(negative="neg 0 negative", positive="pos 1 positive"),
-        above=6,
-        below=400,
-        frequency=10,
-    ),
-    "ag_news": TextTask(
-        "AG News",
-        _classes(World="World 0", Business="Business 2"),
-        more_classes=True,
-        frequency=5,
-        marks=True,
-    ),
-    "20news": TextTask(
-        "20 News",
-        _classes(baseball="rec.sport.baseball", hockey="rec.sport.hockey"),
-        more_classes=True,
-        above=6,
-        below=500,
-        marks=True,
-    ),
-}
-"""The sets that both papers have, in their order, read as Jain and Wallace do."""
-
-NAMES = {
-    "sst": "sst",
-    "stsa": "sst",
-    "imdb": "imdb",
-    "aclimdb": "imdb",
-    "ag_news": "ag_news",
-    "agnews": "ag_news",
-    "20news": "20news",
-    "20_news": "20news",
-}
-"""Sets by the names of folders, files and data sets that hold them."""
-IN_A_NAME = re.compile(rf"(?<![a-z0-9])({'|'.join(NAMES)})")
-OTHER_NAMES = ("labelled",)
-"""Beginnings of the names of folders that hold any other set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,50 +49,6 @@ class LabelledSet:
     classes: tuple[str, ...]
     parts: dict[Part, list[LabelledText]]
     frequency: int = 1
-
-
-def labelled_in(folder: Path) -> tuple[str, ...]:
-    """The sets that the names in a folder promise, in the order of `TASKS`, others last.
-
-    Of a folder, files whose names differ in the part alone (``stsa.binary.train``,
-    ``stsa.binary.dev``) are one set; else its file for training, else one of another part, else its
-    first.
-    """
-    names = ((child, child.name.lower()) for child in sorted(folder.iterdir()))
-    places = [
-        child for child, name in names if IN_A_NAME.match(name) or name.startswith(OTHER_NAMES)
-    ]
-    order = list(TASKS)
-    labelled = [(_task_name(place.name), _files_of(place)) for place in places]
-    labelled.sort(key=lambda each: order.index(each[0]) if each[0] else len(order))
-    return tuple(source for _, source in labelled)
-
-
-def task_of(source: str) -> TextTask:
-    """Return the task of a set, by its name."""
-    task = _task_name(source)
-    if task:
-        return TASKS[task]
-    name = HubSource.parse(source).name if source.startswith(PREFIX) else source
-    return TextTask(PurePath(name).name.split(".")[0])
-
-
-def named_sets(sources: Sequence[str]) -> dict[str, str]:
-    """Sources by the titles of their sets.
-
-    Raises:
-        UsageError: two have the same title.
-    """
-    named: dict[str, str] = {}
-    for source in sources:
-        title = task_of(source).title
-        if title in named:
-            raise UsageError(
-                f"{named[title]} and {source} are both {title}; leave out one of them, or name one "
-                "pattern that stands for both."
-            )
-        named[title] = source
-    return named
 
 
 def read_labelled(
@@ -235,41 +97,6 @@ def words_of(text: str, *, marks: bool = False) -> tuple[str, ...]:
     """The words of a text in small letters, those with digits alike; runs of marks if wanted."""
     matches = (WORDS_AND_MARKS if marks else WORDS).findall(text.lower())
     return tuple(NUMBER if any(map(str.isdigit, word)) else word for word in matches)
-
-
-def _task_name(source: str) -> str | None:
-    matches = IN_A_NAME.findall(source.lower())
-    return NAMES[matches[-1]] if matches else None
-
-
-def _files_of(place: Path) -> str:
-    """A file, a pattern for files of several parts, or a folder."""
-    if not place.is_dir():
-        return str(place)
-    within = [
-        file
-        for file in sorted(place.iterdir())
-        if file.is_file() and not file.name.startswith(".") and not is_companion(file.name)
-    ]
-    if not within:
-        return str(place)
-    for names in PART_NAMES.values():
-        chosen = next((file for file in within if any(name in file.name for name in names)), None)
-        if chosen is not None:
-            return _with_its_parts(chosen, [file.name for file in within])
-    return str(within[0])
-
-
-def _with_its_parts(file: Path, others: list[str]) -> str:
-    """A pattern for the file and those whose names differ in the part alone, if there are any."""
-    every = "|".join(name for names in PART_NAMES.values() for name in names)
-    here = re.search(every, file.name)
-    assert here is not None  # noqa: S101 - it was chosen for it
-    before, after = file.name[: here.start()], file.name[here.end() :]
-    same = re.compile(rf"{re.escape(before)}({every}){re.escape(after)}")
-    if sum(same.fullmatch(name) is not None for name in others) < 2:
-        return str(file)
-    return f"{glob.escape(str(file.parent / before))}*{glob.escape(after)}"
 
 
 def _parts_of(source: str) -> dict[Part, str]:

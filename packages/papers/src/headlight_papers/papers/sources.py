@@ -27,7 +27,7 @@ from headlight.settings import REPEATED, Settings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 from headlight_papers.corpora import open_coreference
 from headlight_papers.corpora.pair_tasks import pair_task, task_of
-from headlight_papers.papers.labelled_sets import labelled_in, named_sets
+from headlight_papers.papers.text_tasks import labelled_in, named_sets
 from headlight_papers.papers.translations import (
     AlignedPairs,
     Languages,
@@ -313,7 +313,7 @@ class Sources(Settings):
 
         Args:
             needs: what the exhibits need besides text, as in
-                `headlight_papers.papers.exhibit.NEEDS`.
+                `headlight_papers.papers.exhibit_needs.NEEDS`.
 
         Raises:
             CorpusError: a file does not exist, or holds something else.

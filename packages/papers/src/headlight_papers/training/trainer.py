@@ -1,20 +1,17 @@
-"""One loop of training and its losses: on labels, against a teacher, or with attention given."""
+"""One loop of training: on labels, against a teacher, or with attention given."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR, LRScheduler
+from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.measures import jensen_shannon, kullback_leibler, total_variation
-from headlight_papers.training import ModelStore, NamedJob
-from headlight_papers.training.text_classifier import (
+from headlight_papers.training.losses import AdversarialObjective, adversarial_loss
+from headlight_papers.training.model_outputs import (
     Attention,
     AttentionModel,
     Logits,
@@ -23,73 +20,7 @@ from headlight_papers.training.text_classifier import (
     cross_entropy,
     mean_of_valid,
 )
-
-Prediction = Literal["labels", "tvd"]
-"""Distance of predictions from the teacher's: cross-entropy to its labels, or total variation."""
-Distance = Literal["kl", "jsd"]
-"""Distance of attention from the teacher's: KL(student ‖ teacher), or JSD."""
-
-
-@dataclass(frozen=True)
-class AdversarialObjective:
-    """Objective of an adversary.
-
-    Attributes:
-        prediction: see `Prediction`.
-        distance: see `Distance`.
-    """
-
-    prediction: Prediction = "labels"
-    distance: Distance = "kl"
-
-
-def prediction_loss(
-    logits: Logits,
-    teacher: Float[Tensor, "*prediction label"],
-    valid: Bool[Tensor, "*prediction"],
-    prediction: Prediction,
-) -> Float[Tensor, ""]:
-    """Compute the distance of predictions from the teacher's, as the mean over predictions."""
-    if prediction == "tvd":
-        return mean_of_valid(total_variation(logits.softmax(-1), teacher), valid)
-    return mean_of_valid(cross_entropy(logits, teacher.argmax(-1)), valid)
-
-
-def attention_distance(
-    weight: Attention, teacher: Attention, valid: ValidMask, distance: Distance
-) -> Float[Tensor, " head"]:
-    """Compute the distance of attention from the teacher's, by head: the mean over rows."""
-    measure = kullback_leibler if distance == "kl" else jensen_shannon
-    distances = measure(weight, teacher, valid.keys[:, None, None])
-    return torch.where(valid.rows[:, None], distances, 0).sum((0, 2)) / valid.rows.sum()
-
-
-def adversarial_loss(
-    outputs: tuple[Logits, Attention],
-    teacher: Outputs,
-    valid: ValidMask,
-    weight: float | Tensor,
-    objective: AdversarialObjective,
-) -> Float[Tensor, ""]:
-    """D(predictions) − λ D(attention), as means over predictions, and over rows and heads.
-
-    Args:
-        outputs: logits and attention of the model that is trained.
-        teacher: what its teacher gives.
-        valid: what counts.
-        weight: λ.
-        objective: the two distances.
-
-    Source: Yang (2020), Section 4.2, whose released code has λ times the mean over all entries of
-    the attention, padding included, which is that over rows divided by their length; Wiegreffe and
-    Pinter (2019), Section 4: TVD − λ KL(adversary ‖ base), whose code has half of this TVD, and
-    sums over a batch, so that λ here is twice theirs for the same balance.
-    """
-    logits, attention = outputs
-    far = attention_distance(attention, teacher.attention, valid, objective.distance).mean()
-    near = prediction_loss(logits, teacher.probability, valid.predictions, objective.prediction)
-    return near - weight * far
-
+from headlight_papers.training.model_store import ModelStore, NamedJob
 
 Numbers = dict[str, Any]
 """Measurements of a model by name: a number, or one for each head."""
@@ -155,15 +86,6 @@ def loss_of(
         return mean_of_valid(cross_entropy(outputs[0], batch.batch.labels), valid.predictions)
     assert batch.teacher is not None  # noqa: S101 - an adversary has a teacher
     return adversarial_loss(outputs, batch.teacher, valid, task.weight, task.objective)
-
-
-@contextmanager
-def seeded(seed: tuple[int, ...], device: torch.device | None = None) -> Iterator[None]:
-    """Within the block torch's random numbers are those of a seed; after it, what they were."""
-    devices = [device] if device is not None and device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
-        yield
 
 
 class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
@@ -266,18 +188,3 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
                 break
         network.load_state_dict(best)
         return {name: [each[name] for each in curve] for name in curve[0]}
-
-
-WARM = 0.1
-"""The share of steps before the highest rate; after it the rate falls to 0."""
-
-
-def rate(step: int, steps: int) -> float:
-    """The share of the highest learning rate: up in a straight line, then down to 0."""
-    warm = max(1, round(WARM * steps))
-    return min((step + 1) / warm, (steps - step) / (steps - warm + 1))
-
-
-def rise_and_fall(optimizer: Optimizer, steps: int) -> LambdaLR:
-    """Let the rate of an optimizer, which is the highest, change so over this many steps."""
-    return LambdaLR(optimizer, lambda step: rate(step, steps))

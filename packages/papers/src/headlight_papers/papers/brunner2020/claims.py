@@ -9,8 +9,9 @@ import xarray
 from headlight.findings.estimates import estimates
 from headlight.findings.thresholds import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
 from headlight.findings.what_was_read import independent_units
+from headlight_papers.papers.answers import all_of, around, largest, mean_of, within
 from headlight_papers.papers.brunner2020 import published
-from headlight_papers.papers.claims import Claim, all_of, around, largest, mean_of, within
+from headlight_papers.papers.claims import Claim
 
 SEP = {"query_category": "all", "key_category": "sep"}
 """Labels of what all tokens together give to [SEP]."""

@@ -1,54 +1,25 @@
-"""Findings of Brunner et al. (2020), and the exhibits in order."""
+"""Paper of Brunner et al. (2020): its exhibits in order."""
 
-from headlight.views.parts import Section
 from headlight_papers.papers.brunner2020 import (
     Settings,
-    claims,
-    context_contributions,
-    effective_attention,
-    identity_layers,
-    identity_rates,
-    null_spaces,
-    own_contributions,
+    figure_1_effective_attention,
+    figure_2_38_39_identifiability,
+    figure_3_40_42_own_contribution,
+    figure_4_41_43_neighbours,
+    figure_5_separators,
+    figure_6_example_head,
+    figure_7_other_sequences,
+    figure_8_9_10_generalisation,
+    figure_11_12_13_single_layers,
+    figure_14_to_17_neighbours,
+    figure_18_first_token,
+    figure_19_to_25_tracked_tokens,
+    figure_26_to_37_parts_of_speech,
+    findings,
+    section_3_null_spaces,
 )
-from headlight_papers.papers.brunner2020.identity_layers import load_across_layers, load_same_layer
-from headlight_papers.papers.brunner2020.null_spaces import (
-    load_alternatives,
-    load_identifiability,
-    load_survey,
-)
-from headlight_papers.papers.brunner2020.own_contributions import load_contributions
-from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
-from headlight_papers.papers.brunner2020.published import SOURCE
-from headlight_papers.papers.claims import claims_content
-from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
-from headlight_papers.papers.reproduction import Reproduction, model_note
-
-exhibit = exhibits_of(SOURCE)
-
-
-@exhibit("findings", "Sections 3 to 5", "pairs", title="Which findings hold")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
-    pairs = find_pair_set(reproduction)
-    linear = load_same_layer(reproduction, pairs, "linear").squeeze(("map", "offset", "fraction"))
-    across = load_across_layers(reproduction, pairs, "linear", "cosine")
-    contributions = load_contributions(reproduction, pairs)
-    judged = [
-        claims.not_identifiable(load_alternatives(reproduction)),
-        claims.less_correlated(load_identifiability(reproduction)),
-        claims.peak_vanishes(load_survey(reproduction)),
-        claims.keeps_identity(linear["rate"]),
-        claims.in_the_angle(linear["rate"].isel(layer=-1)),
-        claims.easier_downwards(across["rate_across_mean"].squeeze(drop=True)),
-        claims.mixes(contributions),
-        claims.still_largest(contributions),
-        claims.local(contributions),
-        claims.far_context_is_deep(contributions),
-    ]
-    note = "Every number is that of another exhibit on this page, where it is explained."
-    return claims_content(writer, judged, [model_note(reproduction), note])
-
+from headlight_papers.papers.exhibit import arrange
+from headlight_papers.papers.paper import Paper
 
 PAPER = Paper(
     name="brunner2020",
@@ -64,12 +35,20 @@ PAPER = Paper(
         "figure-6 figure-7 figure-8 figure-9 figure-10 figure-11 figure-12 "
         "figure-13 figure-14 figure-15 figure-16 figure-17 figure-18 figure-19 "
         "figure-26 figure-38 figure-39 figure-40 figure-41 figure-42 figure-43",
+        figure_1_effective_attention,
+        figure_2_38_39_identifiability,
+        figure_3_40_42_own_contribution,
+        figure_4_41_43_neighbours,
+        figure_5_separators,
+        figure_6_example_head,
+        figure_7_other_sequences,
+        figure_8_9_10_generalisation,
+        figure_11_12_13_single_layers,
+        figure_14_to_17_neighbours,
+        figure_18_first_token,
+        figure_19_to_25_tracked_tokens,
+        figure_26_to_37_parts_of_speech,
         findings,
-        null_spaces,
-        effective_attention,
-        identity_rates,
-        identity_layers,
-        own_contributions,
-        context_contributions,
+        section_3_null_spaces,
     ),
 )

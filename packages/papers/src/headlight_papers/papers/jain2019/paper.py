@@ -1,185 +1,17 @@
-"""Claims of Jain and Wallace (2019), the rules by which they hold, and the exhibits in order."""
+"""Paper of Jain and Wallace (2019): its exhibits in order."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-
-import pandas
-
-from headlight.result.estimate import Estimate
-from headlight.views.parts import Section
-from headlight_papers.papers.claims import (
-    Claim,
-    all_of,
-    any_of,
-    claims_content,
-    mean_of,
-    median_of,
-    within,
+from headlight_papers.papers.exhibit import arrange
+from headlight_papers.papers.jain2019 import (
+    Settings,
+    claims,
+    figure_2_correlations,
+    figure_3_4_5_agreement,
+    figure_6_8_largest_weight,
+    figure_7_adversaries,
+    table_1_sets,
+    table_2_correlations,
 )
-from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
-from headlight_papers.papers.jain2019 import Settings, figures, published, results
-from headlight_papers.papers.jain2019.figures import between, gain
-from headlight_papers.papers.jain2019.results import frame_of, load_all, notes_of
-from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.training.text_classifier import Encoder
-
-exhibit = exhibits_of(published.SOURCE, "labelled")
-
-MODEST = 0.5
-"""A mean τ below this is no strong agreement."""
-UNMOVED = 0.1
-"""A change of the probability that leaves most decisions as they are."""
-FAR = 0.35
-"""Half of the bound of JSD, ln 2."""
-
-BOTH = (
-    "τ (gradient, left out) is above both τ of attention on the same texts; numbers are the "
-    "smaller difference"
-)
-
-Frames = Mapping[tuple[str, Encoder], pandas.DataFrame]
-Numbers = Callable[[Frames, str], Sequence[Estimate]]
-Released = Callable[[published.Released, published.Released], float]
-
-
-@dataclass(frozen=True)
-class SetRule:
-    """A conclusion that holds if it does on every set.
-
-    Attributes:
-        claim: see `Claim`, as of `rule`.
-        rule: in words.
-        numbers: the numbers of a set, by its title; the smallest is printed.
-        released: the same of the released results of the BiLSTM and of ``average``; or in words.
-        bounds: where each number has to lie, see `within`.
-        one: whether one of a set's numbers is enough.
-    """
-
-    claim: str
-    rule: str
-    numbers: Numbers
-    released: Released | str
-    bounds: Mapping[str, float]
-    one: bool = False
-
-    def judge(self, frames: Frames) -> Claim:
-        """Return the claim on these models."""
-        titles = list(dict.fromkeys(title for title, _ in frames))
-        found = {title: self.numbers(frames, title) for title in titles}
-        join = any_of if self.one else all_of
-        smallest = {title: min(each, key=lambda one: one.value) for title, each in found.items()}
-        return Claim(
-            self.claim,
-            self.rule,
-            self.released if isinstance(self.released, str) else _quote(self.released, titles),
-            ", ".join(f"{title} {number:.3f}" for title, number in smallest.items()),
-            all_of(
-                *(join(*(within(one, **self.bounds) for one in each)) for each in found.values())
-            ),
-            extension=self.released == NOT_ASKED,
-        )
-
-
-def _quote(released: Released, titles: Sequence[str]) -> str:
-    """Return the released numbers of those sets that are read here."""
-    known = published.RELEASED
-    pair: tuple[Encoder, ...] = ("lstm", "average")
-    numbers = {
-        title: released(*(known[title, encoder] for encoder in pair))
-        for title in titles
-        if (title, "lstm") in known
-    }
-    quoted = ", ".join(f"{title} {value:.2f}" for title, value in numbers.items())
-    return f"{quoted} (released results)".replace("-", "−") if numbers else "other sets"
-
-
-def _column(
-    name: str, statistic: Callable[["pandas.Series[float]"], Estimate] = mean_of
-) -> Numbers:
-    return lambda frames, title: [statistic(frames[title, "lstm"][name])]
-
-
-def _gains(encoder: Encoder) -> Numbers:
-    """By how much τ (gradient, left out) is above either τ of attention."""
-    pairs = ("attention_gradient", "attention_left_out")
-    return lambda frames, title: [mean_of(gain(frames[title, encoder], pair)) for pair in pairs]
-
-
-def _least(released: published.Released) -> float:
-    others = (released.attention_gradient.mean, released.attention_left_out.mean)
-    return released.gradient_left_out.mean - max(others)
-
-
-NOT_ASKED = "not asked"
-RULES = (
-    SetRule(
-        "1. Attention agrees only modestly with gradients",
-        f"for the BiLSTM the mean τ is below {MODEST} on every set",
-        _column("attention_gradient"),
-        lambda lstm, _: lstm.attention_gradient.mean,
-        {"below": MODEST},
-    ),
-    SetRule(
-        "2. In context gradients agree with leaving out",
-        f"for the BiLSTM on every set {BOTH}",
-        _gains("lstm"),
-        lambda lstm, _: _least(lstm),
-        {"above": 0.0},
-    ),
-    SetRule(
-        "3. Not so where words are encoded one by one",
-        "for “average” on every set τ (gradient, left out) is at most as large as one of the two τ "
-        "of attention on the same texts; numbers are the smaller difference",
-        _gains("average"),
-        lambda _, average: _least(average),
-        {"most": 0.0},
-        one=True,
-    ),
-    SetRule(
-        "4. The contextual encoder breaks the relation",
-        "τ (attention, left out) is larger for “average” than for the BiLSTM on the same texts of "
-        "every set",
-        lambda frames, title: [mean_of(between(frames, title, "lstm"))],
-        lambda lstm, average: average.attention_left_out.mean - lstm.attention_left_out.mean,
-        {"above": 0.0},
-    ),
-    SetRule(
-        "5. Other attention gives the same predictions",
-        f"for the BiLSTM the mean ε-max JSD is at least {FAR}, half of its bound, on every set",
-        _column("jsd"),
-        lambda lstm, _: sum(lstm.jsd) / 2,
-        {"least": FAR},
-    ),
-    SetRule(
-        "6. Permuted attention does little",
-        f"for the BiLSTM the median text of every set moves by at most {UNMOVED}",
-        _column("permuted", median_of),
-        "in figures",
-        {"most": UNMOVED},
-    ),
-    SetRule(
-        "7. A Transformer layer is like the BiLSTM",
-        f"for the Transformer on every set {BOTH}",
-        _gains("transformer"),
-        NOT_ASKED,
-        {"above": 0.0},
-    ),
-)
-"""Sections 4.1 (1 to 4, with Figures 3 to 5) and 4.2 (5 and 6); the last is ours."""
-
-
-def judge_claims(frames: Frames) -> list[Claim]:
-    """Return every claim about the measurements of single texts, by set and encoder."""
-    return [rule.judge(frames) for rule in RULES]
-
-
-@exhibit("findings", "Sections 4 and 5", title="What the paper concludes, and what is so here")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The conclusions, each judged by a rule that is stated."""
-    results = load_all(reproduction)
-    judged = judge_claims({key: frame_of(result) for key, result in results.items()})
-    return claims_content(writer, judged, notes_of(reproduction, results), "classifiers of texts")
-
+from headlight_papers.papers.paper import Paper
 
 PAPER = Paper(
     name="jain2019",
@@ -193,8 +25,12 @@ PAPER = Paper(
     "that an interrupted reproduction goes on from them.",
     exhibits=arrange(
         "findings table-1 table-2 figure-2 figure-3 figure-6 figure-7 figure-8",
-        findings,
-        results,
-        figures,
+        claims,
+        figure_2_correlations,
+        figure_3_4_5_agreement,
+        figure_6_8_largest_weight,
+        figure_7_adversaries,
+        table_1_sets,
+        table_2_correlations,
     ),
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from headlight_papers.training.text_classifier import Encoder
+from headlight_papers.training.text_encoders import Encoder
 
 SOURCE = "Jain and Wallace (2019)"
 

@@ -1,36 +1,31 @@
-"""Results of each set and encoder, one number a text, and Tables 1 and 2 of them."""
+"""Results of each set and encoder, one number a text."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 import numpy as np
-import pandas
 import torch
 import xarray
 
 from headlight.measures import kendall
 from headlight.result import describe
-from headlight.views.parts import Comparison, Section
 from headlight.vocabulary import PARTS
-from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
-from headlight_papers.papers.jain2019 import Settings, published
+from headlight_papers.papers.attention_comparison import NUMBERS, adversaries_of_some
+from headlight_papers.papers.jain2019 import Settings
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import (
-    NUMBERS,
     ClassifierJob,
     ClassifierTrainer,
-    TextData,
-    adversaries_of_some,
     classifiers_of,
-    drawn_from,
     file_name,
     sets_of,
 )
-from headlight_papers.training.text_classifier import Encoder, TextClassifier, outputs_of
+from headlight_papers.papers.text_data import TextData, drawn_from
+from headlight_papers.training.model_outputs import outputs_of
+from headlight_papers.training.text_classifier import TextClassifier
+from headlight_papers.training.text_encoders import Encoder
 from headlight_papers.training.text_predictor import TextPredictor, lost_words, permuted_change
-
-exhibit = exhibits_of(published.SOURCE, "labelled")
 
 TRIED: tuple[Encoder, ...] = ("lstm", "average", "transformer")
 """Two of the paper's encoders, and ours."""
@@ -96,18 +91,6 @@ def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xar
         adversaries=settings.max_adversaries,
         encoder=encoder,
     )
-
-
-def frame_of(result: xarray.Dataset) -> pandas.DataFrame:
-    """A row for each text, with τ and p of each pair, and its predicted class."""
-    columns = {
-        name: result[name].to_numpy()
-        for name in ("predicted", "words", "largest", "permuted", "jsd")
-    }
-    for pair in PAIRS:
-        columns[pair] = result["tau"].sel(pair=pair).to_numpy()
-        columns[f"{pair}_p"] = result["p"].sel(pair=pair).to_numpy()
-    return pandas.DataFrame(columns)
 
 
 def _measured(model: TextClassifier, data: TextData, settings: Settings) -> dict[str, np.ndarray]:
@@ -186,12 +169,7 @@ ENCODER_NAMES: dict[Encoder, str] = {
     "average": "average",
     "transformer": "Transformer",
 }
-PAIR_NAMES = {name: ", ".join(pair) for name, pair in PAIRS.items()}
-OF_WHAT = (
-    "τ is Kendall's rank correlation of two measures over the words of a text: the weights of "
-    "attention; the gradient |∂p/∂x · x| of each word, with attention held fixed; and how far the "
-    "prediction moves when the word is left out. Significant is p ≤ 0.05 on a text."
-)
+
 Results = Mapping[tuple[str, Encoder], xarray.Dataset]
 
 
@@ -221,108 +199,3 @@ def notes_of(reproduction: Reproduction, results: Results) -> list[str]:
         "attend to. The encoder Transformer, one layer of four heads under the same attention, is "
         "ours.",
     ]
-
-
-@exhibit("table-1", "Table 1")
-def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The sets, and how well they are learnt."""
-    results = load_all(reproduction)
-    sets = pandas.DataFrame(
-        [
-            _about_set(title, result)
-            for (title, encoder), result in results.items()
-            if encoder == "lstm"
-        ]
-    )
-    scores = {"F1": "f1", "accuracy": "accuracy", "AUC": "auc", "NLL": "nll"}
-    models = pandas.DataFrame(
-        [
-            {"model": f"{title}, {ENCODER_NAMES[encoder]}"}
-            | {column: float(result[name]) for column, name in scores.items()}
-            for (title, encoder), result in results.items()
-        ]
-    )
-    compared = [
-        Comparison(
-            f"{title}, {ENCODER_NAMES[encoder]}",
-            published.RELEASED[title, encoder].f1,
-            float(result["f1"]),
-            note=f"the paper prints {published.PAPER_F1[title]:.2f}" if encoder == "lstm" else "",
-            digits=3,
-        )
-        for (title, encoder), result in results.items()
-        if (title, encoder) in published.RELEASED
-    ]
-    return Section(
-        explanation="F1 is that of the second class. Published is the F1 of the authors' released "
-        "results.",
-        tables=[
-            writer.table(sets, "Sets", formats={"words": ".0f"}, name="sets"),
-            writer.table(models, "Models on the test part", formats=".3f"),
-        ],
-        comparisons=compared,
-        notes=notes_of(reproduction, results),
-    )
-
-
-def _about_set(title: str, result: xarray.Dataset) -> dict[str, object]:
-    counts = result["texts"]
-    classes = " / ".join(map(str, counts["class"].values))
-    by_part = {
-        str(part): " / ".join(str(int(one)) for one in counts.sel(part=part).values)
-        for part in counts["part"].values
-    }
-    return {
-        "set": title,
-        "classes": classes,
-        **by_part,
-        "words": float(result["length"].sel(part="train")),
-        "vocabulary": int(result["vocabulary"]),
-        "published, test": published.TEST_TEXTS.get(title, "–"),
-    }
-
-
-@exhibit("table-2", "Table 2", title="Which measures agree on the words that matter")
-def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """τ of attention, gradients and leaving out, with the share of significant ones."""
-    results = load_all(reproduction)
-    frames = {key: frame_of(result) for key, result in results.items()}
-    table = pandas.DataFrame([_row(f"{t}, {ENCODER_NAMES[e]}", f) for (t, e), f in frames.items()])
-    by_class = pandas.DataFrame(
-        [
-            _row(f"{title}, {ENCODER_NAMES[encoder]}: {name}", frame[frame.predicted == number])
-            for (title, encoder), frame in frames.items()
-            for number, name in enumerate(results[title, encoder]["class"].values)
-        ]
-    )
-    beside = [
-        {"model": f"{title}, {ENCODER_NAMES[encoder]}"}
-        | {
-            column: f"{getattr(released, pair).mean:.2f} / {frame[pair].mean():.2f}"
-            for frame in [frames[title, encoder]]
-            for pair, column in PAIR_NAMES.items()
-        }
-        for (title, encoder), released in published.RELEASED.items()
-        if (title, encoder) in frames
-    ]
-    tables = [writer.table(table, "Over texts: mean ± standard deviation of τ, share significant")]
-    tables.append(writer.table(by_class, "By predicted class", name="classes"))
-    if beside:
-        caption = "Mean τ, released / ours (other data, other split)"
-        tables.append(writer.table(pandas.DataFrame(beside), caption, name="released"))
-    return Section(
-        explanation=f"{OF_WHAT} Texts without a τ, where a measure is the same for all words, are "
-        "left out.",
-        tables=tables,
-        notes=notes_of(reproduction, results),
-    )
-
-
-def _row(name: str, frame: pandas.DataFrame) -> dict[str, object]:
-    row: dict[str, object] = {"model": name, "texts": len(frame)}
-    for pair, column in PAIR_NAMES.items():
-        tau = frame[pair].dropna()
-        share = (frame[f"{pair}_p"].dropna() <= 0.05).mean()
-        row[column] = f"{tau.mean():.2f} ± {tau.std():.2f}" if len(tau) > 1 else "–"
-        row[f"significant ({column})"] = f"{share:.0%}" if len(tau) else "–"
-    return row

@@ -10,22 +10,21 @@ import xarray
 
 from headlight.result import describe
 from headlight.vocabulary import PARTS
+from headlight_papers.papers.attention_comparison import NUMBERS, adversaries_of_some, distances
+from headlight_papers.papers.model_tables import reference_rows, run_table
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.teacher_training import lambdas_of
 from headlight_papers.papers.text_classifiers import (
-    NUMBERS,
     ClassifierJob,
     ClassifierTrainer,
     Guide,
-    adversaries_of_some,
     classifiers_of,
-    distances,
-    drawn_from,
     file_name,
     sets_of,
 )
-from headlight_papers.papers.trained import lambdas_of, reference_rows, run_table
+from headlight_papers.papers.text_data import drawn_from
 from headlight_papers.papers.wiegreffe2019 import Settings
-from headlight_papers.training.text_classifier import Encoder
+from headlight_papers.training.text_encoders import Encoder
 
 IN_CONTEXT: tuple[Encoder, ...] = ("lstm", "transformer")
 """Encoders that are asked about; the second is not in the paper."""

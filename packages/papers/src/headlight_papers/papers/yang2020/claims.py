@@ -10,30 +10,26 @@ import pandas
 from headlight.views.parts import Section
 from headlight_papers.intervals import mean_interval
 from headlight_papers.papers import yang2020 as published
-from headlight_papers.papers.claims import (
+from headlight_papers.papers.answers import (
     Answer,
-    Claim,
-    ClaimRow,
     all_of,
     any_of,
-    claims_content,
     difference,
-    judge_rows,
     mean_of,
     provided,
     within,
 )
-from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
+from headlight_papers.papers.claims import Claim, ClaimRow, claims_content, judge_rows
+from headlight_papers.papers.exhibit_files import ExhibitWriter
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.yang2020.exhibit import exhibit
+from headlight_papers.papers.yang2020.notes import notes_of
 from headlight_papers.papers.yang2020.results import (
     chosen_lambdas,
     frame_of,
     load_guided,
     load_sweep,
 )
-from headlight_papers.papers.yang2020.tables_and_figures import notes_of
-
-exhibit = exhibits_of(published.SOURCE, "tagged")
 
 AS_GOOD = 0.01
 """F1 within which models count as equally good; the paper prints two digits."""
@@ -52,7 +48,6 @@ LEARNT = 0.5
 """F1 from which on a base has learnt to tag; one that has not says nothing about attention."""
 NEAR = 1.1
 """The factor within which a λ of the sweep stands for one of the paper."""
-
 
 AT_SMALL = (
     ClaimRow(

@@ -21,8 +21,8 @@ from headlight.views.parts import (
 )
 from headlight.views.parts.result_facts import attending_rows, rounded, settings_of
 from headlight.views.pictures import Line, LinePanel, Reference, lines
-from headlight_papers import findings as adversary
-from headlight_papers.findings import MOVED, compared, trained
+from headlight_papers.findings import adversary
+from headlight_papers.findings.adversary import MOVED, compared, trained
 
 findings = adversary.adversary
 """In words, which stand first."""

@@ -6,9 +6,9 @@ import xarray as xr
 from headlight.views.parts import By, Columns, Curve, Drawing, Section, Summary, columns, curves
 from headlight.views.parts.box_plots import boxes_of
 from headlight.views.parts.result_facts import categories, mean_of, rounded
-from headlight_papers import findings as tokens
+from headlight_papers.findings import attribution
 
-findings = tokens.attribution
+findings = attribution.attribution
 """In words, which stand first."""
 
 SOURCE = "Brunner et al. (2020), {}"

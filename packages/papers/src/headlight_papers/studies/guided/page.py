@@ -6,9 +6,9 @@ from headlight.result.estimate import MOVED, UNITS, WEIGHTS
 from headlight.views.parts import By, Columns, Drawing, Section, Summary, columns
 from headlight.views.parts.bar_charts import bars
 from headlight.views.parts.result_facts import rounded
-from headlight_papers import findings as classifiers
+from headlight_papers.findings import guided
 
-findings = classifiers.guided
+findings = guided.guided
 """In words, which stand first."""
 
 NAMES = {

@@ -20,7 +20,7 @@ from headlight.views.parts import (
     maps,
 )
 from headlight.views.parts.result_facts import attending_rows, rounded, settings_of
-from headlight_papers import findings as classifiers
+from headlight_papers.findings import instance_adversary
 from headlight_papers.sharpness import (
     Groups,
     by_largest_weight,
@@ -29,7 +29,7 @@ from headlight_papers.sharpness import (
     spread_table,
 )
 
-findings = classifiers.instance_adversary
+findings = instance_adversary.instance_adversary
 """In words, which stand first."""
 
 BOUND = float(np.log(2))

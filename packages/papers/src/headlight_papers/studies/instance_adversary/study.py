@@ -25,14 +25,13 @@ from headlight_papers.classifiers.key_masks import key_mask, mean_largest
 from headlight_papers.classifiers.sampled_points import sampled_points
 from headlight_papers.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight_papers.studies.instance_adversary import InstanceAdversarySettings
-from headlight_papers.studies.instance_adversary.search import (
+from headlight_papers.studies.instance_adversary.exact_alternatives import exact_rows
+from headlight_papers.studies.instance_adversary.kept_attention import (
     Found,
-    InstanceSearch,
-    SearchVariables,
-    exact_rows,
     kept_attention,
     own_attention,
 )
+from headlight_papers.studies.instance_adversary.search import InstanceSearch, SearchVariables
 
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
 """Statistics of each text and place."""

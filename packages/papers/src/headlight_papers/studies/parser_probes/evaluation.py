@@ -24,7 +24,7 @@ from headlight_papers.studies.parser_probes.models import (
     train,
 )
 from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, Index, WordMaps
-from headlight_papers.training import ModelStore
+from headlight_papers.training.model_store import ModelStore
 
 Square = Float[np.ndarray, "node head"]
 INSTALL = "spanning trees need one more package: pip install scipy."

@@ -45,7 +45,8 @@ from headlight_papers.studies.parser_probes.word_maps import (
     missing_size,
     plan_word_maps,
 )
-from headlight_papers.training import begin_folder, choose_processes, run_stages
+from headlight_papers.training.jobs import choose_processes, run_stages
+from headlight_papers.training.model_store import begin_folder
 
 CONTROL_SEED = 0
 """Seed of the random weights of the control, of which one draw is as good as another."""

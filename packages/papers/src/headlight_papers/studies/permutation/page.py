@@ -19,10 +19,10 @@ from headlight.views.parts import (
 )
 from headlight.views.parts.bar_charts import bars
 from headlight.views.parts.result_facts import attending_rows, rounded, settings_of
-from headlight_papers import findings as classifiers
+from headlight_papers.findings import permutation
 from headlight_papers.sharpness import by_largest_weight, spread_boxes, spread_table
 
-findings = classifiers.permutation
+findings = permutation.permutation
 """In words, which stand first."""
 
 NAMES = {

@@ -23,7 +23,7 @@ from headlight_papers.studies.token_identity import (
 )
 from headlight_papers.studies.token_identity.cases import Case, Tokens
 from headlight_papers.studies.token_identity.training import Fitted, fit, predicted
-from headlight_papers.training import JsonCache
+from headlight_papers.training.json_cache import JsonCache
 
 TRIED = 2
 """Epochs by which the time of all training is estimated."""

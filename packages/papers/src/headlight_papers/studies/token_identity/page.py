@@ -19,9 +19,9 @@ from headlight.views.parts import (
     maps,
 )
 from headlight.views.parts.result_facts import rounded
-from headlight_papers import findings as tokens
+from headlight_papers.findings import token_identity
 
-findings = tokens.token_identity
+findings = token_identity.token_identity
 """In words, which stand first."""
 
 TITLES = By("loss", {"cosine": "Cosine distance", "l2": "L2 distance"})

@@ -1,0 +1,99 @@
+"""Findings on attention that was trained away, in words."""
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.estimates import estimates
+from headlight.findings.interval_phrases import NO_INTERVAL, around
+from headlight.findings.phrases import number
+from headlight_papers.findings.seeds import over_seeds
+
+MOVED = 2.0
+"""KL counts as changed above this multiple of its value at λ = 0."""
+
+
+def adversary(result: xr.Dataset) -> list[str]:
+    """Whether attention that was trained away moves predictions more than another seed does."""
+    largest = float(np.nanmax(result["weight"].values))
+    adversaries, seeds = trained(result, largest), result["kind"].values == "seed"
+    sentences = [
+        f"At the largest λ ({largest:g}) attention is {_mean(result, 'jsd', adversaries)} nats "
+        f"of JSD away, and predictions move by TVD {_mean(result, 'tvd', adversaries)}."
+    ]
+    if seeds.any():
+        sentences.append(
+            f"Another seed alone moves attention by {_mean(result, 'jsd', seeds)} and predictions "
+            f"by {_mean(result, 'tvd', seeds)}; {_more(result, adversaries, seeds)}."
+        )
+    control = trained(result, 0.0)
+    if control.any() and largest > 0:
+        before, now = (f"{_mean(result, 'kl', rows)} nats" for rows in (control, adversaries))
+        verdict = compared(result, "kl", adversaries, control, MOVED)
+        if verdict == "below":
+            sentences.append(
+                f"KL hardly moves ({now}, {before} at λ = 0): nothing was looked for hard enough; "
+                "a larger λ, or more epochs, would tell more."
+            )
+        elif verdict == "inconclusive":
+            sentences.append(
+                f"Whether KL moves is inconclusive{_why(result, adversaries, control)}: it is "
+                f"{now}, and {before} at λ = 0."
+            )
+    return sentences
+
+
+def trained(result: xr.Dataset, weight: float) -> np.ndarray:
+    """Return the mask of models that are adversaries of this λ."""
+    mask: np.ndarray = (result["kind"].values == "adversary") & (result["weight"].values == weight)
+    return mask
+
+
+def compared(
+    result: xr.Dataset, name: str, rows: np.ndarray, others: np.ndarray, times: float = 1.0
+) -> str:
+    """Whether models have more of something than a multiple of what others have.
+
+    Args:
+        result: of the study.
+        name: of a number of each model.
+        rows: which models.
+        others: those that they are compared with.
+        times: what their number is multiplied by.
+
+    Returns:
+        ``above``, ``below`` or ``inconclusive``, by intervals over seeds; so it is where there is
+        one model of a kind.
+    """
+    values = result[name].values
+    return str(over_seeds(values[rows]).against(over_seeds(values[others]).times(times)))
+
+
+def _more(result: xr.Dataset, adversaries: np.ndarray, seeds: np.ndarray) -> str:
+    verdicts = {name: compared(result, name, adversaries, seeds) for name in ("jsd", "tvd")}
+    words = {"jsd": "attention", "tvd": "predictions"}
+    comparisons = [
+        f"adversaries move {words[name]} {'more' if verdict == 'above' else 'less'}"
+        for name, verdict in verdicts.items()
+        if verdict != "inconclusive"
+    ]
+    open_ones = [words[name] for name, verdict in verdicts.items() if verdict == "inconclusive"]
+    if open_ones:
+        comparisons.append(
+            f"which of the two moves {' and '.join(open_ones)} more is inconclusive"
+            f"{_why(result, adversaries, seeds)}"
+        )
+    return "; ".join(comparisons)
+
+
+def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
+    alone = rows.sum() < 2 or others.sum() < 2
+    return f" ({NO_INTERVAL}, as there is one model of a kind)" if alone else ""
+
+
+def _mean(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
+    """Return the mean of models, with its interval over seeds; of one model, over texts."""
+    if rows.sum() > 1:
+        one = over_seeds(result[name].values[rows])
+    else:
+        one = estimates(result, name, ("run",)).at(rows).mean()
+    return f"{number(float(one.value))}{around(one, number, share=False)}"

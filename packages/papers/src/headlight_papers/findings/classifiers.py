@@ -1,0 +1,43 @@
+"""Phrases that findings on classifiers share: where attention is replaced, accuracy, intervals."""
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.estimates import Estimate, estimates
+from headlight.findings.interval_phrases import around
+from headlight.findings.phrases import number, percent
+from headlight.findings.thresholds import is_near_majority
+from headlight.findings.variables import observed
+
+WHERE = {
+    "": "in all layers at once",
+    "layer_": "in one layer, on average",
+    "head_": "in one head, on average",
+}
+
+
+def accuracy_sentence(result: xr.Dataset) -> list[str]:
+    """Return how good the model is, unless a caution has said that it is not."""
+    accuracy = estimates(result, "own_accuracy", ())
+    own, majority = float(accuracy.value), float(observed(result, "majority_accuracy", ()))
+    if not np.isfinite(own) or is_near_majority(own, float(accuracy.low), majority):
+        return []
+    return [
+        f"{percent(own)} of the model's predictions are correct; always predicting the most "
+        f"frequent class gives {percent(majority)}."
+    ]
+
+
+def number_text(
+    numbers: Estimate, place: tuple[int, ...], written: Callable[[float], str] = number
+) -> str:
+    """Return one number as text, with its interval."""
+    one = numbers.at(place)
+    return f"{written(float(one.value))}{around(one, written, share=written is percent)}"
+
+
+def widest_scope(result: xr.Dataset, name: str) -> str:
+    """Return the prefix of all layers at once, or of what there is."""
+    return next(prefix for prefix in WHERE if f"{prefix}{name}" in result)

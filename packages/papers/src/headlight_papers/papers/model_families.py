@@ -1,0 +1,81 @@
+"""Families of models that are trained alike, and what is measured of each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import xarray
+
+from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight_papers.papers.settings import RESULTS
+from headlight_papers.papers.teacher_training import TeacherTrainer, TrainingConfig
+from headlight_papers.training import one_thread
+from headlight_papers.training.jobs import run_stages
+from headlight_papers.training.losses import AdversarialObjective
+
+TrainerOf = TypeVar("TrainerOf", bound=TeacherTrainer[Any, Any, Any])
+
+
+@dataclass(frozen=True)
+class ModelFamily(Generic[TrainerOf]):
+    """Models that a reproduction trains on one set of data.
+
+    Attributes:
+        reproduction: whose settings say how they are trained.
+        trainer: the class of their trainer.
+        folder: of the models, among the results.
+        read: reads what is learnt.
+        reads: what that depends on, as JSON.
+        patience: see `TrainingConfig`.
+    """
+
+    reproduction: Reproduction
+    trainer: type[TrainerOf]
+    folder: str
+    read: Callable[[Reproduction], Any]
+    reads: dict[str, Any]
+    patience: int | None = None
+
+    def measure(
+        self,
+        stages: Sequence[Sequence[Any]],
+        measure: Callable[[TrainerOf], xarray.Dataset],
+        *,
+        name: str,
+        stage: str,
+        **key: Any,
+    ) -> xarray.Dataset:
+        """Return what is measured of models when all are trained; it is kept, and so are they.
+
+        Args:
+            stages: jobs; those of a later stage may need those of earlier ones.
+            measure: measures the models, in one thread.
+            name: see `Reproduction.keep`, as of the stage.
+            stage: of the result.
+            key: what the result depends on besides the models, as JSON.
+        """
+        settings = self.reproduction.settings
+        # A paper that trains no adversaries has no settings for them.
+        chosen = [getattr(settings, each, None) for each in ("predictions", "distance")]
+        objective = AdversarialObjective(*filter(None, chosen))
+        shared = self.reads | {
+            "epochs": settings.epochs,
+            "goal": astuple(objective),
+            "selection": settings.selection,
+            "seed": settings.seed,
+        }
+
+        def make(_: Path) -> xarray.Dataset:
+            folder = self.reproduction.folder / RESULTS / self.folder
+            trainer = self.trainer(
+                self.read(self.reproduction),
+                TrainingConfig(settings.epochs, objective, settings.selection, self.patience),
+                begun_folder(folder, signature_of(None, shared)),
+            )
+            run_stages(trainer, stages, settings.processes, show=self.reproduction.progress)
+            with one_thread():
+                return measure(trainer)
+
+        jobs = [job.name for each in stages for job in each]
+        return self.reproduction.keep(name, stage, make, jobs=jobs, **shared, **key)

@@ -1,0 +1,93 @@
+"""Tables of trained models, each compared with its reference."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight.result import describe
+from headlight.vocabulary import Part
+from headlight_papers.papers.teacher_training import TeacherTrainer
+from headlight_papers.training.model_outputs import outputs_of
+
+Rows = Sequence[tuple[dict[str, Any], dict[str, Any]]]
+"""Descriptions of models, and the numbers measured of each on each part."""
+
+COMPARED: tuple[Part, ...] = ("dev", "test")
+"""The parts on which models are compared."""
+
+
+def reference_rows(
+    trainer: TeacherTrainer[Any, Any, Any], base: Any, others: Sequence[Any]
+) -> Rows:
+    """Beside a base those of other seeds, and itself with uniform attention put in.
+
+    Args:
+        trainer: of all of them, which have been trained.
+        base: what others are compared with.
+        others: bases of other seeds; in their rows they are of the kind ``seed``.
+    """
+    taught, data = trainer.outputs(base, COMPARED), trainer.data.parts
+    uniform = {part: [trainer.plain(batch, "uniform") for batch in data[part]] for part in COMPARED}
+    even = {part: outputs_of(trainer.model(base), data[part], uniform[part]) for part in COMPARED}
+    seed_rows = [
+        ({**vars(each), "kind": "seed"}, trainer.outputs(each, COMPARED)) for each in others
+    ]
+    return [
+        (
+            about,
+            {
+                part: trainer.quality(data[part], outputs[part])
+                | trainer.difference(data[part], outputs[part], taught[part])
+                for part in COMPARED
+            },
+        )
+        for about, outputs in [*seed_rows, ({**vars(base), "kind": "uniform"}, even)]
+    ]
+
+
+def run_table(
+    trainer: TeacherTrainer[Any, Any, Any],
+    jobs: Sequence[Any],
+    references: Rows,
+    numbers: Mapping[str, tuple[str, str]],
+) -> xarray.Dataset:
+    """Return all models in one table, a run each.
+
+    Args:
+        trainer: of the models, which have been trained.
+        jobs: the models.
+        references: those beside them, see `reference_rows`.
+        numbers: long name and unit of what was measured.
+
+    Returns:
+        Over ``run`` and ``part``, and ``head`` where there are several, the numbers, NaN where a
+        model has none; over ``run`` the ``epochs`` of training, and over ``epoch`` the number that
+        selects one. Coordinates say what each model is; of a missing λ NaN.
+    """
+    rows = [*((vars(job), trainer.measured(job)) for job in jobs), *references]
+    values: dict[str, Any] = {}
+    for name in numbers:
+        cells = [[np.asarray(of[part].get(name, np.nan)) for part in COMPARED] for _, of in rows]
+        shape = np.broadcast_shapes(*(cell.shape for row in cells for cell in row))
+        table = [[np.broadcast_to(cell, shape) for cell in row] for row in cells]
+        values[name] = (("run", "part", "head")[: 2 + len(shape)], np.array(table, dtype=float))
+    curves = [of.get("curve", {}).get(trainer.metric, []) for _, of in rows]
+    selected = np.full((len(rows), max(map(len, curves))), np.nan)
+    for row, curve in zip(selected, curves, strict=True):
+        row[: len(curve)] = curve
+    values |= {
+        "epochs": ("run", [float(len(curve)) or np.nan for curve in curves]),
+        f"{trainer.metric}_by_epoch": (("run", "epoch"), selected),
+    }
+    about: dict[str, Any] = {"part": list(COMPARED)}
+    for name in rows[0][0]:
+        missing = np.nan if name == "weight" else ""
+        about[name] = ("run", [missing if each[name] is None else each[name] for each, _ in rows])
+    names = {
+        **numbers,
+        "epochs": ("passes over the training part", "1"),
+        f"{trainer.metric}_by_epoch": (f"{trainer.metric} on the part that selects", "1"),
+    }
+    return describe(xarray.Dataset(values, coords=about), names)

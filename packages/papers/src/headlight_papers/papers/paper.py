@@ -1,0 +1,70 @@
+"""A paper that can be reproduced: its settings, its exhibits, and how it is opened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headlight.errors import UnknownNameError, UsageError, setting
+from headlight_papers.papers.exhibit import ExhibitSpec
+from headlight_papers.papers.reproduction import Reproduction, open_reproduction
+from headlight_papers.papers.settings import PaperSettings
+from headlight_papers.papers.sources import Sources
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Paper that can be reproduced.
+
+    Attributes:
+        name: ``clark2019``.
+        settings: the class of its settings, which says what it reads and which models it takes.
+        introduction: what it is, and how names and numbers are to be read.
+        exhibits: in the order of the page.
+    """
+
+    name: str
+    settings: type[PaperSettings]
+    introduction: str
+    exhibits: tuple[ExhibitSpec, ...]
+
+    @property
+    def loads_model(self) -> bool:
+        """Whether its exhibits are about a model that is loaded; else it trains its own."""
+        return bool(self.settings.models)
+
+    def open(
+        self,
+        model: str | Path | None,
+        sources: Sources,
+        settings: PaperSettings,
+        folder: Path,
+        **options: Any,
+    ) -> Reproduction:
+        """A reproduction, with the models that it needs; for the arguments see `open_reproduction`.
+
+        Raises:
+            ModelError: there is no such model.
+            UsageError: it does not fit, or one is named and the paper trains its own.
+        """
+        if self.loads_model:
+            return open_reproduction(model, sources, settings, folder, **options)
+        if model or options.get("compared") or options.get("translator"):
+            raise UsageError(f"{self.name} trains models of its own; leave out those of others.")
+        return Reproduction(None, None, sources, settings, folder)
+
+    def select(self, names: Sequence[str] | None) -> list[ExhibitSpec]:
+        """The exhibits of these names, in the paper's order; by default all.
+
+        Raises:
+            UsageError: no name is given, or one is unknown.
+        """
+        if names is None:
+            return list(self.exhibits)
+        exhibit_names = [each.name for each in self.exhibits]
+        for name in names:
+            if name not in exhibit_names:
+                raise UnknownNameError(f"exhibit of {self.name}", name, exhibit_names)
+        if not names:
+            raise UsageError(f"no exhibit is selected; name at least one with {setting('only=')}.")
+        return [each for each in self.exhibits if each.name in names]

@@ -1,0 +1,80 @@
+"""Settings of papers on maps of tokens, which say all of such a paper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from headlight.catalogue import EMBEDDED_CLASSIFIER
+from headlight.corpora import SAMPLE_REVIEWS
+from headlight.settings import AtLeast1, Range
+from headlight_papers.papers.settings import PaperSettings
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Claim that one map is better than another.
+
+    Attributes:
+        claim: in a few words.
+        first: the better map.
+        second: the other.
+        question: by which it is judged; the more, the better.
+        published: what the paper has.
+    """
+
+    claim: str
+    first: str
+    second: str
+    question: str
+    published: str = "so in the paper; no number was at hand"
+
+
+@dataclass(frozen=True)
+class MapTable:
+    """A table of such a paper.
+
+    Attributes:
+        shows: how far maps agree with gradients and with leaving tokens out (``agreement``), or
+            what is lost without the tokens that they put first (``removal``).
+        name: of the exhibit.
+        source: where the paper has it.
+        published: by map, the numbers of the paper in words.
+    """
+
+    shows: Literal["agreement", "removal"]
+    name: str
+    source: str
+    published: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapPaperSettings(PaperSettings):
+    """Settings of a paper that asks which map of a text explains a prediction.
+
+    Class variables say all of such a paper: its `name`; `maps`, those of the study that are
+    compared; `claims`, what it concludes, and `source`, where; `tables`; and the `introduction` of
+    its page.
+
+    Attributes:
+        max_examples: texts.
+        max_length: tokens of a text, special ones included; longer texts are truncated.
+        removal: removal of tokens: replace them by the ``mask`` token, delete them (``delete``), or
+            exclude them from attention (``attention``). By default ``mask`` where there is one.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("text",)
+    models: ClassVar[tuple[str, ...]] = ("model",)
+    head: ClassVar[str | None] = "any"
+    embedded: ClassVar[str] = EMBEDDED_CLASSIFIER
+    sample: ClassVar[Path] = SAMPLE_REVIEWS
+    name: ClassVar[str]
+    introduction: ClassVar[str]
+    maps: ClassVar[tuple[str, ...]]
+    source: ClassVar[str]
+    claims: ClassVar[tuple[Ahead, ...]]
+    tables: ClassVar[tuple[MapTable, ...]]
+
+    max_examples: AtLeast1 = 60
+    max_length: Annotated[int, Range(minimum=8)] = 40
+    removal: Literal["mask", "delete", "attention"] | None = None

@@ -1,0 +1,6 @@
+"""Decorator of the exhibits of this paper."""
+
+from headlight_papers.papers.exhibit import exhibits_of
+from headlight_papers.papers.yang2020 import SOURCE
+
+exhibit = exhibits_of(SOURCE, "tagged")

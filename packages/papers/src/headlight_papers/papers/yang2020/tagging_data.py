@@ -1,0 +1,183 @@
+"""Sentences that the tagger reads: words and tags as numbers, in batches."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32, Int64
+from torch import Tensor
+
+from headlight.corpora import TaggedSentence, WordVectors
+from headlight.vocabulary import PARTS, Part
+from headlight_papers.training.model_outputs import ValidMask
+
+BATCH = 32
+"""Sentences in a batch, of nearly the same length; the released code has 100."""
+SUFFIXES = (1, 2, 3, 4)
+"""Lengths of the ends of words that have vectors of their own."""
+ENOUGH = 2
+"""Words and suffixes that training has less often share one vector."""
+UNKNOWN = 0
+
+
+@dataclass(frozen=True, eq=False)
+class TagBatch:
+    """Sentences of nearly the same length.
+
+    Attributes:
+        words: word types.
+        tags: gold tags.
+        real: what is no padding.
+    """
+
+    words: Int64[Tensor, "sentence word"]
+    tags: Int64[Tensor, "sentence word"]
+    real: Bool[Tensor, "sentence word"]
+
+    @property
+    def labels(self) -> Int64[Tensor, "sentence word"]:
+        """The gold tags."""
+        return self.tags
+
+    @property
+    def valid(self) -> ValidMask:
+        """All words, as predictions, rows and keys."""
+        return ValidMask(self.real, self.real, self.real)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+@dataclass(frozen=True, eq=False)
+class WordTypes:
+    """Features of every word type, of all parts; they are looked up and never trained.
+
+    Attributes:
+        rows: the number of its trained vector; `UNKNOWN` for those that are rare in training.
+        suffixes: the same for its last letters, by their number (`SUFFIXES`).
+        vectors: pretrained vectors; zeros where there is none.
+    """
+
+    rows: Int64[Tensor, " type"]
+    suffixes: Int64[Tensor, "type suffix"]
+    vectors: Float32[Tensor, "type dimension"]
+
+
+@dataclass(frozen=True, eq=False)
+class TaggingData:
+    """Everything that a tagger learns from, and is tried on.
+
+    Attributes:
+        tags: names of the tags.
+        types: see `WordTypes`.
+        parts: batches by part.
+    """
+
+    tags: tuple[str, ...]
+    types: WordTypes
+    parts: dict[Part, list[TagBatch]]
+
+    @property
+    def longest(self) -> int:
+        """Words in the longest sentence."""
+        return max(batch.words.shape[1] for part in self.parts.values() for batch in part)
+
+    def sentences(self, part: Part) -> int:
+        """Return the number of sentences."""
+        return sum(len(batch.words) for batch in self.parts[part])
+
+    @property
+    def row_length(self) -> float:
+        """Words in the sentence of a word of the training part, on average."""
+        lengths = torch.cat([batch.real.sum(-1) for batch in self.parts["train"]]).double()
+        return float(lengths.square().sum() / lengths.sum())
+
+    def tag_names(self, batch: TagBatch, tags: Int64[Tensor, "sentence word"]) -> list[list[str]]:
+        """Tags of real words, by name."""
+        return [
+            [self.tags[tag] for tag in row[:length]]
+            for row, length in zip(tags.tolist(), batch.real.sum(-1).tolist(), strict=True)
+        ]
+
+
+def split(sentences: Sequence[TaggedSentence], seed: int) -> dict[Part, list[TaggedSentence]]:
+    """Four fifths to train, a tenth each for development and test, drawn by sentence."""
+    order = np.random.default_rng(seed).permutation(len(sentences))
+    tenth = max(1, len(sentences) // 10)
+    places = {"dev": order[:tenth], "test": order[tenth : 2 * tenth], "train": order[2 * tenth :]}
+    return {part: [sentences[at] for at in sorted(places[part])] for part in PARTS}
+
+
+def prepare_data(
+    sentences: Sequence[TaggedSentence], vectors: WordVectors | None, seed: int = 0
+) -> TaggingData:
+    """Split sentences, number words and tags, and make batches.
+
+    Args:
+        sentences: with a tag for each word.
+        vectors: pretrained vectors of words in small letters; None for none.
+        seed: of the split.
+    """
+    parts = split(sentences, seed)
+    tags = tuple(sorted({tag for sentence in sentences for tag in sentence.tags}))
+    types: dict[str, int] = {}
+    for part in PARTS:
+        for sentence in parts[part]:
+            for word in sentence.words:
+                types.setdefault(normal(word), len(types))
+    numbers = {tag: number for number, tag in enumerate(tags)}
+    return TaggingData(
+        tags,
+        _word_types(list(types), parts["train"], vectors),
+        {part: list(_batches(parts[part], types, numbers)) for part in PARTS},
+    )
+
+
+def normal(word: str) -> str:
+    """In small letters; digits alone are ``0``, as in the released code."""
+    return "0" if word.isdigit() else word.lower()
+
+
+def _word_types(
+    types: list[str], train: list[TaggedSentence], vectors: WordVectors | None
+) -> WordTypes:
+    word_counts = Counter(normal(word) for sentence in train for word in sentence.words)
+    ends: Counter[str] = Counter()
+    for word, count in word_counts.items():
+        for length in SUFFIXES:
+            ends[_end(word, length)] += count
+    rows, end_rows = _frequent(word_counts), _frequent(ends)
+    suffixes = [[end_rows.get(_end(word, n), UNKNOWN) for n in SUFFIXES] for word in types]
+    return WordTypes(
+        torch.tensor([rows.get(word, UNKNOWN) for word in types]),
+        torch.tensor(suffixes),
+        torch.zeros(len(types), 0) if vectors is None else torch.from_numpy(vectors.rows(types)),
+    )
+
+
+def _end(word: str, length: int) -> str:
+    """The last letters, with how many they are, since a word may be shorter."""
+    return f"{length}{word[-length:]}"
+
+
+def _frequent(counts: Counter[str]) -> dict[str, int]:
+    often = sorted(each for each, count in counts.items() if count >= ENOUGH)
+    return {each: number for number, each in enumerate(often, start=UNKNOWN + 1)}
+
+
+def _batches(
+    sentences: list[TaggedSentence], types: dict[str, int], tags: dict[str, int]
+) -> Iterator[TagBatch]:
+    ordered = sorted(sentences, key=lambda sentence: len(sentence.words))
+    for first in range(0, len(ordered), BATCH):
+        some = ordered[first : first + BATCH]
+        shape = (len(some), len(some[-1].words))
+        words, codes = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64)
+        for row, sentence in enumerate(some):
+            length = len(sentence.words)
+            words[row, :length] = torch.tensor([types[normal(word)] for word in sentence.words])
+            codes[row, :length] = torch.tensor([tags[tag] for tag in sentence.tags])
+        lengths = torch.tensor([len(sentence.words) for sentence in some])
+        yield TagBatch(words, codes, torch.arange(shape[1]) < lengths[:, None])

@@ -1,0 +1,69 @@
+"""Agreement of estimated contributions with exact ones, batch by batch."""
+
+import numpy as np
+
+from headlight.analysis.layer_arrays import moments
+from headlight.analysis.positions import Positions
+from headlight.capture.attribution import Attribution
+from headlight.encode.batch import Batch
+from headlight.reduce import Accumulator, Histogram, Pearson, Tally
+from headlight_papers.studies.attribution.contribution_sums import Contribution, is_not_largest, own
+from headlight_papers.studies.attribution.observer import EDGES, AttributionSpec, selected_rows
+
+
+class AgreementObserver:
+    """Compares the estimate of one batch with what is exact.
+
+    Args:
+        batch: what the model is given.
+        estimate: its contributions from random directions.
+        spec: which attention and layers.
+    """
+
+    def __init__(self, batch: Batch, estimate: Attribution, spec: AttributionSpec) -> None:
+        self._present = Positions.for_kind(batch, spec.kind)[0].category >= 0
+        self._estimate = estimate
+        self._layers = list(spec.layers)
+        self._found: dict[str, Accumulator] = {}
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """Compare with what is exact, over all pairs of tokens that exactly contribute."""
+        exact = attribution.contribution[self._layers].double()
+        estimate = self._estimate.contribution[self._layers].double()
+        pair = self._present[:, :, None] & self._present[:, None]
+        truth, guess = selected_rows(exact, pair), selected_rows(estimate, pair)
+        some = np.where(truth > 0, truth, np.nan)
+        difference = np.abs(guess - some)
+        self._found |= {
+            "difference": moments(difference),
+            "relative": moments(difference / some),
+            "correlation": _correlated(some, guess),
+        }
+        if self._estimate.standard_error is not None:
+            error = selected_rows(self._estimate.standard_error[self._layers], pair)
+            inside = np.where(np.isnan(difference), np.nan, difference <= 2 * error)
+            self._found["inside"] = moments(inside)
+        for name, contribution in (("exact", exact), ("estimated", estimate)):
+            self._note_own(name, contribution)
+
+    def tally(self) -> Tally:
+        """The statistics of the batch."""
+        return Tally(self._found)
+
+    def _note_own(self, name: str, contribution: Contribution) -> None:
+        rows = selected_rows(own(contribution), self._present)
+        spread = Histogram(EDGES, rows.shape[1:])
+        spread.update(rows.clip(0.0, 1.0))
+        self._found |= {
+            f"{name}_own": moments(rows),
+            f"{name}_spread": spread,
+            f"{name}_not_largest": moments(
+                selected_rows(is_not_largest(contribution), self._present)
+            ),
+        }
+
+
+def _correlated(first: np.ndarray, second: np.ndarray) -> Pearson:
+    correlation = Pearson(first.shape[1:])
+    correlation.update(first, second)
+    return correlation

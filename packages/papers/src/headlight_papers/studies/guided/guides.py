@@ -1,0 +1,201 @@
+"""Guides: attention of a model for each token, given to models that read tokens alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int64
+from torch import Tensor
+
+from headlight.analysis.batch_size import batch_tokens
+from headlight.analysis.classifier_outputs import LabelPositions
+from headlight.analysis.labelled_texts import Classified
+from headlight.analysis.positions import Texts
+from headlight.analysis.random_numbers import random_source
+from headlight.analysis.word_importance import AttentionImportance, share_of_rows
+from headlight.capture import AttentionSite, CapturedModel, attribute, load_model
+from headlight.encode import length_batches
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError, setting
+from headlight_papers.classifiers.predictors import CapturedPredictor
+from headlight_papers.studies.guided import GuidedSettings, of_model
+
+
+@dataclass(frozen=True, eq=False)
+class GuidedText:
+    """A text, or a word of a sentence, and what each guide gives the tokens.
+
+    Attributes:
+        ids: of the tokens, without special ones.
+        label: the class of the text or of the word.
+        stream: a number of its own; words of a sentence share one.
+        weights: by guide, a distribution over the tokens; nothing for `OWN`.
+    """
+
+    ids: Int64[np.ndarray, " token"]
+    label: int
+    stream: int
+    weights: dict[str, Float32[np.ndarray, " token"]]
+
+
+Weights = Float32[np.ndarray, " token"]
+Rows = Float[Tensor, "batch word key"]
+
+
+def guided_texts(
+    examples: Sequence[Classified],
+    model: CapturedModel,
+    sites: Sequence[AttentionSite],
+    settings: GuidedSettings,
+    *,
+    tagger: bool = False,
+) -> list[GuidedText]:
+    """Texts, or all words of the sentences of a tagger, in order, with what every guide gives them.
+
+    Raises:
+        UsageError: a further model has another tokenizer.
+    """
+    texts = [list(_plain(each, model, sites, settings, itself=tagger)) for each in examples]
+    if settings.measures:
+        for text, word, name, weight in _measured(examples, model, sites, settings, tagger=tagger):
+            texts[text][word].weights[name] = weight
+    for other in settings.also:
+        reader = _also(other, model)
+        places = reader.sites_of(sites[0].kind, settings.layers)
+        alone = settings.replace(measures=("weight",))
+        for text, word, _, weight in _measured(examples, reader, places, alone, tagger=tagger):
+            texts[text][word].weights[of_model(other)] = weight
+    return [word for words in texts for word in words]
+
+
+def _plain(
+    example: Classified,
+    model: CapturedModel,
+    sites: Sequence[AttentionSite],
+    settings: GuidedSettings,
+    *,
+    itself: bool,
+) -> Iterator[GuidedText]:
+    """A text, or the words of a sentence, with the guides that need no model."""
+    stream = Texts.of(model.collate([example]), [example], sites[0].kind).text_ids[0]
+    tokens = tokens_of(example)
+    ids = np.array(example.ids, dtype=np.int64)[tokens]
+    for word, label in enumerate(example.labels):
+        drawn = random_source(settings.seed, stream, draw=word).random(len(ids))
+        weights = {"uniform": share(np.ones(len(ids))), "random": share(drawn)}
+        if itself:
+            weights["itself"] = share(np.array(tokens) == example.places[word])
+        yield GuidedText(ids, label, stream, weights)
+
+
+def tokens_of(example: Classified) -> list[int]:
+    """The places of all but special tokens; of a text without others, of these."""
+    words = [place for place, word in enumerate(example.words) if word >= 0]
+    return words or list(range(len(example.ids)))
+
+
+def share(sizes: Any) -> Weights:
+    """Sizes as a distribution, even where there is nothing."""
+    size = np.abs(np.asarray(sizes, dtype=np.float64))
+    whole = size.sum()
+    shares = size / whole if whole > 0 else np.full(len(size), 1 / len(size))
+    return shares.astype(np.float32)
+
+
+def _measured(
+    examples: Sequence[Classified],
+    model: CapturedModel,
+    sites: Sequence[AttentionSite],
+    settings: GuidedSettings,
+    *,
+    tagger: bool,
+) -> Iterator[tuple[int, int, str, Weights]]:
+    """Number of the text, that of the word, measure, and what it gives the tokens."""
+    for chosen in length_batches(examples, batch_tokens(model, settings)):
+        some = [examples[at] for at in chosen]
+        for name, rows in _rows(some, model, sites, settings, tagger=tagger).items():
+            values = rows.detach().cpu().double().numpy()
+            for row, at in enumerate(chosen):
+                for word in range(len(examples[at].labels)):
+                    yield at, word, name, share(values[row, word][tokens_of(examples[at])])
+
+
+def _rows(
+    examples: Sequence[Classified],
+    model: CapturedModel,
+    sites: Sequence[AttentionSite],
+    settings: GuidedSettings,
+    *,
+    tagger: bool,
+) -> dict[str, Rows]:
+    """Return each measure's values for the tokens of a batch: a row for each text, or each word.
+
+    The rows of a tagger are arbitrary behind a sentence's last word.
+    """
+    batch, kind = model.collate(examples), sites[0].kind
+    longest = max(len(example.labels) for example in examples)
+    joined = None if tagger else Texts.of(batch, examples, kind).rows(settings.rows)
+    by_guide: dict[str, Float[Tensor, "batch ..."]] = {}
+    of_attention = [name for name in settings.measures if name in ("weight", "norm", "effective")]
+    if of_attention:
+        importance = AttentionImportance(joined, of_attention)
+        with model.capture(sites) as recorder:
+            recorder.visit = importance.visit
+            model.run(batch)
+        by_guide |= importance.found()
+    if "attribution" in settings.measures:
+        contribution = attribute(model, batch, settings.attribution, kind=kind).contribution[-1]
+        by_guide["attribution"] = share_of_rows(contribution, joined)
+    if tagger:
+        places = torch.tensor(
+            [
+                [example.places[min(at, len(example.places) - 1)] for at in range(longest)]
+                for example in examples
+            ],
+            device=model.transformer.device,
+        )
+        texts = torch.arange(len(examples), device=places.device)[:, None]
+        by_word = {name: values[texts, places] for name, values in by_guide.items()}
+    else:
+        by_word = {name: values[:, None] for name, values in by_guide.items()}
+    if "gradient_input" in settings.measures:
+        readings = [_of_one_word(examples, word) if tagger else examples for word in range(longest)]
+        by_word["gradient_input"] = torch.stack(
+            [_gradient(each, batch, model, sites) for each in readings], 1
+        )
+    return by_word
+
+
+def _of_one_word(examples: Sequence[Classified], word: int) -> list[Classified]:
+    """Sentences with the label of one word alone; of the last one where they are shorter."""
+    at = [min(word, len(example.labels) - 1) for example in examples]
+    return [
+        replace(example, labels=(example.labels[one],), places=(example.places[one],))
+        for example, one in zip(examples, at, strict=True)
+    ]
+
+
+def _gradient(
+    examples: Sequence[Classified],
+    batch: Batch,
+    model: CapturedModel,
+    sites: Sequence[AttentionSite],
+) -> Float[Tensor, "batch key"]:
+    positions = LabelPositions(examples, model.transformer.device)
+    predictor = CapturedPredictor(model, batch, positions, model.sites_of(sites[0].kind))
+    return predictor.gradient_input()
+
+
+def _also(name: str, model: CapturedModel) -> CapturedModel:
+    """Return a further classifier, which reads the same tokens; refuse another tokenizer."""
+    classifier = load_model(name, head="classification", device=str(model.transformer.device))
+    own: Any = model.tokenizer
+    theirs: Any = classifier.tokenizer
+    if theirs is None or theirs.get_vocab() != own.get_vocab():
+        raise UsageError(
+            f"{name} has not the tokenizer of {model}, so that its attention goes to other "
+            f"tokens; leave it out of {setting('also')}."
+        )
+    return classifier

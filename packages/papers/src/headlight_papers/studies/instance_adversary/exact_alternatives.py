@@ -1,0 +1,63 @@
+"""Other attention of exactly the same output, row by row."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from headlight.analysis.layer_arrays import array
+from headlight.capture import LayerRecord
+from headlight.measures import Scores
+from headlight.measures.alternatives import RowAlternatives, column_basis
+from headlight.measures.null_space import with_ones
+from headlight_papers.classifiers.key_masks import KeyMask
+from headlight_papers.studies.instance_adversary import Exact
+
+GENERATOR = np.random.default_rng(0)
+"""Random generator of further starts, of which there are none."""
+
+Layer = Float64[np.ndarray, "batch head query key"]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """Other attention of a layer, whose heads put out what they did.
+
+    Attributes:
+        weight: the attention; rows without an alternative are what they were.
+        exists: whether a row has any.
+    """
+
+    weight: Layer
+    exists: Bool[np.ndarray, "batch head query"]
+
+
+def exact_rows(record: LayerRecord, keys: KeyMask, which: Exact) -> ExactRows:
+    """An alternative of each row that takes part, in the left null space of [T, 1].
+
+    Args:
+        record: of the layer.
+        keys: which keys take part in which rows.
+        which: the first corner, or the farthest that climbing from there finds.
+
+    Source: Brunner et al. (2020), Section 3.3.
+    """
+    weight = array(record.weight)
+    exists = np.zeros(weight.shape[:-1], dtype=bool)
+    columns = array(with_ones(Scores(record).transformed))
+    width = record.site.projection.weight.shape[2] + 1
+    key_mask = keys[:, 0].cpu().numpy()
+    for text, head in np.ndindex(*weight.shape[:2]):
+        bases: dict[bytes, Float64[np.ndarray, "key column"]] = {}
+        for query in np.flatnonzero(key_mask[text].any(-1)):
+            part = key_mask[text, query]
+            name = part.tobytes()
+            if name not in bases:
+                bases[name] = column_basis(columns[text, head][part], width)
+            row = RowAlternatives(weight[text, head, query, part], bases[name])
+            exists[text, head, query] = row.exist
+            if row.exist:
+                climbed = which == "farthest"
+                change = row.farthest(GENERATOR, 1)[0] if climbed else row.corner()
+                weight[text, head, query, part] = np.maximum(row.row + change, 0)
+    return ExactRows(weight, exists)

@@ -1,0 +1,18 @@
+"""Learning rates that rise and fall while a model is trained."""
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+WARM = 0.1
+"""The share of steps before the highest rate; after it the rate falls to 0."""
+
+
+def rate(step: int, steps: int) -> float:
+    """The share of the highest learning rate: up in a straight line, then down to 0."""
+    warm = max(1, round(WARM * steps))
+    return min((step + 1) / warm, (steps - step) / (steps - warm + 1))
+
+
+def rise_and_fall(optimizer: Optimizer, steps: int) -> LambdaLR:
+    """Let the rate of an optimizer, which is the highest, change so over this many steps."""
+    return LambdaLR(optimizer, lambda step: rate(step, steps))

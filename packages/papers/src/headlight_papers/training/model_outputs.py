@@ -1,0 +1,130 @@
+"""Outputs of models with one attention, without padding, and distances from a teacher's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from headlight.measures import jensen_shannon, kullback_leibler, total_variation
+
+Logits = Float[Tensor, "*prediction label"]
+"""One row for each prediction: of a text, or of every word of it."""
+Attention = Float[Tensor, "batch head query key"]
+"""Weights of all heads that are asked about, of one layer or of several.
+
+A model with one attention over a text has one head and one query.
+"""
+
+Batch = TypeVar("Batch")
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Outputs of a model for a batch.
+
+    Attributes:
+        probability: of labels.
+        attention: its weights, without dropout, or those that were given in their place.
+    """
+
+    probability: Float[Tensor, "*prediction label"]
+    attention: Attention
+
+
+@dataclass(frozen=True, eq=False)
+class ValidMask:
+    """Mask of what counts in a batch, and is no padding.
+
+    Attributes:
+        predictions: which predictions.
+        rows: whose attention.
+        keys: which keys; what stands in others is not looked at.
+    """
+
+    predictions: Bool[Tensor, "*prediction"]
+    rows: Bool[Tensor, "batch query"]
+    keys: Bool[Tensor, "batch key"]
+
+    @staticmethod
+    def of_texts(words: Bool[Tensor, "text word"]) -> "ValidMask":
+        """One prediction and one row of attention for each text, over its words."""
+        every = words.new_ones(len(words))
+        return ValidMask(every, every[:, None], words)
+
+
+class AttentionModel(nn.Module, Generic[Batch]):
+    """A model of which one attention can be given from outside."""
+
+    def run(self, batch: Batch, given: Attention | None = None) -> tuple[Logits, Attention]:
+        """Logits, and the weights that were used: the model's own, or those that are given."""
+        raise NotImplementedError
+
+
+@torch.no_grad()
+def outputs_of(
+    model: AttentionModel[Batch], batches: Sequence[Batch], given: Sequence[Tensor] | None = None
+) -> list[Outputs]:
+    """The outputs of a model for these batches, without dropout.
+
+    Args:
+        model: any.
+        batches: that it reads.
+        given: attention for each batch, in the place of the model's own.
+    """
+    model.eval()
+    outputs = []
+    for number, batch in enumerate(batches):
+        logits, used = model.run(batch, None if given is None else given[number])
+        outputs.append(Outputs(logits.softmax(-1), used))
+    return outputs
+
+
+def mean_of_valid(
+    values: Float[Tensor, "*prediction"], valid: Bool[Tensor, "*prediction"]
+) -> Float[Tensor, ""]:
+    """The mean over those that are no padding."""
+    return torch.where(valid, values, 0).sum() / valid.sum()
+
+
+def cross_entropy(
+    logits: Logits, labels: Int64[Tensor, "*prediction"]
+) -> Float[Tensor, "*prediction"]:
+    """−ln p of these labels."""
+    return -chosen_log(logits.log_softmax(-1), labels)
+
+
+def chosen_log(
+    log_probability: Logits, labels: Int64[Tensor, "*prediction"]
+) -> Float[Tensor, "*prediction"]:
+    """Ln p of these labels."""
+    return log_probability.gather(-1, labels[..., None]).squeeze(-1)
+
+
+def compare(
+    outputs: Outputs, teacher: Outputs, valid: ValidMask, log_probability: Logits
+) -> dict[str, Tensor]:
+    """Compute the distance of predictions and attention from a teacher's, before any mean is taken.
+
+    Args:
+        outputs: of a model.
+        teacher: those of its teacher for the same batch.
+        valid: what counts; other predictions and rows are left to the caller.
+        log_probability: ln p of the model's predictions, as exact as the caller has it.
+
+    Returns:
+        By prediction ``tvd`` of the predictions, ``agreement`` on the label, and ``taught_nll``,
+        −ln p of the teacher's label; by batch, head and row ``kl``, KL(model ‖ teacher) of the
+        attention, and ``jsd``.
+    """
+    label = teacher.probability.argmax(-1)
+    keys = valid.keys[:, None, None]
+    return {
+        "tvd": total_variation(outputs.probability, teacher.probability),
+        "agreement": (outputs.probability.argmax(-1) == label).double(),
+        "taught_nll": -chosen_log(log_probability, label),
+        "kl": kullback_leibler(outputs.attention, teacher.attention, keys),
+        "jsd": jensen_shannon(outputs.attention, teacher.attention, keys),
+    }

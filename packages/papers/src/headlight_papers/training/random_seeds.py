@@ -1,0 +1,16 @@
+"""Random numbers of torch from a seed, within a block."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+@contextmanager
+def seeded(seed: tuple[int, ...], device: torch.device | None = None) -> Iterator[None]:
+    """Within the block torch's random numbers are those of a seed; after it, what they were."""
+    devices = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))
+        yield
