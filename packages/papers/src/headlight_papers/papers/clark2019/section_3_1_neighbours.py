@@ -17,7 +17,7 @@ from headlight_papers.papers.paper_numbering import count_heads, head_name
 from headlight_papers.papers.reproduction import Reproduction
 
 OFFSETS = {offset: name for name, offset in NEIGHBOURS.items()}
-MULTI_KIND = By("offset", OFFSETS)
+NEIGHBOUR_OFFSETS = By("offset", OFFSETS)
 
 
 @exhibit("section-3-1", "Section 3.1")
@@ -36,7 +36,7 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             writer.curves(
                 survey,
                 Curve(
-                    "neighbour", panel="Share of {measure}", by=(MEASURE, MULTI_KIND), percent=True
+                    "neighbour", panel="Share of {measure}", by=(MEASURE, NEIGHBOUR_OFFSETS), percent=True
                 ),
                 caption="Share of each measure that goes to a neighbour, by layer.",
                 alternative="More than half goes to the previous token in "
