@@ -12,9 +12,9 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.measures import Scores
 from headlight.processes import keep_freed_memory
-from headlight.word_alignment import STEPS, InputMeasureSettings, LinkSettings
-from headlight.word_alignment.aligner import Sides, attention_links
-from headlight.word_alignment.inputs import input_matrix
+from headlight_words.word_alignment import STEPS, InputMeasureSettings, LinkSettings
+from headlight_words.word_alignment.aligner import Sides, attention_links
+from headlight_words.word_alignment.inputs import input_matrix
 
 VOCABULARY = 20_000
 SAMPLES = 30

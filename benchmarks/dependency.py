@@ -17,8 +17,8 @@ from headlight.encode import EncodedSentence, length_batches
 from headlight.encode.batch import Batch, collate
 from headlight.processes import keep_freed_memory
 from headlight.reduce import Tally
-from headlight.studies.dependency import DependencySettings
-from headlight.studies.dependency.observer import DependencyObserver
+from headlight_words.studies.dependency import DependencySettings
+from headlight_words.studies.dependency.observer import DependencyObserver
 
 SENTENCES = 256
 """A shard."""

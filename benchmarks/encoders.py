@@ -21,10 +21,10 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from benchmarks.timing import ratio
 from headlight.capture import CapturedModel, load_model
-from headlight.corpora import TranslationPair, open_parallel
-from headlight.links import Links, open_links
-from headlight.word_alignment import AlignerSettings, Extraction
-from headlight.word_alignment.directions import align_pairs
+from headlight_words.corpora import TranslationPair, open_parallel
+from headlight_words.links import Links, open_links
+from headlight_words.word_alignment import AlignerSettings, Extraction
+from headlight_words.word_alignment.directions import align_pairs
 
 OTHERS, DATA = "HEADLIGHT_ALIGNERS", "HEADLIGHT_DATA"
 SCRIPT = Path(__file__).with_name("other_aligners.py")

@@ -23,8 +23,8 @@ from headlight_papers.papers.teacher_training import TrainingConfig
 from headlight_papers.papers.yang2020 import Settings as Yang2020Settings
 from headlight_papers.papers.yang2020.tagger_training import Job, TaggerTrainer
 from headlight_papers.papers.yang2020.tagging_data import prepare_data
-from headlight_papers.training.jobs import run_all
 from headlight_papers.training.losses import AdversarialObjective
+from headlight_words.training.jobs import run_all
 
 SENTENCES, LENGTH = 8936, 23.7
 """Those of CoNLL-2000 for training, and how long they are."""

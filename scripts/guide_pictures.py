@@ -24,7 +24,6 @@ import torch
 import xarray as xr
 
 import headlight
-from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode.adjacent_segments import adjacent_segments
 from headlight.measures import effective
@@ -44,6 +43,7 @@ from headlight.views.pictures.panels import panels_on
 from headlight.views.pictures.theme import CYCLE, INK, LINE, QUIET, colour_of, picture
 from headlight.views.reading.prediction import sections
 from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS
+from headlight_words.sources import EMBEDDED_TRANSLATOR
 
 matplotlib.use("Agg")
 DOCS = Path(__file__).parents[1] / "docs"

@@ -18,13 +18,13 @@ import pandas
 import torch
 import transformers
 
-from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.paper_page import reproduce
 from headlight_papers.papers.reproduction import reproduction_folder
 from headlight_papers.papers.sources import Sources
+from headlight_words.sources import EMBEDDED_TRANSLATOR
 
 DOCS = Path(__file__).parents[1] / "docs"
 LONGEST = 50

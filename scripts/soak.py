@@ -21,15 +21,16 @@ import numpy as np
 
 from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, load_model
-from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.corpora import Corpus, Document, TranslationPair
+from headlight.corpora import Corpus, Document
 from headlight.run.checkpoint import Checkpoint
 from headlight.run.state import State
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run
-from headlight.word_alignment import AlignerSettings
-from headlight.word_alignment.directions import align_pairs
-from headlight.word_alignment.output import EVERY, LinkFile
+from headlight_words.corpora import TranslationPair
+from headlight_words.sources import EMBEDDED_TRANSLATOR
+from headlight_words.word_alignment import AlignerSettings
+from headlight_words.word_alignment.directions import align_pairs
+from headlight_words.word_alignment.output import EVERY, LinkFile
 
 WORDS = ("sea", "river", "lake", "valley", "bridge", "town", "mill", "snow", "sand", "is", "was")
 WARM = 0.1

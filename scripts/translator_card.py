@@ -22,8 +22,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from transformers import MarianMTModel, PreTrainedTokenizerFast
 
 import headlight
-from headlight.links.aligners import EFLOMAL, baseline_links
-from headlight.studies.alignment.page import best_layers
+from headlight_words.links.aligners import EFLOMAL, baseline_links
+from headlight_words.studies.alignment.page import best_layers
 
 AT_ONCE = 25
 MEASURES = ("weight", "norm", "effective", "gradient", "difference")

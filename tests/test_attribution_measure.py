@@ -180,7 +180,7 @@ def test_heads_as_parsers():
 @pytest.mark.papers
 @pytest.mark.slow
 def test_heads_as_resolvers(monkeypatch):
-    from headlight_papers.findings import systems_table
+    from headlight_words.findings.coreference import systems_table
     from studies import test_coreference_heads as antecedents
 
     found, corpus = subject("bert"), antecedents.documents(4)

@@ -9,9 +9,11 @@ import pytest
 import headlight
 from headlight.catalogue import Study, studies
 from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
-from headlight.corpora import open_sentence_pairs, open_treebank
-from headlight.corpora.samples import SAMPLE_REVIEWS, SAMPLE_TREEBANK
+from headlight.corpora import open_sentence_pairs
+from headlight.corpora.samples import SAMPLE_REVIEWS
 from headlight.errors import HeadlightWarning
+from headlight_words.corpora import open_treebank
+from headlight_words.corpora.samples import SAMPLE_TREEBANK
 from studies.command import Command, as_options
 
 pytestmark = pytest.mark.skipif(
@@ -67,7 +69,7 @@ def test_a_study_needs_neither_source_nor_model(
 
 
 def sample_documents() -> Any:
-    from headlight_papers.corpora import open_coreference
+    from headlight_words.corpora import open_coreference
 
     return open_coreference(SAMPLE_TREEBANK)
 

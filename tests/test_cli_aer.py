@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.links import LinkWriter, swapped
+from headlight_words.links import LinkWriter, swapped
 from studies.command import Command
 
 GOLD = [

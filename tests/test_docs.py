@@ -19,8 +19,9 @@ from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.catalogue.registry import COMMANDS, QUESTIONS
 from headlight.catalogue.statistics import GROUP as STATISTICS
 from headlight.cli.program import app
-from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
-from headlight.links import LINK_FORMATS, Symmetrization
+from headlight.corpora import FORMATS, PAIR_FORMATS
+from headlight_words.corpora import PARALLEL_FORMATS
+from headlight_words.links import LINK_FORMATS, Symmetrization
 from study_runs import StudyRuns
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -24,24 +24,21 @@ import zstandard
 
 import example_data
 from headlight.cli.config_file import _load as load_config
-from headlight.corpora import (
-    FORMATS,
-    PAIR_FORMATS,
-    PARALLEL_FORMATS,
-    TREEBANK_FORMATS,
-    open_corpus,
-    open_parallel,
-    open_sentence_pairs,
-    open_treebank,
-    read_word_vectors,
-)
+from headlight.corpora import FORMATS, PAIR_FORMATS, open_corpus, open_sentence_pairs
 from headlight.errors import HeadlightError
-from headlight.links import LINK_FORMATS, open_links
 from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
 from headlight.run.checkpoint import Checkpoint
 from headlight.run.state import State
 from headlight.studies.survey.frequency_ranks import FrequencyRanks
+from headlight_words.corpora import (
+    PARALLEL_FORMATS,
+    TREEBANK_FORMATS,
+    open_parallel,
+    open_treebank,
+    read_word_vectors,
+)
+from headlight_words.links import LINK_FORMATS, open_links
 from studies.models import tokenizer
 
 NUMBER = int(os.environ.get("FUZZ_N", "2000"))
@@ -198,7 +195,7 @@ def readers(folder: Path) -> dict[str, Reader]:
         found[f"treebank {name}"] = Reader(read, "a.txt", text)
     found["treebank guessed"] = Reader(corpus(open_treebank), "a.txt", COLUMNS)
     if HAS_PAPERS:
-        from headlight_papers.corpora import open_coreference
+        from headlight_words.corpora import open_coreference
 
         read, litbank = corpus(open_coreference), example_data.document()
         found["coreference conll2012"] = Reader(read, "a.conll", ONTONOTES * 2)

@@ -15,7 +15,6 @@ import xarray
 import headlight
 from headlight import files
 from headlight.analysis.run_folder import REPORT
-from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_model
 from headlight.errors import HeadlightError, ModelError, ResultError, RunError, UsageError
@@ -25,6 +24,7 @@ from headlight.run.claims import workers_in
 from headlight.run.file_names import CLAIMS, PLAN
 from headlight.sessions.gallery_folder import gallery
 from headlight.tensor_files import load_tensors
+from headlight_words.sources import EMBEDDED_TRANSLATOR
 from views.sample_results import survey_sample
 
 

@@ -5,7 +5,7 @@ import xarray
 from collections.abc import Iterable, Mapping
 from headlight.capture.objectives import Objective
 from headlight.settings.attribution import AttributionSettings
-from headlight.word_alignment import InputMeasureSettings, SimilaritySettings
+from headlight_words.word_alignment import InputMeasureSettings, SimilaritySettings
 from pathlib import Path
 from typing import Any, Literal
 from upath import UPath
@@ -508,7 +508,7 @@ def dependency(
 ) -> xarray.Dataset:
     """Evaluate single heads at finding the governors of words.
 
-    Settings are those of `headlight.studies.dependency.DependencySettings`.
+    Settings are those of `headlight_words.studies.dependency.DependencySettings`.
 
     Args:
         source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
@@ -604,7 +604,7 @@ def alignment(
 ) -> xarray.Dataset:
     """Evaluate word alignments by cross-attention, gradients and predictions.
 
-    Settings are those of `headlight.studies.alignment.AlignmentSettings`.
+    Settings are those of `headlight_words.studies.alignment.AlignmentSettings`.
 
     Args:
         source: sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two

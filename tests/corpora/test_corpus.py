@@ -16,9 +16,9 @@ from headlight.corpora import (
     open_corpus,
     open_sentence_pairs,
     open_tagged,
-    open_treebank,
 )
 from headlight.errors import CorpusError, UsageError
+from headlight_words.corpora import open_treebank
 
 COREFERENCE = "#begin document (d); part 0\n{}#end document\n"
 MENTION = "d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t{}\n\n"
@@ -43,7 +43,7 @@ IN_MEMORY = {
 NOTHING = {"text": "text", "treebank": "sentence", "coreference": "mention", "pairs": "sentence",
            "tagged": "sentence"}  # fmt: skip
 if find_spec("headlight_papers"):
-    from headlight_papers.corpora import CoreferenceDocument, open_coreference
+    from headlight_words.corpora import CoreferenceDocument, open_coreference
 
     documents = "".join(COREFERENCE.format(MENTION.format("(1)")) for _ in range(5))
     KINDS["coreference"] = (open_coreference, "a.conll", documents)

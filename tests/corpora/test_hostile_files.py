@@ -8,9 +8,10 @@ import zipfile
 
 import pytest
 
-from headlight.corpora import open_corpus, open_treebank, read_word_vectors
+from headlight.corpora import open_corpus
 from headlight.corpora.lines import BLANK_LIMIT
 from headlight.errors import CorpusError, HeadlightError, UsageError
+from headlight_words.corpora import open_treebank, read_word_vectors
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 

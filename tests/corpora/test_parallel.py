@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from headlight.corpora import PARALLEL_FORMATS, TranslationPair, open_parallel
 from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight_words.corpora import PARALLEL_FORMATS, TranslationPair, open_parallel
 
 PAIRS = [("Das Haus ist klein .", "The house is small ."), ("", ""), ("Ja", ""), ("", "Yes")]
 BARS = "Das Haus ist klein . ||| The house is small .\n\nJa |||\n||| Yes\n"

@@ -12,8 +12,9 @@ import zstandard
 from fsspec.registry import _registry
 from upath import UPath
 
-from headlight.corpora import open_corpus, open_sentence_pairs, open_treebank, read_word_vectors
+from headlight.corpora import open_corpus, open_sentence_pairs
 from headlight.errors import CorpusError
+from headlight_words.corpora import open_treebank, read_word_vectors
 
 TEXTS = {
     "c.txt": b"c\n",
@@ -148,7 +149,7 @@ def test_a_path_of_a_store_is_a_source(texts):
 
 @pytest.mark.papers
 def test_documents_with_coreference(memory):
-    from headlight_papers.corpora import open_coreference
+    from headlight_words.corpora import open_coreference
 
     row = b"d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t(1)\n\n"
     memory.pipe("/a.conll", b"#begin document (d); part 0\n" + row + b"#end document\n")

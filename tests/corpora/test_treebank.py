@@ -17,9 +17,10 @@ import pytest
 import zstandard
 from hypothesis import given, settings, strategies as st
 
-from headlight.corpora import TREEBANK_FORMATS, Sentence, open_treebank
-from headlight.corpora.trees import depths, fault
+from headlight.corpora import Sentence
 from headlight.errors import CorpusError, UnknownNameError
+from headlight_words.corpora import TREEBANK_FORMATS, open_treebank
+from headlight_words.corpora.trees import depths, fault
 
 CONLLU = """\
 # newdoc id = letter

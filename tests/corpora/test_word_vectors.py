@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from headlight.corpora import UNKNOWN, read_word_vectors
 from headlight.errors import CorpusError
+from headlight_words.corpora import UNKNOWN, read_word_vectors
 
 GLOVE = "the 0.5 -1 2e-1\nThe 1 2 3\n. . . 4 5 6\n\u2028 .5 +7. 1E2\nthe 9 9 9\n"
 

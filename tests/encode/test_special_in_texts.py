@@ -4,10 +4,12 @@ from itertools import groupby
 
 import pytest
 
-from headlight.corpora import Document, TranslationPair
-from headlight.encode import encode_one, texts, translations
+from headlight.corpora import Document
+from headlight.encode import encode_one, texts
 from headlight.encode.special_tokens import Assembly
 from headlight.encode.token_categories import CLS, OTHER, SEP
+from headlight_words.corpora import TranslationPair
+from headlight_words.encode.translations import translations
 
 CHAT = "<s>the sea</s>\n<s>and the river</s>\n"
 

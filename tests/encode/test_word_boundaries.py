@@ -11,12 +11,12 @@ from hypothesis import given, settings, strategies as st
 from transformers import M2M100Tokenizer, MarianConfig, MarianMTModel, MarianTokenizer
 
 from headlight.capture import CapturedModel, loading
-from headlight.corpora import TranslationPair
 from headlight.encode import encode_one
 from headlight.encode.pieces import tokenise
 from headlight.errors import UsageError
-from headlight.word_alignment import AlignerSettings
-from headlight.word_alignment.aligner import Aligner
+from headlight_words.corpora import TranslationPair
+from headlight_words.word_alignment import AlignerSettings
+from headlight_words.word_alignment.aligner import Aligner
 from translators import FAMILIES
 
 GERMAN = ["das alte haus ist klein", "der hund sieht das haus , und die katze auch ."]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from headlight.errors import RunError, UnknownNameError, UsageError
-from headlight.links import Directions, Gold, baseline_links, score_links
-from headlight.links.aligners import EFLOMAL
+from headlight_words.links import Directions, Gold, baseline_links, score_links
+from headlight_words.links.aligners import EFLOMAL
 
 WORDS = 30
 Pair = tuple[list[str], list[str]]

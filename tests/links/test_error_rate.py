@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import headlight
-from headlight.links import (
+from headlight_words.links import (
     COUNTS,
     RATES,
     Gold,

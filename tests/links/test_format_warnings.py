@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headlight.errors import CorpusError
-from headlight.links import Gold, Links, check_format, demand_words, swapped
+from headlight_words.links import Gold, Links, check_format, demand_words, swapped
 
 N = 30
 

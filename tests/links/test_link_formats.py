@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import CorpusError, UnknownNameError, UsageError
-from headlight.links import LINK_FORMATS, Gold, LinkWriter, links_signature, open_links
+from headlight_words.links import LINK_FORMATS, Gold, LinkWriter, links_signature, open_links
 
 SURE = frozenset({(0, 0), (2, 1)})
 POSSIBLE = frozenset({(0, 0), (2, 1), (11, 10)})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.links import (
+from headlight_words.links import (
     Gold,
     Links,
     Symmetrization,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
-from headlight.links import Link, Links, Symmetrization, swapped, symmetrized
+from headlight_words.links import Link, Links, Symmetrization, swapped, symmetrized
 
 METHODS = get_args(Symmetrization)
 WORD = st.integers(0, 6)

@@ -18,11 +18,11 @@ from architectures import GPT2
 from example_data import TRANSLATIONS
 from headlight.analysis.run_folder import RunFolder
 from headlight.capture import NOTHING, CapturedModel, OwnObjective, SequenceToSequence
-from headlight.corpora import open_parallel
 from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.study import run
+from headlight_words.corpora import open_parallel
 from studies.classifiers import classifier, labelled, tagged
 from studies.intervals import agrees
 from studies.models import model, texts, tokenizer

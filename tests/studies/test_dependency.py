@@ -20,14 +20,14 @@ from headlight.errors import (
     UnknownNameError,
     UsageError,
 )
-from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import estimates
 from headlight.measures import Scores
 from headlight.result import load, save
 from headlight.result.estimate import slot_coordinates
-from headlight.studies.dependency import DependencySettings, study as module
-from headlight.studies.dependency.gold import summarize
 from headlight.views.result_contents import pictures
+from headlight_words.findings.dependency import best_heads
+from headlight_words.studies.dependency import DependencySettings, study as module
+from headlight_words.studies.dependency.gold import summarize
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headlight.corpora import open_treebank
-from headlight.studies.dependency.gold import (
+from headlight_words.corpora import open_treebank
+from headlight_words.studies.dependency.gold import (
     OFFSETS,
     count_by_relation,
     gold_of,

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies
 
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError
-from headlight.studies.dependency.gold import (
+from headlight_words.studies.dependency.gold import (
     NOTHING,
     Gold,
     candidates,

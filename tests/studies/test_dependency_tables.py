@@ -8,13 +8,13 @@ import xarray
 
 from headlight.analysis.layer_arrays import moments
 from headlight.errors import UnknownNameError
-from headlight.findings.dependency import all_heads, best_heads, gains
 from headlight.findings.estimates import estimates
 from headlight.reduce import Count, Slots, Tally
 from headlight.reduce.intervals import deviations
 from headlight.result import joined
-from headlight.studies.dependency import DependencySettings
-from headlight.studies.dependency.study import to_dataset
+from headlight_words.findings.dependency import all_heads, best_heads, gains
+from headlight_words.studies.dependency import DependencySettings
+from headlight_words.studies.dependency.study import to_dataset
 from studies.intervals import agrees
 from studies.models import model
 

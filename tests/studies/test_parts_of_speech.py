@@ -6,8 +6,8 @@ import torch
 
 import headlight
 from headlight.corpora import Sentence
-from headlight.studies.dependency.gold import candidates
-from headlight.studies.dependency.observer import mean_share, same_part_of_speech
+from headlight_words.studies.dependency.gold import candidates
+from headlight_words.studies.dependency.observer import mean_share, same_part_of_speech
 from studies.intervals import agrees
 from studies.models import model
 

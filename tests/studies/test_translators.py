@@ -9,7 +9,6 @@ import xarray
 
 import headlight
 from headlight.analysis.run_folder import RunFolder
-from headlight.corpora import open_parallel
 from headlight.corpora.pair_corpus import open_sentence_pairs
 from headlight.corpora.pairs import SentencePair
 from headlight.errors import UsageError
@@ -22,6 +21,7 @@ from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
 from headlight.views.result_contents import tables
 from headlight.views.result_page import result_page
+from headlight_words.corpora import open_parallel
 from studies.chosen_numbers import settings_for
 from translators import FAMILIES, SOURCE, TARGET
 from views.pages import Page

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from headlight.word_alignment import SimilaritySettings
+from headlight_words.word_alignment import SimilaritySettings
 
 Matrix = np.ndarray
 Pairs = set[tuple[int, int]]

@@ -12,14 +12,14 @@ import pytest
 import example_data
 import headlight
 from example_data import TRANSLATIONS
-from headlight.corpora import TranslationPair
 from headlight.errors import RunError, UsageError
-from headlight.links import open_links
 from headlight.measures import Scores
-from headlight.word_alignment import AlignerSettings
-from headlight.word_alignment.aligner import Aligner, encode
-from headlight.word_alignment.directions import choose_layer
-from headlight.word_alignment.output import LinkFile
+from headlight_words.corpora import TranslationPair
+from headlight_words.links import open_links
+from headlight_words.word_alignment import AlignerSettings
+from headlight_words.word_alignment.aligner import Aligner, encode
+from headlight_words.word_alignment.directions import choose_layer
+from headlight_words.word_alignment.output import LinkFile
 from studies.command import Command
 from translators import FAMILIES
 
@@ -189,8 +189,8 @@ def test_an_interrupted_file_is_gone_on_with(
     headlight: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state is kept after every pair here; the same file in the end, and nothing beside it."""
-    monkeypatch.setattr("headlight.word_alignment.output.EVERY", 1)
-    monkeypatch.setattr("headlight.word_alignment.aligner.WINDOW", 1)
+    monkeypatch.setattr("headlight_words.word_alignment.output.EVERY", 1)
+    monkeypatch.setattr("headlight_words.word_alignment.aligner.WINDOW", 1)
     asked = ("align", data / "test.de-en", "--model", data / "model", *SETTINGS)
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert headlight(*asked, "--out", whole)[0] == 0

@@ -13,18 +13,18 @@ from architectures import GPT2
 from encoders import ENCODERS
 from headlight.capture import CapturedModel
 from headlight.capture.hidden_states import HiddenStates, all_hidden_states
-from headlight.corpora import TranslationPair, open_parallel
-from headlight.encode import translations
 from headlight.encode.batch import Batch, collate
 from headlight.errors import UsageError
-from headlight.links import open_links, score_links, symmetrized
-from headlight.studies.alignment import AlignmentSettings
-from headlight.studies.alignment.study import run as study
 from headlight.views.result_contents import tables
 from headlight.views.result_page import study_page
-from headlight.word_alignment import EXTRACTIONS, AlignerSettings
-from headlight.word_alignment.aligner import Alignment, PairAligner
-from headlight.word_alignment.directions import align_pairs, encoder_of, usual_layer
+from headlight_words.corpora import TranslationPair, open_parallel
+from headlight_words.encode.translations import translations
+from headlight_words.links import open_links, score_links, symmetrized
+from headlight_words.studies.alignment import AlignmentSettings
+from headlight_words.studies.alignment.study import run as study
+from headlight_words.word_alignment import EXTRACTIONS, AlignerSettings
+from headlight_words.word_alignment.aligner import Alignment, PairAligner
+from headlight_words.word_alignment.directions import align_pairs, encoder_of, usual_layer
 from studies.command import Command
 from tiny_models import build
 from translators import FAMILIES
@@ -303,8 +303,8 @@ def test_an_interrupted_file_is_gone_on_with(
     headlight: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state is kept after every pair here; the same file in the end."""
-    monkeypatch.setattr("headlight.word_alignment.output.EVERY", 1)
-    monkeypatch.setattr("headlight.word_alignment.aligner.WINDOW", 1)
+    monkeypatch.setattr("headlight_words.word_alignment.output.EVERY", 1)
+    monkeypatch.setattr("headlight_words.word_alignment.aligner.WINDOW", 1)
     asked = ("align", data / "test.de-en", "--model", data / "bert", "--layer", "1")
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert headlight(*asked, "--out", whole)[0] == 0

@@ -12,11 +12,11 @@ from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.record import LayerRecord
-from headlight.corpora import TranslationPair, open_parallel
-from headlight.links import Gold, Links, score_links
 from headlight.measures import Scores
-from headlight.word_alignment import AlignerSettings, LinkSettings
-from headlight.word_alignment.aligner import Aligner, Sides, attention_links, encode
+from headlight_words.corpora import TranslationPair, open_parallel
+from headlight_words.links import Gold, Links, score_links
+from headlight_words.word_alignment import AlignerSettings, LinkSettings
+from headlight_words.word_alignment.aligner import Aligner, Sides, attention_links, encode
 from shared import Shared
 
 WORDS = 30

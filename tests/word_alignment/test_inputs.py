@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from headlight.capture import CapturedModel
-from headlight.corpora import TranslationPair
-from headlight.encode import EncodedTranslation
 from headlight.errors import UsageError
-from headlight.word_alignment import AlignerSettings, InputMeasureSettings
-from headlight.word_alignment.aligner import Aligner, encode
-from headlight.word_alignment.inputs import input_matrix
+from headlight_words.corpora import TranslationPair
+from headlight_words.encode.translations import EncodedTranslation
+from headlight_words.word_alignment import AlignerSettings, InputMeasureSettings
+from headlight_words.word_alignment.aligner import Aligner, encode
+from headlight_words.word_alignment.inputs import input_matrix
 from translators import FAMILIES
 
 PAIRS = [

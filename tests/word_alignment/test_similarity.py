@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from headlight.encode.batch import Batch
-from headlight.word_alignment import EXTRACTIONS, SimilaritySettings
-from headlight.word_alignment.similarity import (
+from headlight_words.word_alignment import EXTRACTIONS, SimilaritySettings
+from headlight_words.word_alignment.similarity import (
     SentencePairs,
     Units,
     chances,

@@ -6,10 +6,10 @@ import torch
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from headlight.capture import CapturedModel, LayerRecord
-from headlight.corpora import TranslationPair
-from headlight.links import Links
-from headlight.word_alignment import STEPS, AlignerSettings, Step
-from headlight.word_alignment.aligner import Aligner, Sides, encode, links_of_words
+from headlight_words.corpora import TranslationPair
+from headlight_words.links import Links
+from headlight_words.word_alignment import STEPS, AlignerSettings, Step
+from headlight_words.word_alignment.aligner import Aligner, Sides, encode, links_of_words
 from translators import FAMILIES
 
 PAIRS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from headlight.word_alignment.output import on_path, row_starts, standardised, word_stretches
+from headlight_words.word_alignment.output import on_path, row_starts, standardised, word_stretches
 
 sizes = st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 9), st.integers(0, 2**31))
 

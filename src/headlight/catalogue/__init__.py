@@ -6,7 +6,6 @@ is that of the study and whose value its row, ``package:STUDY``; a command by on
 heads are tables of the same kind.  Nothing here needs torch.
 """
 
-from headlight.catalogue.annotated_sources import EMBEDDED_TRANSLATOR
 from headlight.catalogue.distributions import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Distribution
 from headlight.catalogue.embedded_models import EMBEDDED_CLASSIFIER
 from headlight.catalogue.questions import Question
@@ -28,7 +27,6 @@ from headlight.catalogue.study import HAYSTACK, LABELLED, TEXT, TEXT_OR_LABELLED
 __all__ = [
     "DISTRIBUTIONS",
     "EMBEDDED_CLASSIFIER",
-    "EMBEDDED_TRANSLATOR",
     "GROUP",
     "HAYSTACK",
     "IN_OTHER_DISTRIBUTIONS",

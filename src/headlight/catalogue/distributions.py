@@ -50,16 +50,21 @@ class Distribution:
 DISTRIBUTIONS: Mapping[str, Distribution] = {
     each.extra: each
     for each in (
-        Distribution(extra="words"),
+        Distribution(
+            extra="words",
+            studies=("alignment", "coreference", "dependency", "parser_probes"),
+            commands=("aer", "align"),
+            questions=("align",),
+            formats=("translations",),
+            models=("headlight-translator",),
+        ),
         Distribution(
             extra="papers",
             studies=(
                 "adversary",
                 "attribution",
-                "coreference",
                 "guided",
                 "instance_adversary",
-                "parser_probes",
                 "permutation",
                 "token_identity",
             ),

@@ -20,11 +20,10 @@ EMBEDDED = ASSETS / "model"
 EMBEDDED_NAME = "headlight-small"
 EMBEDDED_MODELS = {
     EMBEDDED_NAME: EMBEDDED,
-    "headlight-translator": ASSETS / "translator",
     EMBEDDED_CLASSIFIER: ASSETS / "classifier",
 }
-"""The models that come with the package: BERT, a translator from German to English, and a
-classifier of short reviews, which is kept as what differs from the first."""
+"""The models that come with the package: BERT, and a classifier of short reviews, which is kept as
+what differs from the first."""
 
 
 @cache

@@ -17,7 +17,6 @@ from headlight.catalogue import (
     refused,
     studies,
 )
-from headlight.catalogue.annotated_sources import TRANSLATIONS
 from headlight.catalogue.questions import QUESTIONS, Question, questions
 from headlight.cli.help import HelpfulCommand
 
@@ -162,16 +161,6 @@ LAST = (
         "gallery",
         RESULTS,
         "Write the heads of surveys as pages for any web host, with a search over all models.",
-    ),
-    _entry(
-        "align",
-        TRANSLATIONS,
-        "Link the words of sentences and their translations by a translator or an encoder.",
-    ),
-    _entry(
-        "aer",
-        TRANSLATIONS,
-        "Score word alignments: precision, recall and AER, with intervals.",
     ),
     _entry(
         "status",

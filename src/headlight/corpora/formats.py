@@ -10,8 +10,6 @@ from headlight.catalogue.distributions import DISTRIBUTIONS
 from headlight.catalogue.registry import rows_of_packages
 from headlight.corpora.corpus import Corpus
 from headlight.corpora.pair_corpus import open_sentence_pairs
-from headlight.corpora.parallel_corpus import open_parallel
-from headlight.corpora.samples import SAMPLE_TRANSLATIONS
 from headlight.errors import UsageError
 
 GROUP = "headlight.formats"
@@ -35,10 +33,7 @@ class Format:
     sample: Path | None = None
 
 
-_TABLE = (
-    Format(name="pairs", open=open_sentence_pairs, holds="pairs"),
-    Format(name="translations", open=open_parallel, holds="pairs", sample=SAMPLE_TRANSLATIONS),
-)
+_TABLE = (Format(name="pairs", open=open_sentence_pairs, holds="pairs"),)
 
 
 @cache

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import Any
 
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory, corpus_of_files
+from headlight.corpora.line_blocks import Block, blocks
 from headlight.corpora.lines import Lines
 from headlight.corpora.sentence import Sentence
 from headlight.corpora.text_checks import demand_characters
-from headlight.corpora.trees import Block, blocks
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location
 from headlight.settings import require_choice

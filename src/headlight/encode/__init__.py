@@ -12,7 +12,6 @@ from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.special_tokens import special_tokens
 from headlight.encode.speech import FRAME_NAMES, EncodedSpeech, Hearing, recordings, token_names
 from headlight.encode.texts import encode_one, texts
-from headlight.encode.translations import EncodedTranslation, translations
 
 __all__ = [
     "FRAME_NAMES",
@@ -21,7 +20,6 @@ __all__ = [
     "EncodedPair",
     "EncodedSentence",
     "EncodedSpeech",
-    "EncodedTranslation",
     "Examples",
     "Hearing",
     "adjacent_segments",
@@ -35,5 +33,4 @@ __all__ = [
     "special_tokens",
     "texts",
     "token_names",
-    "translations",
 ]

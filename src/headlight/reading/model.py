@@ -48,7 +48,6 @@ from headlight.reading.what_if import WhatIf, what_if
 from headlight.settings import require_choice
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kinds, ValueBias, measure_table
-from headlight.word_alignment.directions import align
 
 
 class Model(CapturedModel):
@@ -66,7 +65,6 @@ class Model(CapturedModel):
     generate = generate
     sources = sources
     patch = patch
-    align = align
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""

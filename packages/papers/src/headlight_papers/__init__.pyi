@@ -5,9 +5,9 @@ import xarray
 from collections.abc import Iterable, Mapping
 from headlight.capture.objectives import Objective
 from headlight.corpora.sentence import Sentence
-from headlight.corpora.word_vectors import WordVectors
+from headlight_words.corpora.word_vectors import WordVectors
 from headlight.settings.attribution import AttributionSettings
-from headlight_papers.studies.parser_probes import TrainingSettings
+from headlight_words.studies.parser_probes import TrainingSettings
 from headlight_papers.studies.token_identity import MapTrainingSettings
 from pathlib import Path
 from typing import Any, Literal
@@ -242,7 +242,7 @@ def coreference(
 ) -> xarray.Dataset:
     """Evaluate single heads at finding antecedents of mentions.
 
-    Settings are those of `headlight_papers.studies.coreference.CoreferenceSettings`.
+    Settings are those of `headlight_words.studies.coreference.CoreferenceSettings`.
 
     Args:
         source: documents with coreference (a path, a glob, open documents); by default those of
@@ -347,7 +347,7 @@ def parser_probes(
 ) -> xarray.Dataset:
     """Train probes that parse from the attention of all heads.
 
-    Settings are those of `headlight_papers.studies.parser_probes.ParserProbeSettings`.
+    Settings are those of `headlight_words.studies.parser_probes.ParserProbeSettings`.
 
     Args:
         source: a treebank (a path, a glob, an open treebank); by default the sample treebank.

@@ -14,13 +14,13 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError, UnknownNameError
-from headlight_papers.corpora import (
+from headlight_words.corpora import (
     COREFERENCE_FORMATS,
     CoreferenceDocument,
     Mention,
     open_coreference,
 )
-from headlight_papers.corpora.mention_heads import (
+from headlight_words.corpora.mention_heads import (
     constituency_heads,
     constituents,
     dependency_heads,

@@ -5,8 +5,8 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError, UnknownNameError, UsageError
-from headlight_papers.corpora import CoreferenceDocument
-from headlight_papers.corpora.encoded_spans import EncodedSpan, documents
+from headlight_words.corpora import CoreferenceDocument
+from headlight_words.encode.spans import EncodedSpan, documents
 
 LONG = 10_000
 

@@ -10,16 +10,21 @@ import pandas
 import xarray
 
 from headlight.capture import load_model
-from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
-from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import Estimate, estimates
 from headlight.findings.multidimensional_scaling import embedding
-from headlight.links import open_links
-from headlight.word_alignment import AlignerSettings
-from headlight.word_alignment.aligner import Aligner
-from headlight_papers.findings import systems_table
 from headlight_papers.papers.token_maps.exhibits import AGREEMENT, LABELS, REMOVAL
+from headlight_words.corpora import (
+    SAMPLE_LINKS,
+    SAMPLE_TRANSLATIONS,
+    TranslationPair,
+    open_parallel,
+)
+from headlight_words.findings.coreference import systems_table
+from headlight_words.findings.dependency import best_heads
+from headlight_words.links import open_links
+from headlight_words.sources import EMBEDDED_TRANSLATOR
+from headlight_words.word_alignment import AlignerSettings
+from headlight_words.word_alignment.aligner import Aligner
 from papers.exhibit_cells import (
     SHOWN,
     Cells,

@@ -8,11 +8,11 @@ import pytest
 
 from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.capture import load_model
-from headlight.corpora import open_treebank
-from headlight.findings.dependency import best_heads
-from headlight.studies.dependency.study import run
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.clark2019 import published
+from headlight_words.corpora import open_treebank
+from headlight_words.findings.dependency import best_heads
+from headlight_words.studies.dependency.study import run
 from papers.material import saved_model
 
 EXHIBITS = find_paper("clark2019").exhibits

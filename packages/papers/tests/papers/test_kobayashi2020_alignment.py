@@ -14,7 +14,6 @@ from frozen_paper_runs import PAPER_RUNS, SECTION_5, PaperMaterial
 from headlight.capture import load_model
 from headlight.errors import UsageError
 from headlight.result.estimate import Estimate
-from headlight.studies.alignment import AlignmentSettings, study as alignment
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.kobayashi2020 import (
     Settings as Kobayashi2020Settings,
@@ -33,6 +32,7 @@ from headlight_papers.papers.kobayashi2020.other_aligners import (
 from headlight_papers.papers.kobayashi2020.translator_results import SMOOTHGRADS
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
+from headlight_words.studies.alignment import AlignmentSettings, study as alignment
 from papers.material import reproduced, saved_model
 
 FEW = PAPER_RUNS["kobayashi2020-alignment"].options

@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.corpora import WordVectors
 from headlight.errors import CorpusError, UsageError
 from headlight_papers.papers.jain2019 import Settings as Jain2019Settings
 from headlight_papers.papers.labelled_sets import (
@@ -33,6 +32,7 @@ from headlight_papers.papers.text_data import (
     prepare_data,
 )
 from headlight_papers.papers.text_tasks import labelled_in, named_sets, task_of
+from headlight_words.corpora import WordVectors
 
 GOOD = "a warm and funny film indeed"
 BAD = "a cold and tedious film , alas"

@@ -11,7 +11,7 @@ import headlight
 ROOT = Path(__file__).parents[4]
 ALLOWED = {
     "headlight.api", "headlight.catalogue", "headlight.corpora", "headlight.errors",
-    "headlight.files", "headlight.findings", "headlight.links",
+    "headlight.files", "headlight.findings", "headlight_words.links",
     "headlight.result", "headlight.settings", "headlight.version",
     "headlight.chats", "headlight.views", "headlight.vocabulary", "headlight.__main__",
 }  # fmt: skip

@@ -15,12 +15,12 @@ from headlight_papers.papers.teacher_training import TrainingConfig
 from headlight_papers.papers.text_classifiers import PATIENCE, ClassifierJob, ClassifierTrainer
 from headlight_papers.papers.text_data import TextData
 from headlight_papers.training import one_thread
-from headlight_papers.training.jobs import run_all
 from headlight_papers.training.losses import AdversarialObjective
 from headlight_papers.training.model_outputs import Outputs, outputs_of
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier, uniform_attention
 from headlight_papers.training.text_encoders import ENCODERS, HIDDEN
 from headlight_papers.training.trainer import TrainingBatch, TrainingTask, loss_of
+from headlight_words.training.jobs import run_all
 
 TYPES = 12
 CONFIG = TrainingConfig(3, AdversarialObjective("tvd"), patience=PATIENCE)

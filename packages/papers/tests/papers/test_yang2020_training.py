@@ -11,17 +11,18 @@ import torch
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from definitions import adversarial_loss, attention_distance
-from headlight.corpora import TaggedSentence, WordVectors
+from headlight.corpora import TaggedSentence
 from headlight_papers.papers.teacher_training import TrainingConfig
 from headlight_papers.papers.yang2020.tagger import Dropout, Tagger
 from headlight_papers.papers.yang2020.tagger_training import BETAS, PEAK, Job, TaggerTrainer
 from headlight_papers.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
-from headlight_papers.training.jobs import run_all
 from headlight_papers.training.learning_rates import rate
 from headlight_papers.training.losses import AdversarialObjective
 from headlight_papers.training.model_outputs import Outputs, outputs_of
 from headlight_papers.training.text_encoders import timing_signal
 from headlight_papers.training.trainer import TrainingBatch, TrainingTask, loss_of
+from headlight_words.corpora import WordVectors
+from headlight_words.training.jobs import run_all
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]
 TAGS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "B-PP", "B-NP", "I-NP"]

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from headlight.corpora import Sentence
-from headlight_papers.corpora import CoreferenceDocument, Mention
-from headlight_papers.corpora.encoded_spans import EncodedSpan, documents
-from headlight_papers.studies.coreference import TaskSettings
-from headlight_papers.studies.coreference.task import MentionTable
+from headlight_words.corpora import CoreferenceDocument, Mention
+from headlight_words.encode.spans import EncodedSpan, documents
+from headlight_words.studies.coreference import TaskSettings
+from headlight_words.studies.coreference.task import MentionTable
 
 TEXT = """Mary Brown owns a bakery .
 She opened it with her brother John .

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headlight_papers.studies.parser_probes.word_map_store import (
+from headlight_words.studies.parser_probes.word_map_store import (
     SPECIALS,
     Index,
     MapsWriter,

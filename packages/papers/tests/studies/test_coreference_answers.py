@@ -5,8 +5,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight_papers.studies.coreference import TaskSettings
-from headlight_papers.studies.coreference.study import (
+from headlight_words.studies.coreference import TaskSettings
+from headlight_words.studies.coreference.study import (
     DIRECTIONS,
     AntecedentQueries,
     is_antecedent,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from headlight.corpora import Sentence
-from headlight_papers.corpora import CoreferenceDocument, Mention
-from headlight_papers.studies.coreference import TaskSettings
-from headlight_papers.studies.coreference.sieves import (
+from headlight_words.corpora import CoreferenceDocument, Mention
+from headlight_words.studies.coreference import TaskSettings
+from headlight_words.studies.coreference.sieves import (
     NOTHING,
     SIEVES,
     attributes,

@@ -15,10 +15,10 @@ from headlight.capture import OwnObjective
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
-from headlight_papers.corpora import CoreferenceDocument, Mention
-from headlight_papers.findings import best_heads, systems_table
-from headlight_papers.studies.coreference import CoreferenceSettings, TaskSettings
-from headlight_papers.studies.coreference.study import AntecedentObserver, run
+from headlight_words.corpora import CoreferenceDocument, Mention
+from headlight_words.findings.coreference import best_heads, systems_table
+from headlight_words.studies.coreference import CoreferenceSettings, TaskSettings
+from headlight_words.studies.coreference.study import AntecedentObserver, run
 from studies.coreference_documents import bakery, random_document, windows
 from studies.intervals import agrees
 from studies.models import WORDS, model, uneven

@@ -5,11 +5,11 @@ import pytest
 import xarray
 from hypothesis import given, strategies as st
 
-from headlight.analysis.example_sentences import LONGEST
 from headlight.result import load, save
 from headlight.views.result_contents import pictures
-from headlight_papers.findings import best_heads
-from headlight_papers.studies.coreference.study import AROUND, best_stretch
+from headlight_words.example_sentences import LONGEST
+from headlight_words.findings.coreference import best_heads
+from headlight_words.studies.coreference.study import AROUND, best_stretch
 from studies.coreference_documents import windows
 from studies.models import model
 from studies.test_coreference_heads import documents, found, word_maps

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
-from headlight_papers.studies.coreference import TaskSettings
-from headlight_papers.studies.coreference.task import KINDS, AntecedentTask
+from headlight_words.studies.coreference import TaskSettings
+from headlight_words.studies.coreference.task import KINDS, AntecedentTask
 from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 ALL = [(0, 33)]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headlight_papers.studies.parser_probes import batches
+from headlight_words.studies.parser_probes import batches
 
 SENTENCES, WORDS, FEATURES, HIDDEN, HEADS = 5, 3, 2, 4, 3
 

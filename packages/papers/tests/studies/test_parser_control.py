@@ -5,7 +5,7 @@ import torch
 
 from headlight.capture import CapturedModel
 from headlight.errors import UnsupportedModelError
-from headlight_papers.studies.parser_probes.batches import random_control
+from headlight_words.studies.parser_probes.batches import random_control
 from studies import models
 from studies.models import uneven
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from headlight.errors import UnknownNameError
-from headlight_papers.studies.parser_probes.batches import ParserBatch, ParserData
-from headlight_papers.studies.parser_probes.evaluation import (
+from headlight_words.studies.parser_probes.batches import ParserBatch, ParserData
+from headlight_words.studies.parser_probes.evaluation import (
     METRICS,
     Counts,
     Row,
@@ -15,8 +15,8 @@ from headlight_papers.studies.parser_probes.evaluation import (
     gold_edges,
     share,
 )
-from headlight_papers.studies.parser_probes.models import Parser, RightBranching, TrainingHistory
-from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD
+from headlight_words.studies.parser_probes.models import Parser, RightBranching, TrainingHistory
+from headlight_words.studies.parser_probes.word_map_store import NO_HEAD
 from studies.intervals import agrees
 from studies.parser_corpora import index_of_trees
 

@@ -13,11 +13,11 @@ from headlight.corpora import Sentence
 from headlight.encode import sentences as encode_sentences
 from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
-from headlight.study_settings.treebanks import SentenceSettings
 from headlight.vocabulary import MEASURES
-from headlight_papers.studies.parser_probes import word_maps as extraction
-from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, header_path
-from headlight_papers.studies.parser_probes.word_maps import extract, plan_word_maps
+from headlight_words.settings import SentenceSettings
+from headlight_words.studies.parser_probes import word_maps as extraction
+from headlight_words.studies.parser_probes.word_map_store import NO_HEAD, header_path
+from headlight_words.studies.parser_probes.word_maps import extract, plan_word_maps
 from studies.models import WORDS, model, uneven
 
 

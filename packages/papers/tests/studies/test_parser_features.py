@@ -6,7 +6,7 @@ import torch
 
 from headlight.analysis.disk_space import require_disk_space
 from headlight.errors import CaptureError, RunError
-from headlight_papers.studies.parser_probes.word_map_store import (
+from headlight_words.studies.parser_probes.word_map_store import (
     MapsWriter,
     header_path,
     maps_path,

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from headlight.errors import UnknownNameError, UsageError
-from headlight_papers.studies.parser_probes.batches import ParserBatch
-from headlight_papers.studies.parser_probes.models import (
+from headlight_words.studies.parser_probes.batches import ParserBatch
+from headlight_words.studies.parser_probes.models import (
     Attention,
     AttentionAndWords,
     DistancesAndWords,

@@ -7,17 +7,18 @@ import pytest
 import torch
 
 from headlight.analysis.run_folder import RunFolder
-from headlight.corpora import Sentence, WordVectors, open_treebank
+from headlight.corpora import Sentence
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.result import RESULT, load, save
 from headlight.result.estimate import with_ends
-from headlight_papers.studies.parser_probes import BASELINES, PROBES, ParserProbeSettings
-from headlight_papers.studies.parser_probes.batches import unknown_share, vector_table
-from headlight_papers.studies.parser_probes.evaluation import ProbeTrainer, TrainingData
-from headlight_papers.studies.parser_probes.models import TrainingSettings
-from headlight_papers.studies.parser_probes.study import run, split_treebank
-from headlight_papers.studies.parser_probes.word_map_store import open_word_maps
-from headlight_papers.studies.parser_probes.word_maps import plan_word_maps
+from headlight_words.corpora import WordVectors, open_treebank
+from headlight_words.studies.parser_probes import BASELINES, PROBES, ParserProbeSettings
+from headlight_words.studies.parser_probes.batches import unknown_share, vector_table
+from headlight_words.studies.parser_probes.evaluation import ProbeTrainer, TrainingData
+from headlight_words.studies.parser_probes.models import TrainingSettings
+from headlight_words.studies.parser_probes.study import run, split_treebank
+from headlight_words.studies.parser_probes.word_map_store import open_word_maps
+from headlight_words.studies.parser_probes.word_maps import plan_word_maps
 from studies import models
 from studies.models import WORDS
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from headlight.errors import UsageError
-from headlight_papers.studies.parser_probes import AS_RELEASED, TrainingSettings
-from headlight_papers.studies.parser_probes.batches import LARGEST, ParserData
-from headlight_papers.studies.parser_probes.evaluation import evaluate, share
-from headlight_papers.studies.parser_probes.models import (
+from headlight_words.studies.parser_probes import AS_RELEASED, TrainingSettings
+from headlight_words.studies.parser_probes.batches import LARGEST, ParserData
+from headlight_words.studies.parser_probes.evaluation import evaluate, share
+from headlight_words.studies.parser_probes.models import (
     Attention,
     AttentionAndWords,
     DistancesAndWords,
@@ -18,7 +18,7 @@ from headlight_papers.studies.parser_probes.models import (
     mean_loss,
     train,
 )
-from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD
+from headlight_words.studies.parser_probes.word_map_store import NO_HEAD
 from studies.parser_corpora import index_of_trees, planted, random_tree, stored
 
 QUICK = TrainingSettings(learning_rate=0.1, sentences=8, epochs=15)

@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from headlight_papers.studies.parser_probes.evaluation import arborescence, spanning_edges
+from headlight_words.studies.parser_probes.evaluation import arborescence, spanning_edges
 
 
 def is_tree(heads: tuple[int, ...]) -> bool:

@@ -13,8 +13,8 @@ import torch
 
 from headlight.errors import RunError
 from headlight_papers.training import one_thread
-from headlight_papers.training.jobs import run_all, run_stages
-from headlight_papers.training.model_store import ModelStore
+from headlight_words.training.jobs import run_all, run_stages
+from headlight_words.training.model_store import ModelStore
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def test_a_process_that_is_killed_is_one_sentence(trainer, monkeypatch):
             found.set_exception(BrokenProcessPool("killed"))
             return found
 
-    monkeypatch.setattr("headlight_papers.training.jobs.ProcessPoolExecutor", Broken)
+    monkeypatch.setattr("headlight_words.training.jobs.ProcessPoolExecutor", Broken)
     with pytest.raises(RunError, match=r"ended from outside.*resume=True and fewer processes"):
         run_all(trainer, [Job("a"), Job("b")], 2, lambda job: None)
 

@@ -1,7 +1,7 @@
 """Documents with gold coreference, as a stream; `headlight.corpora` has all other corpora."""
 
-from headlight_papers.corpora.coreference import CoreferenceDocument, Mention, MentionKind
-from headlight_papers.corpora.coreference_formats import COREFERENCE_FORMATS, open_coreference
+from headlight_words.corpora.coreference import CoreferenceDocument, Mention, MentionKind
+from headlight_words.corpora.coreference_formats import COREFERENCE_FORMATS, open_coreference
 
 __all__ = [
     "COREFERENCE_FORMATS",

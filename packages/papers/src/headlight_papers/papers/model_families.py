@@ -11,8 +11,8 @@ from headlight_papers.papers.reproduction import Reproduction, begun_folder, sig
 from headlight_papers.papers.settings import RESULTS
 from headlight_papers.papers.teacher_training import TeacherTrainer, TrainingConfig
 from headlight_papers.training import one_thread
-from headlight_papers.training.jobs import run_stages
 from headlight_papers.training.losses import AdversarialObjective
+from headlight_words.training.jobs import run_stages
 
 TrainerOf = TypeVar("TrainerOf", bound=TeacherTrainer[Any, Any, Any])
 

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar
 from headlight import Model, load as load_model
 from headlight.analysis.run_folder import RunFolder
 from headlight.analysis.work_folders import claim_work_folder, prepare_work_folders
-from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
+from headlight.catalogue import find_study
 from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError, setting
 from headlight.files import read, write
@@ -22,6 +22,7 @@ from headlight.result import calculated_with, load, save
 from headlight.vocabulary import GRADIENT, Kind
 from headlight_papers.papers.settings import PAGE, RESULTS, RUNS, PaperSettings, TextPaperSettings
 from headlight_papers.papers.sources import Sources
+from headlight_words.sources import EMBEDDED_TRANSLATOR
 
 SIGNATURE = "signature.json"
 

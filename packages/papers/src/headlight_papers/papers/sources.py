@@ -14,10 +14,8 @@ from headlight.corpora import (
     Corpus,
     is_companion,
     open_corpus,
-    open_parallel,
     open_sentence_pairs,
     open_tagged,
-    open_treebank,
     source_state,
     suffixes,
 )
@@ -25,7 +23,6 @@ from headlight.errors import CorpusError, setting
 from headlight.files import check_reachable
 from headlight.settings import REPEATED, Settings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
-from headlight_papers.corpora import open_coreference
 from headlight_papers.corpora.pair_tasks import pair_task, task_of
 from headlight_papers.papers.text_tasks import labelled_in, named_sets
 from headlight_papers.papers.translations import (
@@ -34,6 +31,7 @@ from headlight_papers.papers.translations import (
     read_aligned,
     translations_in,
 )
+from headlight_words.corpora import open_coreference, open_parallel, open_treebank
 
 PARTS_OF_PAIRS = ("dev", "valid", "test", "train")
 
@@ -348,7 +346,7 @@ class Sources(Settings):
 
     def _check_aligned(self) -> None:
         """Complain of links of other aligners that do not fit, and of text that is not there."""
-        from headlight.links import open_links  # with numpy, which help needs not
+        from headlight_words.links import open_links  # with numpy, which help needs not
 
         if self.aligned is not None:
             sentences = len(self.aligned.pairs)

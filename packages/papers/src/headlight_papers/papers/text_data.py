@@ -11,11 +11,12 @@ from jaxtyping import Float32, Int64
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from headlight.corpora import WordVectors, read_word_vectors, source_state
+from headlight.corpora import source_state
 from headlight.vocabulary import Part
 from headlight_papers.papers.labelled_sets import LabelledSet, LabelledText, read_labelled
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.training.text_classifier import TextBatch
+from headlight_words.corpora import WordVectors, read_word_vectors
 
 BATCH = 32
 """Texts in a batch, of nearly the same length."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headlight.corpora import TranslationPair, open_parallel
+from headlight_words.corpora import TranslationPair, open_parallel
 
 if TYPE_CHECKING:
-    from headlight.links import Gold
+    from headlight_words.links import Gold
 
 Languages = tuple[str, str]
 """From which and into which is translated, as in ``("de", "en")``."""
@@ -46,7 +46,7 @@ def read_aligned(source: str, target: str | None, gold: str) -> AlignedPairs:
     Raises:
         CorpusError: there is no such file, or they do not fit each other.
     """
-    from headlight.links import demand_words, open_links  # with numpy, which help needs not
+    from headlight_words.links import demand_words, open_links  # with numpy, which help needs not
 
     pairs = list(open_parallel(source, target))
     links = list(open_links(gold, sentences=len(pairs)))

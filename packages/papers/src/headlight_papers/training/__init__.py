@@ -1,8 +1,8 @@
 """Training of many models, in one process or several, each kept in a file when it is finished."""
 
 from headlight.capture.torch_settings import one_thread
-from headlight_papers.training.jobs import JobRunner, choose_processes, run_all, run_stages
-from headlight_papers.training.model_store import ModelStore, NamedJob, begin_folder
+from headlight_words.training.jobs import JobRunner, choose_processes, run_all, run_stages
+from headlight_words.training.model_store import ModelStore, NamedJob, begin_folder
 
 __all__ = [
     "JobRunner",

@@ -20,7 +20,7 @@ from headlight_papers.training.model_outputs import (
     cross_entropy,
     mean_of_valid,
 )
-from headlight_papers.training.model_store import ModelStore, NamedJob
+from headlight_words.training.model_store import ModelStore, NamedJob
 
 Numbers = dict[str, Any]
 """Measurements of a model by name: a number, or one for each head."""

@@ -6,7 +6,6 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.corpora import open_treebank
 from headlight.encode import sentences
 from headlight.views.parts import By, Comparison, Section
 from headlight.vocabulary import CATEGORIES
@@ -22,6 +21,7 @@ from headlight_papers.papers.exhibit_tables import percent
 from headlight_papers.papers.notes import model_note
 from headlight_papers.papers.paper_numbering import layer_names
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.corpora import open_treebank
 
 
 def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.Dataset:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.dependency import ALL, best_heads, gains
 from headlight.findings.estimates import Estimate, estimates
 from headlight.findings.thresholds import MOST
 from headlight.findings.what_was_read import independent_units
@@ -35,6 +34,7 @@ from headlight_papers.papers.clark2019.table_3_probes import LABELS, load_probes
 from headlight_papers.papers.exhibit_files import ExhibitWriter
 from headlight_papers.papers.notes import model_note
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.findings.dependency import ALL, best_heads, gains
 
 BROADER = 0.9
 """Share of the entropy of uniform attention above which a head attends nearly evenly."""

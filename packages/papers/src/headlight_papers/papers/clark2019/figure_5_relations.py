@@ -10,12 +10,9 @@ import numpy as np
 import pandas
 from jaxtyping import Float
 
-from headlight.corpora import Sentence, open_treebank
+from headlight.corpora import Sentence
 from headlight.errors import CorpusError
-from headlight.findings.dependency import best_heads
 from headlight.views.parts import Comparison, LinkDrawing, Section, attention_lines, windowed
-from headlight_papers.corpora import CoreferenceDocument, open_coreference
-from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings, published
 from headlight_papers.papers.clark2019.exhibit import exhibit
 from headlight_papers.papers.clark2019.results import load_antecedents, load_dependencies, stem
@@ -23,6 +20,9 @@ from headlight_papers.papers.exhibit_files import ExhibitWriter
 from headlight_papers.papers.notes import model_note
 from headlight_papers.papers.paper_numbering import head_name
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.corpora import CoreferenceDocument, open_coreference, open_treebank
+from headlight_words.findings.coreference import systems_table
+from headlight_words.findings.dependency import best_heads
 
 SHORTEST, LONGEST = 6, 14
 """Words in a sentence that can be drawn."""

@@ -6,7 +6,6 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.dependency import best_heads
 from headlight.findings.head_behaviours import BEHAVIOURS, OTHER, behaviours
 from headlight.findings.hierarchical_clustering import tree
 from headlight.findings.multidimensional_scaling import embedding
@@ -18,7 +17,6 @@ from headlight.views.parts import (
     embedding as draw_embedding,
 )
 from headlight.vocabulary import measure as measure_row
-from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings
 from headlight_papers.papers.clark2019.exhibit import exhibit
 from headlight_papers.papers.clark2019.results import (
@@ -32,6 +30,8 @@ from headlight_papers.papers.exhibit_tables import frame_of
 from headlight_papers.papers.notes import text_notes
 from headlight_papers.papers.paper_numbering import head_name
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.findings.coreference import systems_table
+from headlight_words.findings.dependency import best_heads
 
 MARGIN = 0.1
 """A head is named after a relation if it beats the best fixed offset by so much."""

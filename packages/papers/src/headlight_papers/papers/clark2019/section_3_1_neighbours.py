@@ -36,7 +36,10 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             writer.curves(
                 survey,
                 Curve(
-                    "neighbour", panel="Share of {measure}", by=(MEASURE, NEIGHBOUR_OFFSETS), percent=True
+                    "neighbour",
+                    panel="Share of {measure}",
+                    by=(MEASURE, NEIGHBOUR_OFFSETS),
+                    percent=True,
                 ),
                 caption="Share of each measure that goes to a neighbour, by layer.",
                 alternative="More than half goes to the previous token in "

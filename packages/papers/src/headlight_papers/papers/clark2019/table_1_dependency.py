@@ -3,7 +3,6 @@
 import pandas
 import xarray
 
-from headlight.findings.dependency import all_heads, best_heads
 from headlight.findings.phrases import plural
 from headlight.views.parts import By, Comparison, Drawing, Map, Section, Table
 from headlight.views.parts.bar_charts import bars
@@ -15,6 +14,7 @@ from headlight_papers.papers.exhibit_files import ExhibitWriter
 from headlight_papers.papers.notes import model_note
 from headlight_papers.papers.paper_numbering import head_name
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.findings.dependency import all_heads, best_heads
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
 """Labels of the directions of attention."""

@@ -7,7 +7,6 @@ import xarray
 from headlight.findings.estimates import estimates
 from headlight.views.parts import Comparison, Drawing, Map, Section, Table
 from headlight.views.parts.bar_charts import bars
-from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings, published
 from headlight_papers.papers.clark2019.exhibit import exhibit
 from headlight_papers.papers.clark2019.results import load_antecedents, stem
@@ -15,6 +14,7 @@ from headlight_papers.papers.exhibit_files import ExhibitWriter
 from headlight_papers.papers.notes import model_note
 from headlight_papers.papers.paper_numbering import head_name
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.findings.coreference import systems_table
 
 KINDS = ("all", "pronoun", "proper", "nominal")
 BASELINES = ("nearest", "head match", "rule-based")

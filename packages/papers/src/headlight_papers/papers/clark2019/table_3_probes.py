@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas
 import xarray
 
-from headlight.corpora import open_treebank
 from headlight.findings.estimates import estimates
 from headlight.views.parts import Comparison, Section
 from headlight.views.parts.bar_charts import bars
@@ -15,6 +14,7 @@ from headlight_papers.papers.clark2019.results import stem
 from headlight_papers.papers.exhibit_files import ExhibitWriter
 from headlight_papers.papers.notes import model_note
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.corpora import open_treebank
 
 METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 NO_ATTENTION = "no attention"

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 import pandas
 
-from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
-from headlight.links import Gold, open_links
 from headlight.views.parts import Drawing, Section
 from headlight.views.parts.alignment_drawings import DrawnAlignment, alignment_picture
 from headlight_papers.papers.exhibit_files import ExhibitWriter
@@ -20,6 +18,13 @@ from headlight_papers.papers.kobayashi2020.translator_results import (
     translator_of,
 )
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_words.corpora import (
+    SAMPLE_LINKS,
+    SAMPLE_TRANSLATIONS,
+    TranslationPair,
+    open_parallel,
+)
+from headlight_words.links import Gold, open_links
 
 DRAWN = 2
 """Translations that are drawn."""
@@ -89,9 +94,10 @@ def _pictures(
     reproduction: Reproduction, writer: ExhibitWriter, layer: int, examples: Sequence[Example]
 ) -> list[Drawing]:
     links = {}
+    translator: Any = translator_of(reproduction)  # whose method `align` headlight-words brings
     for measure in MEASURES:
         pairs = [pair for pair, _ in examples]
-        aligned = translator_of(reproduction).align(pairs, measure=measure, layer=layer)
+        aligned = translator.align(pairs, measure=measure, layer=layer)
         links[measure] = list(aligned)
     pictures = []
     for number, (pair, gold) in enumerate(examples):

@@ -8,14 +8,14 @@ from typing import get_args
 
 import xarray
 
-from headlight.corpora import open_parallel
 from headlight.errors import UsageError
 from headlight.findings.estimates import Estimate
-from headlight.links import Aligner, LinkScore, baseline_links, open_links, score_links
 from headlight_papers.papers.kobayashi2020 import Settings
 from headlight_papers.papers.kobayashi2020.translator_results import aligned_of
 from headlight_papers.papers.reproduction import Reproduction, states_of
 from headlight_papers.papers.translations import link_file_name
+from headlight_words.corpora import open_parallel
+from headlight_words.links import Aligner, LinkScore, baseline_links, open_links, score_links
 
 LONGEST = 25
 """Words of a sentence that the slow models learn from at most."""

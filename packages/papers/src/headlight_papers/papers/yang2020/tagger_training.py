@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.corpora import open_tagged, read_word_vectors, source_state
+from headlight.corpora import open_tagged, source_state
 from headlight.errors import CorpusError, setting
 from headlight_papers.papers.model_families import ModelFamily
 from headlight_papers.papers.reproduction import Reproduction
@@ -22,6 +22,7 @@ from headlight_papers.spans import SpanScore, span_score
 from headlight_papers.training.learning_rates import rise_and_fall
 from headlight_papers.training.model_outputs import Attention, Outputs, compare, cross_entropy
 from headlight_papers.training.trainer import TrainingTask
+from headlight_words.corpora import read_word_vectors
 
 Numbers = dict[str, float | list[float]]
 """By name; a list has one for each head."""

@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Bool, Float32, Int64
 from torch import Tensor
 
-from headlight.corpora import TaggedSentence, WordVectors
+from headlight.corpora import TaggedSentence
 from headlight.vocabulary import PARTS, Part
 from headlight_papers.training.model_outputs import ValidMask
+from headlight_words.corpora import WordVectors
 
 BATCH = 32
 """Sentences in a batch, of nearly the same length; the released code has 100."""

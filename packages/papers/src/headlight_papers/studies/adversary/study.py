@@ -41,8 +41,8 @@ from headlight_papers.studies.adversary import AdversarySettings
 from headlight_papers.studies.adversary.model_outputs import AttentionSelection
 from headlight_papers.studies.adversary.students import Job, StudentTrainer
 from headlight_papers.studies.adversary.teacher_comparison import MEANS, Tables, evaluate
-from headlight_papers.training.jobs import choose_processes, run_stages
-from headlight_papers.training.model_store import begin_folder
+from headlight_words.training.jobs import choose_processes, run_stages
+from headlight_words.training.model_store import begin_folder
 
 OF_HEADS = {
     "head_kl": Variable(

@@ -38,8 +38,8 @@ from headlight_papers.spans import span_score
 from headlight_papers.studies.guided import GuidedSettings
 from headlight_papers.studies.guided.guides import guided_texts
 from headlight_papers.studies.guided.models import GuidedTrainer, given_weights
-from headlight_papers.training.jobs import run_stages
-from headlight_papers.training.model_store import begin_folder
+from headlight_words.training.jobs import run_stages
+from headlight_words.training.model_store import begin_folder
 
 SCORES_OF_MODELS = {
     "accuracy": Variable("share of correct predictions", interval="share"),

@@ -1,0 +1,1 @@
+"""Commands for words of translations: `align` and `aer`."""

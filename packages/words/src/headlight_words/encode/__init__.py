@@ -1,0 +1,1 @@
+"""Translations and annotated spans as examples that a model can read."""

@@ -1,0 +1,104 @@
+"""Translations as examples of an encoder-decoder model, or of an encoder."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
+from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
+from headlight.encode.special_tokens import Assembly
+from headlight.errors import CorpusError
+from headlight.settings import require_choice
+from headlight_words.corpora import TranslationPair
+
+Overflow = Literal["skip", "error"]
+"""Treatment of a pair that is too long; cut off, its words could not be aligned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedTranslation(Encoded):
+    """A sentence and its translation, as an encoder and its decoder, or one encoder, read them.
+
+    Attributes:
+        index: Which pair of the corpus it is, from 0.
+        source_text: The words of the source, as blanks separate them; `words` numbers these.
+        target_text: The words of the target; `target_words` numbers these.
+    """
+
+    index: int
+    source_text: tuple[str, ...]
+    target_text: tuple[str, ...]
+
+
+def translations(
+    pairs: Iterable[TranslationPair],
+    tokenizer: Tokenizer,
+    *,
+    decoder_start: int | None,
+    max_length: int | None = None,
+    overflow: str = "skip",
+    prefix: str = "",
+) -> Examples[EncodedTranslation]:
+    """Every pair as one example; those with an empty side, or too long, are left out and counted.
+
+    The decoder reads the labels moved by one place: at the place where it reads a piece, it has
+    just predicted it.  So a piece is read at its own place in `Encoded.target` and predicted at the
+    place before, whatever stands at the beginning (a start token, a language code).
+
+    Args:
+        pairs: Usually of `headlight_words.corpora.open_parallel`.
+        tokenizer: A fast Hugging Face tokenizer; what it puts around a source and a target belongs
+            to no word, and neither does the prefix.
+        decoder_start: The id with which the decoder begins; None if an encoder reads both, each
+            text by itself.
+        max_length: Tokens on either side at most, special tokens included; None for no limit.
+        overflow: What becomes of a longer pair: it is left out (``skip``), or an ``error``.
+        prefix: What stands before every source, as T5 wants it: ``translate German to English:``.
+
+    Raises:
+        UsageError: The tokenizer is slow, `overflow` is unknown, or `max_length` leaves no room.
+        CorpusError: While iterating: a pair is too long, and that is an ``error``.
+    """
+    require_choice("way of dealing with long pairs", overflow, Overflow)
+    assembly = Assembly.of(tokenizer, decoder_start)
+    together = assembly.apart if decoder_start is None else assembly.two
+    if max_length is not None:
+        assembly.room(max_length)
+    lead, words = f"{prefix.strip()} ".lstrip(), len(prefix.split())
+
+    def encode(group: list[TranslationPair], counts: Counts) -> Iterator[EncodedTranslation]:
+        sources = tokenise(tokenizer, [lead + pair.source for pair in group], special_apart=False)
+        targets = tokenise(
+            tokenizer, [pair.target for pair in group], target=True, special_apart=False
+        )
+        for pair, source, target in zip(group, sources, targets, strict=True):
+            counts.documents += 1
+            if not (pair.source.strip() and len(source) and len(target)):
+                counts.empty += 1
+                continue
+            example = together(pair.name, source, target)
+            if _is_too_long(example, max_length, overflow):
+                counts.too_long += 1
+                continue
+            # The first words belong to no word of the sentence.
+            own = tuple(at - words if at >= words else SPECIAL_WORD for at in example.words)
+            yield annotate(
+                replace(example, words=own),
+                EncodedTranslation,
+                index=counts.documents - 1,
+                source_text=tuple(pair.source.split()),
+                target_text=tuple(pair.target.split()),
+            )
+
+    return Examples(Recipe(pairs, lambda pair: (pair.source, pair.target), encode, assembly.marks))
+
+
+def _is_too_long(example: Encoded, max_length: int | None, overflow: str) -> bool:
+    length = max(len(example.ids), len(example.target))
+    too_long = max_length is not None and length > max_length
+    if too_long and overflow == "error":
+        raise CorpusError(
+            f"{example.name}: the pair has {length} tokens on one side, more than {max_length}; "
+            "leave it out, or allow more."
+        )
+    return too_long

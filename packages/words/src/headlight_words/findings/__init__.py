@@ -1,0 +1,1 @@
+"""Sentences of the studies of annotated and parallel text."""

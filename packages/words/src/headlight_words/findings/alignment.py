@@ -1,0 +1,66 @@
+"""Sentences of the study of word alignment."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.estimates import Estimate, estimates
+from headlight.findings.interval_phrases import around, around_first, undecided
+from headlight.findings.phrases import percent
+from headlight_words.findings.word_times import are_of_speech, word_times
+
+
+def alignment(result: xr.Dataset) -> list[str]:
+    """Return findings on the lowest error rate, and on the next."""
+    if are_of_speech(result):
+        return word_times(result)
+    ways = sorted(_ways(result), key=lambda way: way.lowest)
+    if not ways:
+        return ["No link could be judged."]
+    names = [way.name for way in ways]
+    listed = [" (".join(name.split(", ", 1)) + ")" * (", " in name) for name in names]
+    every = Estimate.joined([way.rates for way in ways])
+    sentence = (
+        f"Words are linked best by {names[0]}: its alignment error rate is "
+        f"{percent(ways[0].lowest)}{around_first(every, lowest=True)}, with the layer chosen on "
+        "these very gold links"
+    )
+    if len(ways) > 1:
+        sentence += f"; next comes {names[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
+    lowest = Estimate.joined([way.best for way in ways]).times(-1.0)
+    return [f"{sentence}.{undecided(lowest, listed, 'what links words best', 'way')}"]
+
+
+class _Way(NamedTuple):
+    """The error rates of a way to link words: of all layers, or one number."""
+
+    name: str
+    rates: Estimate
+    best: Estimate
+
+    @property
+    def lowest(self) -> float:
+        """The error rate of the best layer."""
+        return float(self.best.value)
+
+
+def _ways(result: xr.Dataset) -> Iterator[_Way]:
+    """The best layer of each measure and step, or extraction, and measures of the input."""
+    for prefix in ("", "similarity_", "input_"):
+        name = f"{prefix}error_rate"
+        if name not in result:
+            continue
+        labels = [str(dim) for dim in result[name].dims if dim != "layer"]
+        layers = [str(dim) for dim in result[name].dims if dim == "layer"]
+        numbers = estimates(result, name, (*labels, *layers))
+        for place in np.ndindex(*numbers.value.shape[: len(labels)]):
+            rates = numbers.at(place)
+            first = rates.times(-1.0).first()
+            if first is None:
+                continue
+            names = [str(result[dim].values[at]) for dim, at in zip(labels, place, strict=True)]
+            if layers:
+                names.append(f"layer {int(result['layer'].values[first[0]])}")
+            yield _Way(", ".join(names), rates, rates.at(first))

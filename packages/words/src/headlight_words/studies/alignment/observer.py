@@ -1,0 +1,404 @@
+"""Observers of alignment: between words, and between words and times."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.layer_arrays import array, moments, stacked
+from headlight.analysis.text_ids import units_of
+from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture.hidden_states import all_hidden_states
+from headlight.encode import EncodedSpeech
+from headlight.encode.batch import NO_WORD, Batch
+from headlight.measures import Scores
+from headlight.reduce import Slots, Tally
+from headlight.vocabulary import head_name, measure as described_measure
+from headlight_words.encode.translations import EncodedTranslation
+from headlight_words.links import COUNTS, Gold
+from headlight_words.studies.alignment import AlignmentSettings
+from headlight_words.word_alignment import STEPS
+from headlight_words.word_alignment.aligner import (
+    LinkMatrix,
+    Sides,
+    attention_links,
+    input_links,
+    mean_of_places,
+    places,
+)
+from headlight_words.word_alignment.directions import pairs_of
+from headlight_words.word_alignment.inputs import input_matrix
+from headlight_words.word_alignment.output import (
+    Maps,
+    on_path,
+    row_starts,
+    standardised,
+    word_stretches,
+)
+from headlight_words.word_alignment.similarity import extracted
+
+Counts = Int64[np.ndarray, "example *cell count"]
+
+
+class GoldOfBatch:
+    """The gold links of a batch as matrices."""
+
+    def __init__(
+        self,
+        examples: Sequence[EncodedTranslation],
+        gold: Sequence[Gold],
+        device: torch.device | str,
+    ) -> None:
+        self._own = [gold[example.index] for example in examples]
+        self._units = units_of(examples)
+        targets = max(len(example.target_text) for example in examples)
+        sources = max(len(example.source_text) for example in examples)
+        shape = (len(examples), 1, targets, sources)
+        self._sure = torch.zeros(shape, dtype=torch.bool)
+        self._possible = torch.zeros(shape, dtype=torch.bool)
+        for row, own in enumerate(self._own):
+            for matrix, links in ((self._sure, own.sure), (self._possible, own.possible)):
+                for source, target in links:
+                    matrix[row, 0, target, source] = True
+        self._sure, self._possible = self._sure.to(device), self._possible.to(device)
+
+    def counts(self, links: LinkMatrix) -> Counts:
+        """The counts of `headlight_words.links.COUNTS`, of every example and row of links."""
+        targets, sources = links.shape[2:]
+        sure = self._sure[:, :, :targets, :sources]
+        possible = self._possible[:, :, :targets, :sources]
+        counts = np.empty((*links.shape[:2], len(COUNTS)), dtype=np.int64)
+        counts[..., 0] = [[len(own.sure)] for own in self._own]
+        counts[..., 1] = [[len(own.possible)] for own in self._own]
+        for at, linked in enumerate((links, links & sure, links & possible), 2):
+            counts[..., at] = linked.sum((-2, -1)).cpu().numpy()
+        counts[..., 5] = 1
+        return counts
+
+    def summed(self, rows: Counts) -> Slots:
+        """The sums of such counts over pairs, by blocks of the corpus."""
+        cells = (len(rows), *(1,) * (rows.ndim - 1))
+        return Slots.of(self._units, rows, np.ones(cells))
+
+
+@dataclass(eq=False, repr=False)
+class AttentionAlignmentObserver:
+    """Sees the cross-attention of a batch; keeps counts of links for each sentence."""
+
+    batch: Batch
+    gold: GoldOfBatch
+    sites: Sequence[AttentionSite]
+    settings: AlignmentSettings
+    _counts: dict[tuple[str, str, int], Counts] = field(default_factory=dict, init=False)
+    _norms: dict[int, Float[Tensor, "batch head"]] = field(default_factory=dict, init=False)
+    _merged: dict[int, Float[Tensor, "batch 1"]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._sides = Sides.of(self.batch)
+        self._heads = max(site.heads for site in self.sites)
+        self._there = places(self.batch)
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; nothing of it is kept but counts and means."""
+        scores, layer = Scores(record, precision=torch.float32), record.site.layer
+        for measure in self.settings.of_attention:
+            for step in STEPS:
+                links = [
+                    attention_links(
+                        scores, measure, self._sides, step, self.settings, by_head=by_head
+                    )
+                    for by_head in (False, True)
+                ]
+                self._counts[measure, step, layer] = self.gold.counts(torch.cat(links, 1))
+        self._norms[layer] = mean_of_places(scores.norm, self._there)
+        self._merged[layer] = mean_of_places(scores.merged_norm[:, None], self._there)
+
+    def tally(self) -> Tally:
+        """Counts of the batch, sentences along the first axis, and the mean norms of heads."""
+        layers = [site.layer for site in self.sites]
+        return Tally(
+            {
+                "counts": self.gold.summed(self._all_counts()),
+                "norm": moments(stacked([self._norms[layer] for layer in layers])),
+                "merged_norm": moments(array(torch.cat([self._merged[n] for n in layers], 1))),
+            }
+        )
+
+    def _all_counts(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
+        """First what a layer finds, then each of its heads; those it lacks find nothing."""
+        measures = self.settings.of_attention
+        axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(COUNTS))
+        counts = np.zeros((len(self.batch.lengths), *axes), dtype=np.int64)
+        for row, measure in enumerate(measures):
+            for column, step in enumerate(STEPS):
+                for place, site in enumerate(self.sites):
+                    layer_counts = self._counts[measure, step, site.layer]
+                    counts[:, row, column, place, : layer_counts.shape[1]] = layer_counts
+        return counts
+
+
+@dataclass(eq=False, repr=False)
+class InputAlignmentObserver:
+    """Runs the model on a batch for gradients and differences; keeps counts of links."""
+
+    model: CapturedModel
+    batch: Batch
+    gold: GoldOfBatch
+    settings: AlignmentSettings
+
+    def tally(self) -> Tally:
+        """Counts of the batch by measure, sentences along the first axis."""
+        settings, sides = self.settings, Sides.of(self.batch)
+        counts = []
+        for measure in settings.of_input:
+            matrix = input_matrix(self.model, self.batch, measure, settings.inputs)
+            links, _ = input_links(matrix, sides, settings)
+            counts.append(self.gold.counts(links)[:, 0])
+        return Tally({"counts": self.gold.summed(np.stack(counts, 1))})
+
+
+@dataclass(eq=False, repr=False)
+class SimilarityAlignmentObserver:
+    """Runs an encoder on the sentences of a batch; keeps counts of links for each pair.
+
+    Attributes:
+        encoder: The model.
+        batch: Sources and targets.
+        gold: Their gold links.
+        layers: After how many layers hidden states are compared.
+        settings: What is asked.
+    """
+
+    encoder: CapturedModel
+    batch: Batch
+    gold: GoldOfBatch
+    layers: Sequence[int]
+    settings: AlignmentSettings
+
+    def tally(self) -> Tally:
+        """Counts by extraction and layer, pairs along the first axis."""
+        settings, batch = self.settings, self.batch
+        sources = all_hidden_states(self.encoder, batch.source_alone())
+        targets = all_hidden_states(self.encoder, batch.target_alone())
+        links_found = []
+        for layer in self.layers:
+            pairs = pairs_of(sources[layer], targets[layer], batch, settings.unit)
+            counts = []
+            for extraction in settings.extractions:
+                links, _ = extracted(pairs, extraction, settings.similarity)
+                counts.append(self.gold.counts(pairs.links_of_words(links)[:, None])[:, 0])
+            links_found.append(np.stack(counts, 1))
+        return Tally({"counts": self.gold.summed(np.stack(links_found, 2))})
+
+
+AROUND = 0.1
+"""Seconds around a stretch that count as it, for `on_path`."""
+
+OF_WORDS = {
+    "start_error": Variable("mean distance of the beginnings of words", "s", interval="positive"),
+    "end_error": Variable("mean distance of the ends of words", "s", interval="positive"),
+    "inside": Variable(
+        "share of the words whose middle is found between their beginning and end", interval="share"
+    ),
+    "on_path": Variable(
+        "share of what pieces give to sound that goes to their stretch of the path",
+        interval="share",
+    ),
+}
+"""Variables of each way to link words to time; all but the last only where times are known."""
+
+BY = {
+    "": ", of all heads of a layer together",
+    "head_": ", of a head",
+    "chosen_": ", of the chosen heads together",
+}
+VARIABLES = long_names(OF_WORDS, BY)
+
+
+@dataclass(eq=False, repr=False)
+class SpeechAlignmentObserver:
+    """Sees the cross-attention of a batch; keeps of every word how far from its time it is found.
+
+    Attributes:
+        examples: of the batch.
+        sites: the layers that are observed.
+        chosen: layer and head of those that are put together.
+        settings: what is asked.
+    """
+
+    examples: Sequence[EncodedSpeech]
+    sites: Sequence[AttentionSite]
+    chosen: Sequence[tuple[int, int]]
+    settings: AlignmentSettings
+    _found: dict[tuple[int, str, str, int], Float64[np.ndarray, "unit word number"]] = field(
+        default_factory=dict, init=False
+    )
+    _kept: dict[tuple[int, str, int, int], Maps] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._heads = max(site.heads for site in self.sites)
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; of it the maps of the chosen heads are kept."""
+        scores, layer = Scores(record, precision=torch.float32), record.site.layer
+        for measure in self.settings.of_attention:
+            score = scores.of(measure).cpu().double().numpy()
+            for row, example in enumerate(self.examples):
+                maps = score[row, :, :, : example.heard]
+                for step in STEPS:
+                    self._found[row, measure, step, layer] = found(maps, example, step, measure)
+                for head in (head for at, head in self.chosen if at == layer):
+                    self._kept[row, measure, layer, head] = maps[head, None].copy()
+
+    def tally(self) -> Tally:
+        """Return the numbers of words by measure, step, layer and head, then of chosen heads."""
+        rows, chosen = [], []
+        for row, example in enumerate(self.examples):
+            rows.append(self._of_layers(row, len(example.target_text)))
+            if self.chosen:
+                chosen.append(self._of_chosen(row, example))
+        units = np.repeat(units_of(self.examples), [len(each) for each in rows])
+        members = {"words": Slots.of(units, np.concatenate(rows))}
+        if chosen:
+            members["chosen"] = Slots.of(units, np.concatenate(chosen))
+        return Tally(dict(members))
+
+    def _of_layers(
+        self, row: int, words: int
+    ) -> Float64[np.ndarray, "word measure step layer unit number"]:
+        """First what a layer finds, then each of its heads; NaN for those that it lacks."""
+        measures = self.settings.of_attention
+        axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(OF_WORDS))
+        errors = np.full((words, *axes), np.nan)
+        for at, measure in enumerate(measures):
+            for column, step in enumerate(STEPS):
+                for place, site in enumerate(self.sites):
+                    each = self._found[row, measure, step, site.layer]
+                    errors[:, at, column, place, : len(each)] = each.swapaxes(0, 1)
+        return errors
+
+    def _of_chosen(
+        self, row: int, example: EncodedSpeech
+    ) -> Float64[np.ndarray, "word measure step number"]:
+        by_step = []
+        for measure in self.settings.of_attention:
+            maps = np.concatenate([self._kept[row, measure, *place] for place in self.chosen])
+            by_step.append([found(maps, example, step, measure)[0] for step in STEPS])
+        return np.moveaxis(np.array(by_step), 2, 0)
+
+
+def found(
+    maps: Maps, example: EncodedSpeech, step: str, measure: str
+) -> Float64[np.ndarray, "unit word number"]:
+    """Return the numbers `OF_WORDS` by all maps together, then by each; NaN if unknown.
+
+    Args:
+        maps: of heads, between all places of the decoder and the frames that are heard.
+        example: the recording.
+        step: which row speaks for a piece: where it is read (``input``) or predicted (``output``).
+        measure: of the maps.
+    """
+    rows, words = _rows(example, step)
+    maps, frames = maps[:, rows], example.heard
+    if described_measure(measure).signed:
+        maps = np.abs(maps)
+    whole = maps.sum(2, keepdims=True)
+    maps = np.divide(maps, whole, out=np.zeros_like(maps), where=whole > 0)
+    scaled = standardised(maps)
+    scaled = np.concatenate([scaled.mean(0, keepdims=True), scaled])
+    starts = row_starts(scaled)
+    stretches = word_stretches(starts, words, len(example.target_text), frames)
+    shares = on_path(
+        np.concatenate([maps.mean(0, keepdims=True), maps]), starts, round(AROUND / example.frame)
+    )
+    numbers = np.full((*stretches.shape[:2], len(OF_WORDS)), np.nan)
+    numbers[..., -1] = _by_word(shares, words, numbers.shape[1])
+    if example.times is not None:
+        begins, ends = np.transpose(example.times)
+        begin, end = np.moveaxis(stretches * example.frame, -1, 0)
+        middle = (begin + end) / 2
+        numbers[..., 0], numbers[..., 1] = np.abs(begin - begins), np.abs(end - ends)
+        numbers[..., 2] = (begins <= middle) & (middle <= ends)
+    return numbers
+
+
+def _rows(
+    example: EncodedSpeech, step: str
+) -> tuple[Int64[np.ndarray, " row"], Int64[np.ndarray, " row"]]:
+    """The places of the decoder that speak for pieces, in order, and their words.
+
+    What is predicted after the last word, the end, has a row as well: it says where the word ends.
+    """
+    words = np.array(example.target_words)
+    if step == "output":
+        words = np.append(words[1:], NO_WORD)
+    of_words = np.flatnonzero(words >= 0)
+    last = int(of_words[-1])
+    rows = np.append(of_words, [last + 1] if last + 1 < len(words) else []).astype(np.int64)
+    return rows, words[rows]
+
+
+def _by_word(
+    shares: Float64[np.ndarray, "unit row"], words: Int64[np.ndarray, " row"], number: int
+) -> Float64[np.ndarray, "unit word"]:
+    """The mean of the pieces of each word."""
+    member = words == np.arange(number)[:, None]
+    means: Float64[np.ndarray, "unit word"] = (
+        shares @ (member / member.sum(1, keepdims=True).clip(1)).T
+    )
+    return means
+
+
+def speech_dataset(
+    tally: Tally,
+    measures: Sequence[str],
+    sites: Sequence[AttentionSite],
+    chosen: Sequence[tuple[int, int]],
+) -> xarray.Dataset:
+    """Named arrays of how far words are found from their times.
+
+    Args:
+        tally: what the observers saw, merged.
+        measures: of attention.
+        sites: the observed layers.
+        chosen: layer and head of those that were put together.
+    """
+    statistics = tally.compute()
+    cell = ("measure", "step", "layer")
+    variables = {
+        **_numbers(statistics["words"], "", cell, np.s_[..., 0, :]),
+        **_numbers(statistics["words"], "head_", (*cell, "head"), np.s_[..., 1:, :]),
+    }
+    if chosen:
+        variables |= _numbers(statistics["chosen"], "chosen_", cell[:2], np.s_[...])
+    coordinates = {
+        "measure": list(measures),
+        "step": list(STEPS),
+        "layer": [site.layer for site in sites],
+        "head": list(range(statistics["words"]["mean"].shape[3] - 1)),
+    }
+    counts = statistics["words"]["whole"].sum(0)[0, 0, 0, 0]
+    attributes = {
+        "words": int(counts[-1]),
+        "words_with_times": int(counts[0]),
+        "chosen_heads": ", ".join(head_name(*place) for place in chosen),
+    }
+    return described(variables, coordinates, VARIABLES).assign_attrs(attributes)
+
+
+def _numbers(
+    statistics: Mapping[str, np.ndarray], prefix: str, axes: tuple[str, ...], unit: Any
+) -> dict[str, Any]:
+    """Each number, those alone of which something was seen."""
+    variables: dict[str, Any] = {}
+    for at, name in enumerate(OF_WORDS):
+        numbers = slots_at(slots_at(statistics, unit), np.s_[..., at])
+        if np.isfinite(numbers["mean"]).any():
+            variables |= with_slots(f"{prefix}{name}", axes, numbers["mean"], numbers)
+    return variables

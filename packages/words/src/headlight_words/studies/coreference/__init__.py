@@ -1,0 +1,93 @@
+"""Heads as resolvers of coreference (Clark et al. 2019, Section 4)."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
+
+from headlight.catalogue import Study
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
+from headlight.study_settings.measures import MeasureSettings
+from headlight_words.settings import WordSettings
+from headlight_words.sources import COREFERENCE
+
+Candidates = Literal["mentions", "words"]
+SieveName = Literal["string", "head", "agreement", "anything"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSettings(Settings):
+    """Settings of which mentions are evaluated and may be picked, as the paper leaves open.
+
+    Attributes:
+        singletons: allow mentions that are alone in their chain as candidates; OntoNotes, which the
+            paper used, has none.
+        nested: nested mentions as candidates:
+            ``include`` (*his* for *his wife*), or ``exclude``.
+        evaluated: mentions with an antecedent in the window (``resolvable``), or also those whose
+            antecedents are all outside, which cannot be resolved (``all``).
+        head_word: head word of a mention: the one that the corpus annotates (``annotated``), or the
+            ``last`` word.
+        sieves: the sieves of the rule-based baseline, in order.
+        head_match_otherwise: prediction of the baseline *head match* where no head word matches:
+            ``nothing``, which counts as an error, or the ``nearest`` mention.
+    """
+
+    singletons: Annotated[bool, UNLISTED] = False
+    nested: Annotated[Literal["include", "exclude"], UNLISTED] = "include"
+    evaluated: Annotated[Literal["resolvable", "all"], UNLISTED] = "resolvable"
+    head_word: Annotated[Literal["annotated", "last"], UNLISTED] = "annotated"
+    sieves: Annotated[tuple[SieveName, ...], UNLISTED] = get_args(SieveName)
+    head_match_otherwise: Annotated[Literal["nothing", "nearest"], UNLISTED] = "nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
+    """Everything that the result depends on besides model, loss and corpus.
+
+    What concerns the mentions themselves is in `TaskSettings`.
+
+    Attributes:
+        kind: kind of attention; by default the first that the model has. Not cross-attention, since
+            an antecedent is in the same text.
+        max_examples: largest number of examples.
+        max_length: tokens of a document or window at most, special ones included; by default what
+            the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
+        overlap: words that consecutive windows of a document share; each mention is evaluated once,
+            in the window with most of the text before it. By default documents are truncated at the
+            maximal length, as in the paper.
+        candidates: candidates of a head: the head words of other mentions (``mentions``, as for the
+            baselines), or all other ``words`` of the window.
+        preceding: pick only among what comes before the mention.
+        sentences: keep an example passage for each kind of mention, for the report; switch it off
+            where texts are private.
+        seed: random seed of the loss.
+    """
+
+    kind: Literal["encoder", "decoder"] | None = None
+    max_examples: AtLeast1 | None = None
+    max_length: AtLeast1 | None = None
+    overlap: AtLeast0 | None = None
+    candidates: Candidates = "mentions"
+    preceding: Annotated[bool, UNLISTED] = True
+    sentences: bool = True
+    seed: AtLeast0 = 0
+
+    def check_source(self, source: str | None) -> None:
+        """The first document is read."""
+        from headlight_words.corpora import open_coreference
+
+        next(iter(open_coreference(str(source), format=self.format)))
+
+
+STUDY = Study(
+    name="coreference",
+    title="heads as resolvers of coreference",
+    question="evaluate single heads at finding antecedents of mentions",
+    papers="Clark et al. 2019, Section 4.3",
+    source=COREFERENCE,
+    settings=CoreferenceSettings,
+    examples=(
+        ("litbank/conll/", ""),
+        ("ontonotes/ --model bert-base-uncased --overlap 32", "whole documents, in windows"),
+    ),
+    order=10,
+)

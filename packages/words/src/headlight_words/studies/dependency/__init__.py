@@ -1,0 +1,59 @@
+"""Heads as parsers (Clark et al. 2019, Section 4)."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.catalogue import Study
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1
+from headlight.study_settings.measures import MeasureSettings
+from headlight_words.settings import SentenceSettings
+from headlight_words.sources import TREEBANK
+
+Relations = Literal["full", "base"]
+Possessive = Literal["clark", "strict"]
+Offsets = Literal["notebook", "strict"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DependencySettings(MeasureSettings, SentenceSettings):
+    """Everything that the result depends on besides model, loss and treebank.
+
+    Attributes:
+        kind: kind of attention; by default the first that the model has. Not cross-attention, since
+            a dependency is within one text.
+        max_examples: largest number of examples.
+        relations: names of relations: ``full``, or the ``base`` before the colon of Universal
+            Dependencies.
+        possessive: prediction for a possessor before *'s*: that of the *'s* (``clark``), or the
+            possessor's own, as for all other words (``strict``).
+        offsets: offsets of the baselines: −3 … 2, clipped to the sentence, as in the authors'
+            ``notebook``, or −5 … 5 without 0, where a position outside the sentence is no
+            prediction (``strict``).
+        seed: random seed of masked words, where the ``gradient`` is that of a masked language
+            model.
+        sentences: keep an example sentence for each relation, for the report; switch it off where
+            texts are private.
+    """
+
+    kind: Literal["encoder", "decoder"] | None = None
+    max_examples: AtLeast1 | None = None
+    relations: Annotated[Relations, UNLISTED] = "full"
+    possessive: Annotated[Possessive, UNLISTED] = "clark"
+    offsets: Offsets = "notebook"
+    seed: AtLeast0 = 0
+    sentences: bool = True
+
+
+STUDY = Study(
+    name="dependency",
+    title="heads as parsers",
+    question="evaluate single heads at finding the governors of words",
+    papers="Clark et al. 2019, Section 4.2",
+    source=TREEBANK,
+    settings=DependencySettings,
+    examples=(
+        ("en_ewt-ud-dev.conllu", ""),
+        ("ptb.conllx --model bert-base-uncased --measures weight,norm", ""),
+    ),
+    order=9,
+)

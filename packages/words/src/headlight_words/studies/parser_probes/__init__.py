@@ -1,0 +1,160 @@
+"""Probes that parse from attention (Clark et al. 2019, Section 5)."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from headlight.catalogue import Study
+from headlight.errors import UsageError
+from headlight.settings import (
+    NO_EFFECT,
+    UNLISTED,
+    AtLeast1,
+    Range,
+    Settings,
+    choices,
+    require_choice,
+)
+from headlight.vocabulary import MEASURES
+from headlight_words.settings import SentenceSettings
+from headlight_words.sources import TREEBANK
+
+Probe = Literal[
+    "right_branching",
+    "distances_and_words",
+    "random_attention_and_words",
+    "attention",
+    "attention_and_words",
+]
+"""The rows of Clark et al. (2019), Table 3, but for the structural probe."""
+
+PROBES: tuple[Probe, ...] = choices(Probe)
+
+BASELINES = PROBES[:2]
+"""Probes that see no attention."""
+
+RANDOM = PROBES[2]
+"""The one that sees attention of the random control."""
+
+NO_MEASURE = ""
+
+Alignment = Literal["fixed", "as_released"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings(Settings):
+    """Settings of the training of a probe.
+
+    Attributes:
+        learning_rate: learning rate of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
+        sentences: sentences in a step.
+        epochs: epochs of training, at most.
+        patience: epochs without a lower loss on the held-out sentences before training stops.
+        held_out: share of the training sentences that is held out; 0 trains for all epochs and
+            keeps the last weights.
+        shuffle: shuffle sentences every epoch, similar lengths together; otherwise keep the order
+            of the corpus.
+    """
+
+    learning_rate: Annotated[float, Range(above=0)] = 0.002
+    sentences: AtLeast1 = 16
+    epochs: AtLeast1 = 40
+    patience: AtLeast1 = 3
+    held_out: Annotated[float, Range(minimum=0, below=1)] = 0.1
+    shuffle: bool = True
+
+
+AS_RELEASED = TrainingSettings(sentences=1, epochs=1, held_out=0.0, shuffle=False)
+"""The authors' code: one epoch, one sentence at a time, in the order of the corpus."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserProbeSettings(SentenceSettings):
+    """Settings of a table of probes: all that it depends on besides model and treebank.
+
+    Attributes:
+        train: training treebank; by default every tenth sentence of the source is the test set, and
+            the rest the training set.
+        word_vectors: file of word vectors; by default the input embeddings of the model.
+        max_examples: largest number of sentences of each treebank.
+        probes: probes to train.
+        measures: measures of attention that the probes read: ``weight``, ``norm``, ``effective``;
+            one row for each.
+        training: training of the models.
+        seeds: random seeds; every probe is trained with each, and scores are pooled.
+        align_root: word vector of a candidate: its own (``fixed``), or that of the word after it,
+            as in the authors' code (``as_released``).
+        bias: a weight for each head that words do not change, as in the authors' code.
+        processes: probes trained in parallel, each in one thread; by default the number of cores,
+            and one where the model is not on the CPU. Results do not depend on it.
+    """
+
+    train: str | None = None
+    word_vectors: str | None = None
+    max_examples: AtLeast1 | None = None
+    probes: tuple[Probe, ...] = PROBES
+    measures: tuple[str, ...] = MEASURES
+    training: Annotated[TrainingSettings, UNLISTED] = field(default_factory=TrainingSettings)
+    seeds: Annotated[tuple[int, ...], UNLISTED] = (0,)
+    align_root: Annotated[Alignment, UNLISTED] = "fixed"
+    bias: Annotated[bool, UNLISTED] = True
+    processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for measure in self.measures:
+            require_choice("measure for probes", measure, MEASURES)
+        if not self.probes or not self.seeds:
+            raise UsageError("name at least one probe and one seed.")
+        if not self.measures and not set(self.probes) <= set(BASELINES):
+            raise UsageError("probes of attention need at least one measure.")
+
+    def check_other_files(self) -> None:
+        """The first sentence to learn from is read, and word vectors are there."""
+        from headlight.corpora.source_changes import source_state
+        from headlight_words.corpora import open_treebank
+
+        if self.train:
+            next(iter(open_treebank(self.train)))
+        if self.word_vectors:
+            source_state(self.word_vectors)
+
+    @property
+    def sentence_settings(self) -> SentenceSettings:
+        """The part that the word maps depend on."""
+        names = SentenceSettings.hints()
+        return SentenceSettings(**{name: getattr(self, name) for name in names})
+
+    def rows(self) -> list[tuple[Probe, str]]:
+        """Probe and measure of each row, in the order of `PROBES`; baselines have no measure."""
+        return [
+            (probe, measure)
+            for probe in PROBES
+            if probe in self.probes
+            for measure in ((NO_MEASURE,) if probe in BASELINES else self.measures)
+        ]
+
+
+STUDY = Study(
+    name="parser_probes",
+    title="probes that parse from attention",
+    question="train probes that parse from the attention of all heads",
+    papers="Clark et al. 2019, Section 5",
+    source=TREEBANK,
+    settings=ParserProbeSettings,
+    examples=(
+        ("en_ewt-ud-dev.conllu --train en_ewt-ud-train.conllu", ""),
+        ("en_ewt-ud-dev.conllu --probes right_branching,attention", ""),
+    ),
+    smallest={
+        "probes": ["right_branching", "attention"],
+        "measures": ["weight"],
+        "training": {"epochs": 1},
+        "processes": 1,
+    },
+    order=11,
+    on_shards=False,
+    no_sentence=(
+        "a probe weighs all heads together; sentences in which one of them parses are in the "
+        "report of `dependency`"
+    ),
+)

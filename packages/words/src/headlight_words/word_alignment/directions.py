@@ -1,0 +1,438 @@
+"""Alignment in two directions, and by encoders; a layer chosen where there are no gold links."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture.hidden_states import HiddenStates, hidden_layers, trial_hidden_states
+from headlight.encode import length_batches
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.measures import Scores
+from headlight_words.corpora import TranslationPair
+from headlight_words.encode.translations import EncodedTranslation
+from headlight_words.links import Gold, Links, Symmetrization, score_links, swapped, symmetrized
+from headlight_words.word_alignment import INPUT_MEASURES, AlignerSettings, Extraction
+from headlight_words.word_alignment.aligner import (
+    Aligner,
+    Alignment,
+    PairAligner,
+    Soft,
+    encode,
+    mean_of_places,
+    places,
+    reversed_pairs,
+    word_links,
+)
+from headlight_words.word_alignment.similarity import SentencePairs, Units, extracted
+
+SAMPLE = 200
+"""Pairs that are looked at."""
+JUDGED = 25
+"""Pairs of which every source piece is erased in turn."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A layer, and why it.
+
+    Attributes:
+        layer: Of cross-attention, from 0.
+        reason: A clause that says what speaks for it.
+        reverse_layer: That of the model for the other direction, if there is one.
+    """
+
+    layer: int
+    reason: str
+    reverse_layer: int | None = None
+
+
+def choose_layer(
+    model: CapturedModel,
+    settings: AlignerSettings,
+    pairs: Sequence[TranslationPair],
+    reverse_model: CapturedModel | None = None,
+) -> Choice:
+    """The layer whose links are probably the best.
+
+    With a model for the other direction, it is the pair of layers whose links agree most (Chen et
+    al. 2020, Section 4.1).  Without, it is the layer whose links agree most with what the model's
+    own predictions lose without a source piece (the measure ``difference``), on `JUDGED` pairs.
+    Of a model without predictions it is the layer with the highest mean norm, which was the best
+    one in all of the models of Kobayashi et al. (2020, Section 5), if a row stands for the word
+    that the decoder reads.
+
+    Args:
+        model: An encoder-decoder model.
+        settings: Measure and step.
+        pairs: Some of those that are to be aligned; the first `SAMPLE` with words are looked at.
+        reverse_model: From the target language to the source.
+
+    Raises:
+        UsageError: There is neither a reverse model nor a head that predicts, and a row stands for
+            the predicted word.
+    """
+    sample = [pair for pair in pairs if pair.source and pair.target][:SAMPLE]
+    if not sample:
+        return Choice(0, "no pair has words")
+    if reverse_model is not None:
+        return _agreeing(model, reverse_model, settings, sample)
+    if model.transformer.get_output_embeddings() is not None:
+        return _predicting(model, settings, sample[:JUDGED])
+    if settings.step == "output":
+        raise UsageError(
+            f"{model} has no language-model head and there is no model for the other "
+            "direction, so that no layer can be chosen for the step output; name a layer, a "
+            "reverse model, or take the step input."
+        )
+    norms = mean_norms(model, settings, sample)
+    best = max(norms, key=lambda layer: norms[layer])
+    return Choice(best, f"its mean norm is the highest ({norms[best]:.3g})")
+
+
+def mean_norms(
+    model: CapturedModel, settings: AlignerSettings, pairs: Sequence[TranslationPair]
+) -> dict[int, float]:
+    """The mean over sentences of the mean ‖Σ_h αf(x)‖ of their places, by layer."""
+    examples: list[EncodedTranslation] = list(encode(model, pairs, settings))
+    norms: dict[int, float] = {}
+    sites = model.sites_of("cross")
+    for chosen in length_batches(examples, settings.batch_tokens):
+        batch = model.collate([examples[at] for at in chosen])
+        mask = places(batch)
+
+        def visit(record: LayerRecord, place_mask: Float[torch.Tensor, "b t s"] = mask) -> None:
+            total = mean_of_places(Scores(record).merged_norm[:, None], place_mask).sum()
+            layer = record.site.layer
+            norms[layer] = norms.get(layer, 0.0) + float(total) / len(examples)
+
+        with model.capture(sites) as recorder:
+            recorder.visit = visit
+            model.run(batch)
+    return norms
+
+
+def _predicting(
+    model: CapturedModel, settings: AlignerSettings, sample: Sequence[TranslationPair]
+) -> Choice:
+    judge = Aligner(model, settings.replace(measure="difference", layer=None, head=None))
+    wanted = [links.links for links in judge.align(sample)]
+    by_layer = _links_by_layer(model, settings, sample)
+    rates = {layer: error_rate(wanted, links) for layer, links in by_layer.items()}
+    best = min(rates, key=lambda layer: rates[layer])
+    return Choice(
+        best,
+        "it agrees best with what predictions lose without a source word (they differ in "
+        f"{rates[best]:.1%} of their links, over {len(sample)} pairs; no gold is looked at)",
+    )
+
+
+def _agreeing(
+    model: CapturedModel,
+    reverse_model: CapturedModel,
+    settings: AlignerSettings,
+    sample: Sequence[TranslationPair],
+) -> Choice:
+    forward = _links_by_layer(model, settings, sample)
+    backward = {
+        layer: [swapped(links) for links in links_of_layer]
+        for layer, links_of_layer in _links_by_layer(
+            reverse_model, settings, list(reversed_pairs(sample))
+        ).items()
+    }
+    rates = {
+        (one, other): error_rate(forward[one], backward[other])
+        for one in forward
+        for other in backward
+    }
+    best = min(rates, key=lambda both: rates[both])
+    return Choice(
+        best[0],
+        f"with layer {best[1]} of the reverse model it agrees best (they differ in "
+        f"{rates[best]:.1%} of their links; no gold is looked at)",
+        best[1],
+    )
+
+
+def _links_by_layer(
+    model: CapturedModel, settings: AlignerSettings, sample: Sequence[TranslationPair]
+) -> dict[int, list[Links]]:
+    """A pass for each layer; the sample is small."""
+    layers = [site.layer for site in model.sites_of("cross")]
+    aligners = {layer: Aligner(model, settings.replace(layer=layer)) for layer in layers}
+    return {
+        layer: [alignment.links for alignment in aligner.align(sample)]
+        for layer, aligner in aligners.items()
+    }
+
+
+def error_rate(one: Sequence[Links], other: Sequence[Links]) -> float:
+    """AER of links, where others are taken for the gold; 1 where there are none at all."""
+    rate = score_links([Gold.of(links) for links in one], other).error_rate
+    return 1.0 if math.isnan(rate) else rate
+
+
+USUAL_LAYER = 8
+"""Number of layers that have run where SimAlign and awesome-align take hidden states."""
+
+
+def encoder_of(model: CapturedModel) -> CapturedModel:
+    """Return the part of a model that reads one sentence: an encoder, without head or decoder.
+
+    Raises:
+        UsageError: The model reads from left to right alone.
+    """
+    encoder = model.encoder() if model.has_decoder_inputs else model.base()
+    last = trial_hidden_states(encoder)[-1]
+    if torch.allclose(last[0, 0], last[1, 0]):
+        raise UsageError(
+            f"{model} reads from left to right, so that the hidden state of a word does not "
+            "encode the right context; name an encoder, such as bert-base-multilingual-cased, or "
+            "a translation model."
+        )
+    return encoder
+
+
+def usual_layer(encoder: CapturedModel) -> Choice:
+    """After `USUAL_LAYER` layers, or after two thirds of all where there are fewer.
+
+    8 of the 12 layers of BERT and XLM-R are two thirds.  There is a reason only for another layer
+    than the usual one.
+    """
+    depth = hidden_layers(encoder)[-1]
+    if depth >= USUAL_LAYER:
+        return Choice(USUAL_LAYER, "")
+    layers = "layer" if depth == 1 else "layers"
+    reason = f"{encoder.name} has {depth} {layers}, fewer than the usual {USUAL_LAYER}"
+    return Choice(max(1, round(depth * 2 / 3)), reason)
+
+
+def pairs_of(source: Tensor, target: Tensor, batch: Batch, unit: str | None) -> SentencePairs:
+    """The units of a batch, from the hidden states of its sources and of its targets."""
+    return SentencePairs(
+        Units.of(source, batch.source_alone(), unit), Units.of(target, batch.target_alone(), unit)
+    )
+
+
+class SimilarityAligner(PairAligner):
+    """Finds links with the hidden states of an encoder.
+
+    Args:
+        encoder: See `encoder_of`.
+        settings: See `AlignerSettings`, with the layer.
+        symmetrization: With one, the words that each target word and each source word is most
+            similar to are put together by it, in place of an extraction.
+
+    Raises:
+        UsageError: The settings are those of a translation model, no layer is named, there is no
+            tokenizer, or both an extraction and a symmetrization are asked for.
+    """
+
+    def __init__(
+        self,
+        encoder: CapturedModel,
+        settings: AlignerSettings,
+        symmetrization: Symmetrization | None = None,
+    ) -> None:
+        super().__init__(encoder, settings.for_model(encoder.name, translates=False))
+        if settings.layer is None:
+            raise UsageError("the layer is not chosen yet; name one, or see `usual_layer`.")
+        if symmetrization is not None and settings.extraction is not None:
+            raise UsageError(
+                f"links are made by one extraction ({settings.extraction}), or of two directions "
+                f"({symmetrization}); leave one of the two out."
+            )
+        self._states = HiddenStates(encoder, settings.layer)
+        self._symmetrization = symmetrization
+
+    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+        batch = self.model.collate(examples)
+        source, target = self._states(batch.source_alone()), self._states(batch.target_alone())
+        with torch.inference_mode():
+            pairs = pairs_of(source, target, batch, self.settings.unit)
+            links_by_extraction = [
+                extracted(pairs, extraction, self.settings.similarity)
+                for extraction in self._extractions
+            ]
+            words = [pairs.links_of_words(links).cpu() for links, _ in links_by_extraction]
+            soft = pairs.largest_of_words(links_by_extraction[0][1]).float().cpu().numpy()
+        for row, example in enumerate(examples):
+            links = [word_links(each[row], example) for each in words]
+            yield self._together(links), _of_all_words(soft[row], example)
+
+    @property
+    def _extractions(self) -> tuple[Extraction, ...]:
+        if self._symmetrization is not None:
+            return ("forward", "reverse")
+        return (self.settings.extraction or "argmax",)
+
+    def _together(self, links: Sequence[Links]) -> Links:
+        if self._symmetrization is None:
+            return links[0]
+        return symmetrized(self._symmetrization, links[0], links[1])
+
+
+def _of_all_words(soft: Float[np.ndarray, "row column"], example: EncodedTranslation) -> Soft:
+    """Also of words without pieces at the end of a sentence, which nothing is similar to."""
+    shape = (len(example.target_text), len(example.source_text))
+    of_words = np.zeros(shape, dtype=np.float32)
+    of_pieces = soft[: shape[0], : shape[1]]
+    of_words[: of_pieces.shape[0], : of_pieces.shape[1]] = of_pieces
+    return of_words
+
+
+WINDOW = 256
+"""Pairs that both directions are asked about in turn."""
+
+
+def align_pairs(  # noqa: PLR0913 - each is a choice of its own
+    pairs: Iterable[TranslationPair],
+    model: CapturedModel,
+    settings: AlignerSettings,
+    *,
+    reverse_model: CapturedModel | None = None,
+    symmetrization: Symmetrization | None = None,
+    start: int = 0,
+    choice: Choice | None = None,
+    on_choice: Callable[[Choice], object] = lambda _: None,
+) -> Iterator[Alignment]:
+    """One alignment for every pair, in their order; memory does not grow with their number.
+
+    Args:
+        pairs: Sentences and their translations.
+        model: An encoder-decoder model, or an encoder.
+        settings: See `AlignerSettings`; a layer is chosen if the measure needs one and none is
+            named.
+        reverse_model: A model from the target language to the source; its links are put together
+            with those of `model`.
+        symmetrization: How; by default grow-diag-final-and.  With an encoder: how the links of
+            target words and those of source words are put together, in place of an extraction.
+        start: The first pair that is aligned, from 0; a layer is chosen by the first pairs of all.
+        choice: The layers, where they were chosen before, see `choose_layers`.
+        on_choice: Is told of a choice that is made here.
+
+    Raises:
+        UsageError: A model does not fit, or a layer cannot be chosen.
+    """
+    _check_directions(model, settings, reverse_model, symmetrization)
+    stream = iter(pairs)
+    tell = choice is None and needs_choice(settings)
+    if tell:
+        first = list(islice(stream, SAMPLE))
+        choice = choose_layers(first, model, settings, reverse_model)
+        stream = chain(first, stream)
+    stream = islice(stream, start, None)
+    other = settings
+    if choice is not None:
+        other = settings.replace(layer=choice.reverse_layer)
+        settings = settings.replace(layer=choice.layer)
+    if _compares_hidden_states(model, settings):
+        alignments = SimilarityAligner(encoder_of(model), settings, symmetrization).align(stream)
+    elif reverse_model is None:
+        alignments = Aligner(model, settings).align(stream)
+    else:
+        both = Aligner(model, settings), Aligner(reverse_model, other)
+        alignments = _together(stream, *both, symmetrization or "grow-diag-final-and")
+    if tell and choice is not None:  # after whatever the aligners may refuse
+        on_choice(choice)
+    return alignments
+
+
+def align(
+    model: CapturedModel, pairs: Iterable[TranslationPair], **settings: Any
+) -> Iterator[Alignment]:
+    """The links between the words of sentences and their translations, pair by pair.
+
+    Args:
+        model: the model.
+        pairs: usually of `headlight_words.corpora.open_parallel`.
+        settings: those of `headlight_words.word_alignment.AlignerSettings`, such as
+            ``measure`` and ``layer``; see `headlight_words.word_alignment.directions.align_pairs`.
+
+    Raises:
+        UsageError: the settings do not go together, or with the model.
+    """
+    return align_pairs(pairs, model, AlignerSettings(**settings))
+
+
+def needs_choice(settings: AlignerSettings) -> bool:
+    """Whether there is a layer to choose."""
+    return settings.layer is None and settings.measure not in INPUT_MEASURES
+
+
+def choose_layers(
+    pairs: Sequence[TranslationPair],
+    model: CapturedModel,
+    settings: AlignerSettings,
+    reverse_model: CapturedModel | None = None,
+) -> Choice:
+    """The layers by which words are linked.
+
+    Args:
+        pairs: The first of those that are aligned.
+        model: See `align_pairs`.
+        settings: Of which layers are asked for, see `needs_choice`.
+        reverse_model: See `align_pairs`.
+
+    Raises:
+        UsageError: None can be chosen.
+    """
+    if _compares_hidden_states(model, settings):
+        return usual_layer(encoder_of(model))
+    return choose_layer(model, settings, pairs, reverse_model)
+
+
+def _compares_hidden_states(model: CapturedModel, settings: AlignerSettings) -> bool:
+    return not model.has_decoder_inputs or settings.of_hidden_states
+
+
+def _check_directions(
+    model: CapturedModel,
+    settings: AlignerSettings,
+    reverse_model: CapturedModel | None,
+    symmetrization: Symmetrization | None,
+) -> None:
+    """Refuse what does not go together."""
+    if _compares_hidden_states(model, settings):
+        if reverse_model is not None:
+            raise UsageError(
+                "an encoder reads both languages, and has no other direction; leave out the "
+                "reverse model."
+            )
+        return
+    if reverse_model is None:
+        if symmetrization is not None:
+            raise UsageError(
+                f"{symmetrization} puts two directions together, and here is one; name a reverse "
+                "model."
+            )
+        return
+    reverse_model.require_translator()
+    if settings.head is not None:
+        raise UsageError("a head is one of one model; leave it out where there are two models.")
+
+
+def _together(
+    stream: Iterator[TranslationPair], forward: Aligner, backward: Aligner, method: Symmetrization
+) -> Iterator[Alignment]:
+    while window := list(islice(stream, WINDOW)):
+        back = backward.align(reversed_pairs(window))
+        for one, other in zip(forward.align(window), back, strict=True):
+            yield _joined(one, other, method)
+
+
+def _joined(one: Alignment, other: Alignment, method: Symmetrization) -> Alignment:
+    """The links of both; their soft matrix is the geometric mean of the two shares."""
+    if one.soft is None or other.soft is None:
+        return Alignment(one.pair, omitted=one.omitted or other.omitted)
+    links = symmetrized(method, one.links, swapped(other.links))
+    soft = np.sqrt(np.maximum(one.soft, 0) * np.maximum(other.soft.T, 0))
+    return Alignment(one.pair, links, soft)

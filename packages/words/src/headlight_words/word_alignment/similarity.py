@@ -1,0 +1,245 @@
+"""Links of words whose hidden states are similar, as SimAlign and awesome-align make them.
+
+All matrices are between units, words or pieces, of a target (rows) and of its source (columns).
+
+Sources: Jalili Sabet et al. (2020), and their SimAlign 0.4; Dou and Neubig (2021), and their
+awesome-align 0.1.7.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from headlight.capture.hidden_states import States
+from headlight.encode.batch import Batch
+from headlight.pool import Words
+from headlight.tensors import double, single
+from headlight_words.word_alignment import Extraction, SimilaritySettings
+
+Similarity = Float[Tensor, "batch target source"]
+UnitLinks = Bool[Tensor, "batch target source"]
+
+DAMPING = 0.9
+"""Factor of similarities with a unit that has a link already (α of Jalili Sabet et al.)."""
+SHORT = 2
+"""Units of the shorter side up to which ``itermax`` has its first links alone, as in SimAlign."""
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units that are linked on one side of a batch.
+
+    Attributes:
+        states: A hidden state for every unit; that of a word is the mean of its pieces.
+        there: Which units there are: special tokens and padding are none.
+        members: 1 where a unit is a word, or a piece of it.
+    """
+
+    states: Float[Tensor, "batch unit size"]
+    there: Bool[Tensor, "batch unit"]
+    members: Float[Tensor, "batch word unit"]
+
+    @classmethod
+    def of(cls, states: States, batch: Batch, unit: str | None) -> "Units":
+        """Return the units of a batch.
+
+        Args:
+            states: Of its tokens.
+            batch: Of texts.
+            unit: ``word``, or ``piece`` (also where nothing is said).
+        """
+        words, unit_mask = Words.of(batch.word), batch.word >= 0
+        # Of padding anything may have been computed, and 0 times NaN would be NaN.
+        real = single(states).masked_fill(~unit_mask[..., None], 0)
+        if unit != "word":
+            return cls(real, unit_mask, words.members)
+        shares = words.members / words.count[..., None].clamp_min(1)
+        itself = torch.eye(words.width, device=real.device).expand(len(real), -1, -1)
+        return cls(shares.to(real.dtype) @ real, words.present, itself)
+
+
+@dataclass(frozen=True, eq=False)
+class SentencePairs:
+    """The units of both sides of a batch of translations."""
+
+    source: Units
+    target: Units
+
+    @property
+    def there(self) -> UnitLinks:
+        """Return the mask of pairs where both units are real."""
+        return self.target.there[:, :, None] & self.source.there[:, None]
+
+    def links_of_words(self, links: UnitLinks) -> Bool[Tensor, "batch target_word source_word"]:
+        """Words of which some pieces are linked."""
+        joined = self.target.members @ links.float() @ self.source.members.mT
+        return joined > 0
+
+    def largest_of_words(self, score: Similarity) -> Float[Tensor, "batch target_word source_word"]:
+        """The largest score between the pieces of two words; 0 where there are none."""
+        rows = _largest(score.masked_fill(~self.there, 0), self.target.members)
+        return _largest(rows.mT, self.source.members).mT
+
+
+def _largest(
+    score: Float[Tensor, "batch unit other"], members: Float[Tensor, "batch word unit"]
+) -> Float[Tensor, "batch word other"]:
+    """The largest entry over the units of each word; scores are at least 0."""
+    word = members.argmax(1).where(members.any(1), members.shape[1])
+    maxima = score.new_zeros(len(score), members.shape[1] + 1, score.shape[2])
+    place = word[..., None].expand_as(score)
+    return maxima.scatter_reduce_(1, place, score, "amax")[:, :-1]
+
+
+# ---------------------------------------------------------------- similarities
+
+
+def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
+    """(1 + cosine) / 2, from 0 to 1.
+
+    Args:
+        pairs: The units.
+        distortion: κ of Jalili Sabet et al. (2020): a similarity is multiplied by
+            1 − κ (difference of the relative places of the two units in their sentences)².
+    """
+    source, target = (
+        torch.nn.functional.normalize(side.states, dim=-1) for side in (pairs.source, pairs.target)
+    )
+    cosine = (target @ source.mT + 1) / 2
+    if not distortion:
+        return cosine
+    apart = _places(pairs.target)[:, :, None] - _places(pairs.source)[:, None]
+    several = (pairs.target.there.sum(-1) > 1) & (pairs.source.there.sum(-1) > 1)
+    return cosine * (1 - distortion * several[:, None, None] * apart.square())
+
+
+def _places(units: Units) -> Float[Tensor, "batch unit"]:
+    """From 0 for the first to 1 for the last."""
+    number = units.there.cumsum(-1) - 1
+    last = (units.there.sum(-1, keepdim=True) - 1).clamp_min(1)
+    return number / last
+
+
+def products(pairs: SentencePairs) -> Similarity:
+    """The inner products of hidden states."""
+    return pairs.target.states @ pairs.source.states.mT
+
+
+# ---------------------------------------------------------------- links
+
+
+def forward(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
+    """Every target unit with the source unit that is most similar; of equal ones the first."""
+    return _most_similar(similarity, mask, -1)
+
+
+def reverse(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
+    """Every source unit with the target unit that is most similar; of equal ones the first."""
+    return _most_similar(similarity, mask, -2)
+
+
+def _most_similar(similarity: Similarity, mask: UnitLinks, axis: int) -> UnitLinks:
+    best: Int64[Tensor, "batch _ _"] = similarity.masked_fill(~mask, -torch.inf).argmax(
+        axis, keepdim=True
+    )
+    return torch.zeros_like(mask).scatter_(axis, best, value=True) & mask
+
+
+def argmax(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
+    """Units that are most similar to each other, in both directions."""
+    return forward(similarity, mask) & reverse(similarity, mask)
+
+
+def itermax(similarity: Similarity, mask: UnitLinks, iterations: int = 2) -> UnitLinks:
+    """`argmax`, again and again among units of which one has no link yet.
+
+    Similarities to units that have a link count `DAMPING` times as much, those between two such
+    units nothing.  Short sentences have the links of the first time alone, and it ends when all
+    units of a side have links.
+
+    Source: Jalili Sabet et al. (2020), and their code.
+    """
+    links = argmax(similarity, mask)
+    shorter = mask.any(-1).sum(-1).minimum(mask.any(-2).sum(-1))
+    long = (shorter > SHORT)[:, None, None]
+    for _ in range(iterations - 1):
+        target = ~links.any(-1, keepdim=True) & mask.any(-1, keepdim=True)
+        source = ~links.any(-2, keepdim=True) & mask.any(-2, keepdim=True)
+        going = long & target.any(-2, keepdim=True) & source.any(-1, keepdim=True)
+        damped = similarity * (DAMPING * target + DAMPING * source).clamp_max(1)
+        new = argmax(damped, mask) & (target | source) & going
+        if not bool(new.any()):
+            break
+        links = links | new
+    return links
+
+
+def match(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
+    """The links of largest sum in which no unit has two, and those of the shorter side have one."""
+    links = torch.zeros_like(mask)
+    rows, columns = mask.any(-1).cpu(), mask.any(-2).cpu()
+    for number, own in enumerate(double(similarity).cpu()):
+        targets = rows[number].nonzero()[:, 0]
+        sources = columns[number].nonzero()[:, 0]
+        assignment = linear_sum_assignment(own[targets][:, sources].numpy(), maximize=True)
+        links[number, targets[assignment[0]], sources[assignment[1]]] = True
+    return links
+
+
+def softmax(similarity: Similarity, mask: UnitLinks, threshold: float = 0.001) -> UnitLinks:
+    """Units each of which is likely, among all of its side, given the other.
+
+    Source: Dou and Neubig (2021); inner products are not scaled.
+    """
+    closed = similarity.masked_fill(~mask, -torch.inf)
+    return (closed.softmax(-1) > threshold) & (closed.softmax(-2) > threshold)
+
+
+def chances(similarity: Similarity, mask: UnitLinks) -> Similarity:
+    """Return the probability of links: the harmonic mean of the two of `softmax`.
+
+    Each is computed of inner products divided by √(units of the side), as in awesome-align.
+    """
+    closed = similarity.masked_fill(~mask, -torch.inf)
+    both = [
+        (closed / _sizes(mask, axis).to(closed.dtype).sqrt()).softmax(axis) for axis in (-1, -2)
+    ]
+    one, other = (chance.masked_fill(~mask, 0) for chance in both)
+    return 2 * one * other / (one + other).clamp_min(torch.finfo(one.dtype).tiny)
+
+
+def _sizes(mask: UnitLinks, axis: int) -> Int64[Tensor, "batch 1 1"]:
+    """Return the largest number of units along an axis."""
+    return mask.sum(axis).amax(-1).clamp_min(1)[:, None, None]
+
+
+_OF_COSINES: Mapping[Extraction, Callable[[Similarity, UnitLinks], UnitLinks]] = {
+    "argmax": argmax,
+    "match": match,
+    "forward": forward,
+    "reverse": reverse,
+}
+
+
+def extracted(
+    pairs: SentencePairs, extraction: Extraction, settings: SimilaritySettings
+) -> tuple[UnitLinks, Similarity]:
+    """Links between units, and how good each would be, from 0 to 1.
+
+    Args:
+        pairs: The units.
+        extraction: How they are linked.
+        settings: See `SimilaritySettings`.
+    """
+    mask = pairs.there
+    if extraction == "softmax":
+        similarity = products(pairs)
+        return softmax(similarity, mask, settings.threshold), chances(similarity, mask)
+    similarity = cosines(pairs, settings.distortion)
+    if extraction == "itermax":
+        return itermax(similarity, mask, settings.iterations), similarity
+    return _OF_COSINES[extraction](similarity, mask), similarity
