@@ -597,8 +597,8 @@ def test_layouts_that_are_refused(step: Any, reason: str) -> None:
 
 
 def test_no_architecture_is_named() -> None:
-    folder = Path(headlight.capture.custom_attention.function_mode.__file__).parent
-    code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py")).lower()
+    folder = Path(headlight.capture.__file__).parent
+    code = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py")).lower()
     named = [name for name in OF_TRANSFORMERS if re.search(rf"\b{re.escape(name)}\b", code)]
     assert not named
 

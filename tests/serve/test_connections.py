@@ -21,7 +21,7 @@ from headlight.serve.connections import LimitedConnection
 
 SERVER = """
 import sys, types
-import headlight.serve as server
+from headlight.serve import server
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
