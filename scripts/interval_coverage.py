@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from headlight.reduce import Slots  # noqa: E402
-from headlight.reduce.intervals import deviations  # noqa: E402
+from headlight.reduce.jackknife import deviations  # noqa: E402
 from headlight.result.estimate import Estimate  # noqa: E402
 
 Array = np.ndarray

@@ -10,7 +10,7 @@ from headlight.analysis.layer_arrays import moments
 from headlight.errors import UnknownNameError
 from headlight.findings.estimates import estimates
 from headlight.reduce import Count, Slots, Tally
-from headlight.reduce.intervals import deviations
+from headlight.reduce.jackknife import deviations
 from headlight.result import joined
 from headlight_words.findings.dependency import all_heads, best_heads, gains
 from headlight_words.studies.dependency import DependencySettings

@@ -9,7 +9,7 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from headlight.encode.batch import Batch
 from headlight_words.word_alignment import EXTRACTIONS, SimilaritySettings
-from headlight_words.word_alignment.similarity import (
+from headlight_words.word_alignment.hidden_state_similarity import (
     SentencePairs,
     Units,
     chances,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from headlight.reduce.intervals import deviations
+from headlight.reduce.jackknife import deviations
 from headlight_papers.intervals import mean_interval, student as t_interval
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray
 
 from headlight.reduce.accumulator import Array
-from headlight.reduce.intervals import deviations
+from headlight.reduce.jackknife import deviations
 from headlight.result import Description, Scale, describe
 from headlight.result.estimate import MOVED, UNITS, WEIGHTS
 

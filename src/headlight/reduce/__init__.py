@@ -3,7 +3,7 @@
 from headlight.reduce.accumulator import Accumulator
 from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
-from headlight.reduce.intervals import share
+from headlight.reduce.jackknife import share
 from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.merge_tree import Tree
 from headlight.reduce.moments import Count, Moments, Ratio

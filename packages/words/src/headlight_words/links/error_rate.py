@@ -9,7 +9,7 @@ from jaxtyping import Float64
 
 from headlight.errors import CorpusError
 from headlight.reduce import Slots, of_sums, share
-from headlight.reduce.intervals import deviations
+from headlight.reduce.jackknife import deviations
 from headlight.result.estimate import Estimate
 from headlight.version import __version__
 from headlight_words.links.link_lines import Gold, Link, Links, swapped

@@ -32,7 +32,7 @@ from headlight_words.word_alignment.aligner import (
     reversed_pairs,
     word_links,
 )
-from headlight_words.word_alignment.similarity import SentencePairs, Units, extracted
+from headlight_words.word_alignment.hidden_state_similarity import SentencePairs, Units, extracted
 
 SAMPLE = 200
 """Pairs that are looked at."""

@@ -33,6 +33,7 @@ from headlight_words.word_alignment.aligner import (
     places,
 )
 from headlight_words.word_alignment.directions import pairs_of
+from headlight_words.word_alignment.hidden_state_similarity import extracted
 from headlight_words.word_alignment.inputs import input_matrix
 from headlight_words.word_alignment.output import (
     Maps,
@@ -41,7 +42,6 @@ from headlight_words.word_alignment.output import (
     standardised,
     word_stretches,
 )
-from headlight_words.word_alignment.similarity import extracted
 
 Counts = Int64[np.ndarray, "example *cell count"]
 

@@ -1,4 +1,4 @@
-"""Shares, and the effect of groups of texts on a statistic, of which its interval is made."""
+"""Delete-a-group jackknife: the effect of groups of texts on a statistic; and shares."""
 
 import numpy as np
 from jaxtyping import Float64
