@@ -27,9 +27,9 @@ from frozen_files import FROZEN, to_json  # noqa: E402
 from frozen_numbers import exact_differences, load_exact, save_exact  # noqa: E402
 
 PLACES = {
-    **{name: (core.numbers_of, FROZEN) for name in core.RUNS},
-    **{name: (words.numbers_of, words.FROZEN) for name in words.RUNS},
-    **{name: (papers.numbers_of, papers.FROZEN) for name in papers.RUNS},
+    **dict.fromkeys(core.RUNS, (core.numbers_of, FROZEN)),
+    **dict.fromkeys(words.RUNS, (words.numbers_of, words.FROZEN)),
+    **dict.fromkeys(papers.RUNS, (papers.numbers_of, papers.FROZEN)),
 }
 """Of each run by name: the function that makes it, and the folder of its numbers."""
 

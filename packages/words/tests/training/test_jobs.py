@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from headlight.errors import RunError
 from headlight.capture.torch_settings import one_thread
+from headlight.errors import RunError
 from headlight_words.training.jobs import run_all, run_stages
 from headlight_words.training.model_store import ModelStore
 
