@@ -1,6 +1,6 @@
 """Keep the numbers of tiny runs of all studies and papers, or look whether they are the same.
 
-    python scripts/freeze.py                    # writes the files of tests/frozen and of papers
+    python scripts/freeze.py                    # writes tests/frozen, and those of words and papers
     python scripts/freeze.py --record FOLDER    # writes every bit there, for this machine alone
     python scripts/freeze.py --exact FOLDER     # compares every bit with such a folder
     python scripts/freeze.py --only survey,jain2019 --exact FOLDER
@@ -22,18 +22,24 @@ sys.path[:0] = [str(ROOT / each) for each in TESTS]
 
 import frozen_paper_runs as papers  # noqa: E402 - it is in one of the folders above
 import frozen_runs as core  # noqa: E402
+import frozen_word_runs as words  # noqa: E402
 from frozen_files import FROZEN, to_json  # noqa: E402
 from frozen_numbers import exact_differences, load_exact, save_exact  # noqa: E402
 
-RUNS = {**core.RUNS, **papers.RUNS}
+PLACES = {
+    **dict.fromkeys(core.RUNS, (core.numbers_of, FROZEN)),
+    **dict.fromkeys(words.RUNS, (words.numbers_of, words.FROZEN)),
+    **dict.fromkeys(papers.RUNS, (papers.numbers_of, papers.FROZEN)),
+}
+"""Of each run by name: the function that makes it, and the folder of its numbers."""
 
 
 def main() -> int:
     arguments = _arguments()
-    names = arguments.only.split(",") if arguments.only else list(RUNS)
-    unknown = [name for name in names if name not in RUNS]
+    names = arguments.only.split(",") if arguments.only else list(PLACES)
+    unknown = [name for name in names if name not in PLACES]
     if unknown:
-        sys.exit(f"no run is called {unknown[0]}; there are {', '.join(RUNS)}")
+        sys.exit(f"no run is called {unknown[0]}; there are {', '.join(PLACES)}")
     transformers.utils.logging.disable_progress_bar()
     if arguments.record:
         arguments.record.mkdir(exist_ok=True)
@@ -41,7 +47,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         material = papers.PaperMaterial(Path(folder))
         for name in names:
-            numbers = (papers if name in papers.RUNS else core).numbers_of(name, material)
+            numbers_of, place = PLACES[name]
+            numbers = numbers_of(name, material)
             if arguments.keep and name in papers.PAPER_RUNS:
                 shutil.copytree(material.reproduction(name), arguments.keep / name)
             if arguments.exact:
@@ -51,7 +58,6 @@ def main() -> int:
             elif arguments.record:
                 save_exact(numbers, arguments.record / name)
             else:
-                place = papers.FROZEN if name in papers.RUNS else FROZEN
                 (place / f"{name}.json").write_text(to_json(numbers), encoding="utf-8")
     return int(changed > 0)
 

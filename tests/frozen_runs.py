@@ -72,15 +72,6 @@ RUNS = {
         "haystack",
         "decoder",
     ),
-    "dependency": StudyRun("dependency", reads="treebank"),
-    "alignment": StudyRun(
-        "alignment",
-        {"measures": ["weight", "norm", "effective", "difference"]},
-        "parallel",
-        "translator",
-        gold=True,
-    ),
-    "alignment-encoder": StudyRun("alignment", reads="parallel", gold=True),
     "faithfulness": StudyRun(
         "faithfulness",
         {"questions": QUESTIONS, "max_examples": 3, "max_length": 16},

@@ -54,14 +54,16 @@ class StudyRuns:
         return self._pages[name]
 
     def results(self) -> dict[str, xarray.Dataset]:
-        """Those of all studies by name, and alignments by an encoder and of speech."""
+        """Those of all studies by name, and of alignment two more: by an encoder, and of speech."""
+        found = {name: self.result(name) for name in studies()}
+        if "alignment" not in found:
+            return found
         pairs, gold = self.data / example_data.SOURCES["parallel"], self.data / "gold.talp"
         encoded = headlight.alignment(
             pairs, model=self.data / "model", gold=str(gold), progress=False
         )
         whisper, sounds = self._spoken
         spoken = headlight.alignment(sounds, model=whisper, chosen_heads=["L1H0"], progress=False)
-        found = {name: self.result(name) for name in studies()}
         return {**found, ENCODED: encoded, SPOKEN: spoken}
 
     @cached_property

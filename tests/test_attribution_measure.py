@@ -24,10 +24,9 @@ from headlight.views import terminal_table
 from headlight.views.result_contents import tables
 from headlight.views.result_page import result_page
 from headlight.vocabulary import ATTRIBUTION
-from studies import dependency_naive, naive
+from studies import naive
 from studies.command import Command
 from studies.models import saved, subject, texts
-from studies.test_dependency import evaluate, example_of, pooled, trees
 from studies.test_gradient import MASKED, entropies, with_head
 from studies.test_numbers import examples_of
 
@@ -143,8 +142,12 @@ def test_a_survey_of_contributions_and_gradients():
     np.testing.assert_allclose(found_own, np.mean(own, axis=0), rtol=1e-4)
 
 
+@pytest.mark.words
 @pytest.mark.slow
 def test_heads_as_parsers():
+    from studies import dependency_naive
+    from studies.test_dependency import evaluate, example_of, pooled, trees
+
     found, given = subject("bert"), trees(6, 7)
     result = evaluate(given, found, measures=(ATTRIBUTION, "weight"), **QUIET)
     layers = []
@@ -177,11 +180,12 @@ def test_heads_as_parsers():
     )
 
 
-@pytest.mark.papers
+@pytest.mark.words
 @pytest.mark.slow
 def test_heads_as_resolvers(monkeypatch):
     from headlight_words.findings.coreference import systems_table
     from studies import test_coreference_heads as antecedents
+    from studies.test_dependency import pooled
 
     found, corpus = subject("bert"), antecedents.documents(4)
 

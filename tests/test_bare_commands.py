@@ -12,8 +12,6 @@ from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
 from headlight.corpora import open_sentence_pairs
 from headlight.corpora.samples import SAMPLE_REVIEWS
 from headlight.errors import HeadlightWarning
-from headlight_words.corpora import open_treebank
-from headlight_words.corpora.samples import SAMPLE_TREEBANK
 from studies.command import Command, as_options
 
 pytestmark = pytest.mark.skipif(
@@ -68,8 +66,16 @@ def test_a_study_needs_neither_source_nor_model(
     assert "source" not in (out / "config.yaml").read_text(encoding="utf-8").split()
 
 
+def sample_sentences() -> Any:
+    from headlight_words.corpora import open_treebank
+    from headlight_words.corpora.samples import SAMPLE_TREEBANK
+
+    return open_treebank(SAMPLE_TREEBANK)
+
+
 def sample_documents() -> Any:
     from headlight_words.corpora import open_coreference
+    from headlight_words.corpora.samples import SAMPLE_TREEBANK
 
     return open_coreference(SAMPLE_TREEBANK)
 
@@ -77,8 +83,8 @@ def sample_documents() -> Any:
 @pytest.mark.parametrize(
     ("opened", "counted"),
     [
-        (lambda: open_treebank(SAMPLE_TREEBANK), 71),
-        pytest.param(sample_documents, 10, marks=pytest.mark.papers),
+        pytest.param(sample_sentences, 71, marks=pytest.mark.words),
+        pytest.param(sample_documents, 10, marks=pytest.mark.words),
         (lambda: open_sentence_pairs(SAMPLE_REVIEWS), 400),
     ],
 )

@@ -7,7 +7,7 @@ import shlex
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import typer.main
@@ -20,8 +20,6 @@ from headlight.catalogue.registry import COMMANDS, QUESTIONS
 from headlight.catalogue.statistics import GROUP as STATISTICS
 from headlight.cli.program import app
 from headlight.corpora import FORMATS, PAIR_FORMATS
-from headlight_words.corpora import PARALLEL_FORMATS
-from headlight_words.links import LINK_FORMATS, Symmetrization
 from study_runs import StudyRuns
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -126,25 +124,6 @@ def test_every_format_of_sentence_pairs_is_described(format: str) -> None:
     page = (DOCS / "corpora.md").read_text(encoding="utf-8")
     section = page.partition("### Sentence pairs")[2].partition("### ")[0]
     assert re.search(rf"^\|.*`{format}`.*\|", section, re.MULTILINE)
-
-
-@pytest.mark.parametrize("format", PARALLEL_FORMATS)
-def test_every_format_of_translations_is_described(format: str) -> None:
-    page = (DOCS / "corpora.md").read_text(encoding="utf-8")
-    section = page.partition("### Translations")[2].partition("### ")[0]
-    assert re.search(rf"^\|.*`{format}`.*\|", section, re.MULTILINE)
-
-
-@pytest.mark.parametrize("format", LINK_FORMATS)
-def test_every_format_of_word_links_is_described(format: str) -> None:
-    page = (DOCS / "alignment.md").read_text(encoding="utf-8")
-    assert re.search(rf"^\| `{format}` \|", page, re.MULTILINE)
-
-
-@pytest.mark.parametrize("method", get_args(Symmetrization))
-def test_every_way_to_put_two_directions_together_is_described(method: str) -> None:
-    page = (DOCS / "alignment.md").read_text(encoding="utf-8")
-    assert re.search(rf"^\|.*`{method}`.*\|", page, re.MULTILINE)
 
 
 def section_of(name: str) -> str:

@@ -24,7 +24,6 @@ from headlight.run.claims import workers_in
 from headlight.run.file_names import CLAIMS, PLAN
 from headlight.sessions.gallery_folder import gallery
 from headlight.tensor_files import load_tensors
-from headlight_words.sources import EMBEDDED_TRANSLATOR
 from views.sample_results import survey_sample
 
 
@@ -162,7 +161,10 @@ def test_counts_of_a_configuration_are_not_believed(name, number, inside, tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "name"),
-    [("headlight-small", "vocab_size"), (EMBEDDED_TRANSLATOR, "max_position_embeddings")],
+    [
+        ("headlight-small", "vocab_size"),
+        pytest.param("headlight-translator", "max_position_embeddings", marks=pytest.mark.words),
+    ],
 )
 def test_a_configuration_of_more_than_the_weights_hold_is_refused(model, name, tmp_path) -> None:
     for each in Path(place_of(model)).iterdir():

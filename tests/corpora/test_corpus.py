@@ -18,7 +18,6 @@ from headlight.corpora import (
     open_tagged,
 )
 from headlight.errors import CorpusError, UsageError
-from headlight_words.corpora import open_treebank
 
 COREFERENCE = "#begin document (d); part 0\n{}#end document\n"
 MENTION = "d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t{}\n\n"
@@ -26,7 +25,6 @@ MENTION = "d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t{}\n\n"
 # How each kind is opened, a file of it with the elements 0 to 4, and what it holds first.
 KINDS = {
     "text": (open_corpus, "a.txt", "".join(f"text {n}\n\n" for n in range(5))),
-    "treebank": (open_treebank, "a.dp", "".join(f"w{n} 0-root\n\n" for n in range(5))),
     "pairs": (
         open_sentence_pairs,
         "a.tsv",
@@ -36,15 +34,17 @@ KINDS = {
 }
 IN_MEMORY = {
     "text": ["a", "b", "c"],
-    "treebank": [Sentence("s", (word,), (0,)) for word in "abc"],
     "pairs": [SentencePair("p", word, None, None) for word in "abc"],
     "tagged": [TaggedSentence("s", (word,), tags=("NN",)) for word in "abc"],
 }
 NOTHING = {"text": "text", "treebank": "sentence", "coreference": "mention", "pairs": "sentence",
            "tagged": "sentence"}  # fmt: skip
-if find_spec("headlight_papers"):
-    from headlight_words.corpora import CoreferenceDocument, open_coreference
+if find_spec("headlight_words"):
+    from headlight_words.corpora import CoreferenceDocument, open_coreference, open_treebank
 
+    trees = "".join(f"w{n} 0-root\n\n" for n in range(5))
+    KINDS["treebank"] = (open_treebank, "a.dp", trees)
+    IN_MEMORY["treebank"] = [Sentence("s", (word,), (0,)) for word in "abc"]
     documents = "".join(COREFERENCE.format(MENTION.format("(1)")) for _ in range(5))
     KINDS["coreference"] = (open_coreference, "a.conll", documents)
     IN_MEMORY["coreference"] = [CoreferenceDocument(name, (), ()) for name in "abc"]
@@ -161,6 +161,7 @@ def test_a_corpus_of_another_kind_is_refused(corpus, kind):
                 opening(corpus)
 
 
+@pytest.mark.words
 def test_what_is_skipped_is_counted_by_each_iteration(tmp_path):
     path = tmp_path / "a.dp"
     path.write_text("good 0-root\n\nbad 9-root\n\ngood 0-root\n\nbad 9-root\n\n")
@@ -191,13 +192,14 @@ def test_texts_are_documents_from_archives_too(tmp_path):
     ]
 
 
+@pytest.mark.words
 def test_what_is_no_element_is_refused_in_one_sentence() -> None:
     # The types of iterators are not checked beforehand, as those of lists are in these tests.
     with pytest.raises(UsageError, match="sentences are needed, of class Sentence, and 'The cat'"):
         list(open_treebank(iter(["The cat"])))
 
 
-@pytest.mark.papers
+@pytest.mark.words
 def test_what_is_no_document_with_coreference_is_refused_in_one_sentence() -> None:
     with pytest.raises(UsageError, match="documents are needed, of class CoreferenceDocument"):
         list(open_coreference(iter(["The cat"])))

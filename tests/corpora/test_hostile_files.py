@@ -5,13 +5,13 @@ import gzip
 import os
 import threading
 import zipfile
+from importlib import import_module
 
 import pytest
 
 from headlight.corpora import open_corpus
 from headlight.corpora.lines import BLANK_LIMIT
-from headlight.errors import CorpusError, HeadlightError, UsageError
-from headlight_words.corpora import open_treebank, read_word_vectors
+from headlight.errors import CorpusError, UsageError
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 
@@ -102,11 +102,18 @@ def test_blank_lines_are_counted_from_the_last_text(tmp_path, monkeypatch):
         ("a.rtf", b"{\\rtf1\\ansi", "is an RTF document"),
     ],
 )
-@pytest.mark.parametrize("read", [open_corpus, open_treebank, read_word_vectors])
-def test_documents_of_other_programs(tmp_path, name, start, part, read):
+@pytest.mark.parametrize(
+    ("package", "read"),
+    [
+        ("headlight.corpora", "open_corpus"),
+        pytest.param("headlight_words.corpora", "open_treebank", marks=pytest.mark.words),
+        pytest.param("headlight_words.corpora", "read_word_vectors", marks=pytest.mark.words),
+    ],
+)
+def test_documents_of_other_programs(tmp_path, name, start, part, package, read):
     (tmp_path / name).write_bytes(start)
     with pytest.raises(CorpusError) as refused:
-        list(read(tmp_path / name))
+        list(getattr(import_module(package), read)(tmp_path / name))
     assert part in str(refused.value)
     assert "; save it as plain text in UTF-8" in str(refused.value)
 
@@ -198,24 +205,3 @@ def test_a_document_of_another_program_in_an_archive(tmp_path):
         archive.writestr("b.pdf", b"%PDF-1.7")
     with pytest.raises(CorpusError, match=r"a\.zip/b\.pdf is a PDF; save it as plain text"):
         list(open_corpus(path))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "5\n",
-        "5 5\n",
-        "5 1\n",
-        "1 1\n5\n",
-        "the 1\n2\n",
-        "the 1\n\n2\n",
-        "the 1 2 3\ncat 1\n",
-        f"a {'9' * 5000}\n",
-        "a -\n",
-    ],
-)
-def test_word_vectors_of_too_few_or_strange_numbers(tmp_path, text):
-    path = tmp_path / "vectors.txt"
-    path.write_text(text)
-    with pytest.raises(HeadlightError):
-        read_word_vectors(path)

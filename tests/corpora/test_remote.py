@@ -14,7 +14,6 @@ from upath import UPath
 
 from headlight.corpora import open_corpus, open_sentence_pairs
 from headlight.errors import CorpusError
-from headlight_words.corpora import open_treebank, read_word_vectors
 
 TEXTS = {
     "c.txt": b"c\n",
@@ -147,7 +146,7 @@ def test_a_path_of_a_store_is_a_source(texts):
     assert words(UPath("memory://texts/c.txt")) == ["c"]
 
 
-@pytest.mark.papers
+@pytest.mark.words
 def test_documents_with_coreference(memory):
     from headlight_words.corpora import open_coreference
 
@@ -157,17 +156,23 @@ def test_documents_with_coreference(memory):
     assert [mention.chain for mention in document.mentions] == ["1"]
 
 
-def test_annotated_corpora_pairs_and_vectors(memory):
+@pytest.mark.words
+def test_annotated_corpora_and_vectors(memory):
+    from headlight_words.corpora import open_treebank, read_word_vectors
+
     memory.pipe("/a.dp", b"good 0-root\n\nbad 9-root\n\n")
     treebank = open_treebank("memory://a.dp", invalid="skip")
     assert [sentence.words for sentence in treebank] == [("good",)]
     assert treebank.skipped == 1
+    memory.pipe("/vectors.txt", b"the 1 2\ncat 3 4\n")
+    assert read_word_vectors("memory://vectors.txt").words == {"the": 0, "cat": 1}
+
+
+def test_pairs(memory):
     memory.pipe("/pairs/dev.tsv", b"sentence1\tsentence2\ngenre\tb\n")
     memory.pipe("/pairs/train.tsv", b"sentence1\tsentence2\na\tb\n")
     (pair,) = open_sentence_pairs("memory://pairs", split="train")
     assert (pair.first, pair.second, pair.name) == ("a", "b", "memory://pairs/train.tsv:2")
-    memory.pipe("/vectors.txt", b"the 1 2\ncat 3 4\n")
-    assert read_word_vectors("memory://vectors.txt").words == {"the": 0, "cat": 1}
 
 
 def test_what_is_not_there(texts):

@@ -8,8 +8,6 @@ from headlight.corpora import Document
 from headlight.encode import encode_one, texts
 from headlight.encode.special_tokens import Assembly
 from headlight.encode.token_categories import CLS, OTHER, SEP
-from headlight_words.corpora import TranslationPair
-from headlight_words.encode.translations import translations
 
 CHAT = "<s>the sea</s>\n<s>and the river</s>\n"
 
@@ -83,14 +81,6 @@ def test_words_behind_them_are_counted_on_in_windows_and_pairs(tokenizers):
     assert second.words == (-1, 0, -1, 1, -1)
     pair = encode_one(tokenizer, "the [SEP] sea", "[SEP] river")
     assert pair.words == (-1, 0, -1, 1, -1, -1, 2, -1)
-
-
-def test_words_of_translations_are_those_that_links_number(tokenizers):
-    pair = TranslationPair("a", "the [SEP] sea", "is [SEP]sea and")
-    (example,) = translations([pair], tokenizers["bert"], decoder_start=None)
-    assert example.words == (-1, 0, 1, 2, -1)
-    assert example.target_words == (-1, 0, 1, 1, 2, -1)
-    assert not {CLS, SEP} & {*example.categories[1:-1], *example.target_categories[1:-1]}
 
 
 def test_they_can_be_read_as_characters(tokenizers):

@@ -14,9 +14,6 @@ from headlight.capture import CapturedModel, loading
 from headlight.encode import encode_one
 from headlight.encode.pieces import tokenise
 from headlight.errors import UsageError
-from headlight_words.corpora import TranslationPair
-from headlight_words.word_alignment import AlignerSettings
-from headlight_words.word_alignment.aligner import Aligner
 from translators import FAMILIES
 
 GERMAN = ["das alte haus ist klein", "der hund sieht das haus , und die katze auch ."]
@@ -109,8 +106,13 @@ def test_special_tokens_stand_where_the_tokenizer_puts_them(marian: Any, m2m: An
     assert m2m("das haus")["input_ids"][0] == m2m.get_lang_id("de")  # it reads German again
 
 
+@pytest.mark.words
 @pytest.mark.slow
 def test_a_translator_with_a_slow_tokenizer_aligns(marian: Any) -> None:
+    from headlight_words.corpora import TranslationPair
+    from headlight_words.word_alignment import AlignerSettings
+    from headlight_words.word_alignment.aligner import Aligner
+
     sizes = {
         f"{side}_{what}": 2
         for side in ("encoder", "decoder")

@@ -179,6 +179,7 @@ def test_a_verdict_keeps_to_its_interval() -> None:
     assert interval(float("nan"), 0.25) == ""
 
 
+@pytest.mark.words
 def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: StudyRuns) -> None:
     result = study_runs.result("dependency").copy(deep=True)
     offset = float(result["offset_accuracy"].sel(relation="all").max())

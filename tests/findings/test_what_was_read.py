@@ -84,7 +84,7 @@ def test_few_held_out_texts_are_called_little():
     assert "--held-out" in few
 
 
-@pytest.mark.papers
+@pytest.mark.words
 def test_few_mentions_and_documents_of_coreference():
     counts = {"answerable": 17, "mentions": 293, "documents": 3, "documents_without": 1}
     sizes = {"accuracy": (("layer", "head", "direction"), np.zeros((6, 12, 2)))}
@@ -184,13 +184,13 @@ def test_classifiers_are_beside_the_most_frequent_class(name: str, study_runs: S
     assert share >= texts / 2  # of two classes
 
 
-@pytest.mark.papers
+@pytest.mark.words
 def test_an_interval_of_too_few_documents_is_not_shown(study_runs: StudyRuns) -> None:
     frame = tables(study_runs.result("coreference"))["best"].frame
     assert frame[["low", "high"]].isna().all(axis=None)
 
 
-@pytest.mark.papers
+@pytest.mark.words
 @pytest.mark.parametrize("said", ["[" * 100_000, "[1]", "{}", "nope"])
 def test_what_was_left_out_is_not_read_where_it_cannot_be(said):
     found = read("parser_probes", sentences=np.array([54, 6]), left_out=said)

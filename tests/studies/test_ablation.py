@@ -22,7 +22,6 @@ from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.study import run
-from headlight_words.corpora import open_parallel
 from studies.classifiers import classifier, labelled, tagged
 from studies.intervals import agrees
 from studies.models import model, texts, tokenizer
@@ -158,9 +157,12 @@ def test_of_language_models(family: str) -> None:
     check(found, made, subject, batches)
 
 
+@pytest.mark.words
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["t5", "marian"])
 def test_of_translators(family: str) -> None:
+    from headlight_words.corpora import open_parallel
+
     subject = SUBJECTS[family]
     made = subject.made()
     made.transformer.double()

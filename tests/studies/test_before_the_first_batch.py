@@ -12,9 +12,6 @@ from headlight.catalogue import studies
 from headlight.encode import sentences
 from headlight.errors import HeadlightError
 from studies.models import model, texts
-from studies.test_dependency import trees
-
-BARE = [replace(sentence, heads=(), relations=(), upos=()) for sentence in trees(20)]
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,15 @@ class Lack:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+def bare() -> Any:
+    """Sentences without trees and tags."""
+    from studies.test_dependency import trees  # which needs headlight-words
+
+    return [replace(sentence, heads=(), relations=(), upos=()) for sentence in trees(20)]
+
+
 def bank(count: int, seed: int) -> Any:
-    from studies.test_parser_probes import bank  # which needs headlight-papers
+    from studies.test_parser_probes import bank  # which needs headlight-words
 
     return bank(count, seed)
 
@@ -37,10 +41,10 @@ LACKS = {
     "ranks": Lack("survey", lambda _: texts(4), "file:1: three whole numbers",
                   {"numbers": ["ranks"], "frequency_ranks": "{file}", "sinks": "on"}),
     "sequences": Lack("token_identity", lambda _: texts(2), "2 sequences cannot be split"),
-    "tags": Lack("attribution", lambda made: sentences(BARE, made.tokenizer, max_length=32),
+    "tags": Lack("attribution", lambda made: sentences(bare(), made.tokenizer, max_length=32),
                  "no tags in 'upos'", {"tags": "upos"}),
-    "governors": Lack("dependency", lambda _: BARE, "has no heads"),
-    "trees": Lack("parser_probes", lambda _: BARE, "has no heads"),
+    "governors": Lack("dependency", lambda _: bare(), "has no heads"),
+    "trees": Lack("parser_probes", lambda _: bare(), "has no heads"),
     "vectors": Lack("parser_probes", lambda _: bank(20, 0), "file:1: the word has 0 numbers",
                     {"word_vectors": "{file}"}),
     "embeddings": Lack("parser_probes", lambda _: bank(20, 0), "has no input embeddings; give a",

@@ -21,7 +21,6 @@ from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
 from headlight.views.result_contents import tables
 from headlight.views.result_page import result_page
-from headlight_words.corpora import open_parallel
 from studies.chosen_numbers import settings_for
 from translators import FAMILIES, SOURCE, TARGET
 from views.pages import Page
@@ -180,8 +179,11 @@ def test_all_kinds_of_a_model_that_reads_one_text():
         survey([SOURCE], FAMILIES["marian"].model(), SurveySettings(kind="all"), progress=False)
 
 
+@pytest.mark.words
 @pytest.mark.slow
 def test_translations_are_read_from_any_of_their_files(tmp_path):
+    from headlight_words.corpora import open_parallel
+
     model = FAMILIES["marian"].model()
     path = tmp_path / "pairs.txt"
     path.write_text("".join(f"{source} ||| {target}\n" for source, target in TEXTS))
@@ -195,6 +197,7 @@ def test_translations_are_read_from_any_of_their_files(tmp_path):
         agrees(found, survey(given, model, SurveySettings(kind=kind), progress=False))
 
 
+@pytest.mark.words
 @pytest.mark.slow
 def test_the_sample_of_a_translator_is_translations():
     model = FAMILIES["marian"].model()

@@ -10,7 +10,6 @@ from example_data import TRANSLATIONS
 from headlight.capture import CapturedModel, MaskedLanguageModel
 from studies.classifiers import classifier
 from studies.models import VOCABULARY, model, texts
-from studies.test_dependency import trees
 from studies.test_gradient import with_head
 from translators import FAMILIES
 
@@ -62,10 +61,10 @@ VICTIMS = {
     "ablation": Victim(with_head=True),
     "flow": Victim({"methods": ["rollout", "globenc", "alti", "mixing"]}),
     "circuits": Victim({"tokens": 4}, decodes=True),
-    "dependency": Victim({}, lambda: trees(14)),
-    "alignment": Victim({}, lambda: [pair for pair, _ in translations(14)], translates=True),
     "faithfulness": Victim({"maps": ["weight", "leave_one_out"]}, classifies=True),
 }
 
+if find_spec("headlight_words"):
+    VICTIMS |= import_module("studies.word_victims").VICTIMS
 if find_spec("headlight_papers"):
     VICTIMS |= import_module("studies.paper_victims").VICTIMS

@@ -112,6 +112,7 @@ class TestDrawing:
 
 @pytest.mark.slow
 class TestStudies:
+    @pytest.mark.words
     def test_dependency_shows_all_measures_of_a_relation_in_one_row(self, study_runs):
         result = study_runs.result("dependency")
         first, second = sections(result)[:2]
@@ -135,6 +136,7 @@ class TestStudies:
         (section,) = (each for each in sections(alike) if each.name == "null-spaces")
         assert "The rank of T is 7 in all heads." in section.explanation
 
+    @pytest.mark.words
     def test_alignment_opens_with_the_error_rate_of_each_measure(self, results):
         for name in ("alignment", ENCODED):
             first = sections(results[name])[0]
@@ -149,6 +151,7 @@ class TestStudies:
         assert lead.startswith("p is the probability of the token that the model expects at a mask")
         assert f"its mean is {float(result['probability']):.2f}, over 10 texts" in lead
 
+    @pytest.mark.papers
     def test_permutation_opens_with_a_figure(self, study_runs):
         result = study_runs.result("permutation")
         axes = sections(result)[0].drawings[0].draw().axes[0]

@@ -66,6 +66,7 @@ def test_intervals_of_results_stay_in_bounds(name: str, study_runs: StudyRuns) -
     assert_in_bounds(study_runs.result(name))
 
 
+@pytest.mark.words
 @pytest.mark.parametrize("name", [ENCODED, SPOKEN])
 def test_intervals_of_other_alignments_stay_in_bounds(name: str, study_runs: StudyRuns) -> None:
     assert_in_bounds(study_runs.results()[name])

@@ -35,17 +35,6 @@ STUDY_RUNS: Mapping[str, StudyRun] = {
         "token_identity",
         {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge"},
     ),
-    "coreference": StudyRun("coreference", {}, "coreference"),
-    "parser_probes": StudyRun(
-        "parser_probes",
-        {
-            "probes": ["right_branching", "attention", "attention_and_words"],
-            "measures": ["weight", "norm"],
-            "training": {"epochs": 2},
-            "processes": 1,
-        },
-        "treebank",
-    ),
     "permutation": labelled_run("permutation", shuffles=2, by=PLACES),
     "adversary": labelled_run("adversary", start="base", lambdas=[0.1], **TRAINED),
     "adversary-scratch": labelled_run("adversary", start="scratch", lambdas=[0.1], **TRAINED),

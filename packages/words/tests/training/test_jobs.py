@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from headlight.capture.torch_settings import one_thread
 from headlight.errors import RunError
-from headlight_papers.training import one_thread
 from headlight_words.training.jobs import run_all, run_stages
 from headlight_words.training.model_store import ModelStore
 
@@ -102,7 +102,7 @@ def test_a_script_need_not_guard_against_its_own_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import pathlib\n"
-        "from headlight_papers.training import run_all\n"
+        "from headlight_words.training.jobs import run_all\n"
         "from training.test_jobs import Counter, Job\n"
         "folder = pathlib.Path(__file__).parent\n"
         "run_all(Counter(folder), [Job('a'), Job('b')], 2, lambda job: print(job.name))\n"

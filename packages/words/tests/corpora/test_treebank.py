@@ -548,7 +548,7 @@ def test_only_our_own_errors_escape_from_damaged_archives(folder, suffix, data):
 
 
 def test_the_formats_are_described():
-    page = (Path(__file__).parents[2] / "docs" / "corpora.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "corpora.md").read_text(encoding="utf-8")
     for format in TREEBANK_FORMATS:
         assert f"| `{format}` |" in page.split("### Treebanks")[1].split("### ")[0]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, HeadlightError
 from headlight_words.corpora import UNKNOWN, read_word_vectors
 
 GLOVE = "the 0.5 -1 2e-1\nThe 1 2 3\n. . . 4 5 6\n\u2028 .5 +7. 1E2\nthe 9 9 9\n"
@@ -195,3 +195,24 @@ def test_real_vectors():
 
 def cosine(a, b):
     return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5\n",
+        "5 5\n",
+        "5 1\n",
+        "1 1\n5\n",
+        "the 1\n2\n",
+        "the 1\n\n2\n",
+        "the 1 2 3\ncat 1\n",
+        f"a {'9' * 5000}\n",
+        "a -\n",
+    ],
+)
+def test_word_vectors_of_too_few_or_strange_numbers(tmp_path, text):
+    path = tmp_path / "vectors.txt"
+    path.write_text(text)
+    with pytest.raises(HeadlightError):
+        read_word_vectors(path)

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 import headlight as root
-from headlight.catalogue.embedded_models import EMBEDDED_MODELS
+from headlight.catalogue.embedded_models import embedded_models
 from headlight_words.corpora import SAMPLE_TRANSLATIONS as SAMPLE
 from headlight_words.links import open_links, score_links
 from headlight_words.sources import EMBEDDED_TRANSLATOR
 from studies.command import Command
 
-FOLDER = EMBEDDED_MODELS[EMBEDDED_TRANSLATOR]
+FOLDER = embedded_models()[EMBEDDED_TRANSLATOR]
 GOLD = SAMPLE.with_suffix(".talp")
 
 
