@@ -660,7 +660,7 @@ def test_the_formats_are_described():
 
 COUNT = """
 import sys
-from headlight_papers.corpora import open_coreference
+from headlight_words.corpora import open_coreference
 for source in sys.argv[1:]:
     corpus = open_coreference(source)
     mentions = words = documents = chains = 0
