@@ -21,6 +21,9 @@ from mkdocs.structure.pages import Page
 NAMED = re.compile(r"^::: (\S+)\n((?: {4}.*\n)*)", re.MULTILINE)
 MODULE = "::: {name}\n    options: {{ members: {members}, heading_level: 2 }}\n"
 
+ROOTS = ("headlight", "headlight_words", "headlight_papers")
+"""Packages whose studies are in their file for editors alone: such a function is made on demand."""
+
 ADDRESSES: dict[str, str] = {}
 """The pages by what they show: an object that two modules name has one."""
 
@@ -35,7 +38,7 @@ class Entry:
     """
 
     def __init__(self, module: str, name: str, value: Any) -> None:
-        home = module if module == "headlight" else value.__module__
+        home = module if module in ROOTS else value.__module__
         self.identifier = f"{home}.{name}"
         self.name = name
         file = f"{name}-class.md" if inspect.isclass(value) else f"{name}.md"  # of any file system

@@ -13,11 +13,12 @@ from pathlib import Path
 from headlight.catalogue import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Study, studies
 
 ROOT = Path(__file__).resolve().parent.parent
-REFERENCE = ("headlight", "studies", "papers")
+REFERENCE = ("headlight", "studies", "words", "papers")
 NAMES = (
     "getting-started.md",
     "reference/headlight.md",
     "reference/studies.md",
+    "reference/words.md",
     "reference/papers.md",
 )
 PAGES = [ROOT / "docs" / name for name in NAMES]

@@ -1,4 +1,4 @@
-"""Everything that Headlight refuses, as one tree.
+"""Errors of Headlight: everything that it refuses, as one tree.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Whether all attention of a model passes the interface, or only a part of it."""
+"""Coverage of a model by the interface: all of its attention, or only a part."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

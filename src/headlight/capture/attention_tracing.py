@@ -1,4 +1,4 @@
-"""Find the attention modules of a model, and where their values come from and their outputs go.
+"""Tracing of attention modules: where their values come from, and where their outputs go.
 
 Nothing about architectures is listed here.  One tiny forward pass shows which modules call the
 interface hook, and in which order; the linear map that receives a context unchanged, or times a

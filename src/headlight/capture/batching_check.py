@@ -1,4 +1,4 @@
-"""Whether a model reads a text in a padded batch as it reads the text alone.
+"""Check that a model reads a text in a padded batch as it reads the text alone.
 
 A model that drops its attention mask, counts padding as positions, or takes statistics over a batch
 gives other numbers for a text beside others; one that takes padding for the last token predicts

@@ -1,4 +1,4 @@
-"""Everything that a model computes in one small pass, as a graph that can be walked."""
+"""Graph of everything that a model computes in one small pass, which can be walked."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

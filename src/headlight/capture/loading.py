@@ -1,4 +1,4 @@
-"""Load a model from a hub, a folder, or the package."""
+"""Loading of models from a hub, a folder, or the package."""
 
 import copy
 import struct

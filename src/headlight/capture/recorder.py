@@ -1,4 +1,4 @@
-"""Capture the attention of one model, and leave the model exactly as it was."""
+"""Recorder of the attention of one model, which leaves the model exactly as it was."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

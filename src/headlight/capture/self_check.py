@@ -1,4 +1,4 @@
-"""Whether captured attention is what a model works with, tried in traced passes."""
+"""Check that captured attention is what a model works with, in traced passes."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

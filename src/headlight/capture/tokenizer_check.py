@@ -1,4 +1,4 @@
-"""Whether a tokenizer is one that its model can read with, before any text is read."""
+"""Check of a tokenizer, that its model can read with it, before any text is read."""
 
 from typing import Any
 

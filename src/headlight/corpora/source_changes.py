@@ -1,4 +1,4 @@
-"""Whether a source has changed since it was read: its state, and its digest."""
+"""Changes of a source since it was read: its state, and its digest."""
 
 import hashlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The sentences, each with what makes it worth saying."""
+"""Highlights of a survey: sentences, each with what makes it worth saying."""
 
 from dataclasses import dataclass, replace
 from math import isfinite

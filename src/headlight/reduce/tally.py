@@ -1,4 +1,4 @@
-"""Everything that is accumulated over a corpus, under names, in one file."""
+"""Tally: everything that is accumulated over a corpus, under names, in one file."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""When, and by which versions, a result was made."""
+"""Provenance of a result: when it was made, and by which versions."""
 
 import json
 import platform

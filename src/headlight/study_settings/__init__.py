@@ -1,12 +1,8 @@
-"""Settings that studies share: model, measures, texts, words, treebanks and classifiers."""
+"""Settings that studies share: of models, measures, texts and classifiers."""
 
 __all__ = [
-    "attention_rows",
     "classifiers",
     "measures",
     "models",
-    "query_blocks",
     "texts",
-    "treebanks",
-    "words",
 ]

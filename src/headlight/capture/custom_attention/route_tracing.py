@@ -1,4 +1,4 @@
-"""Find where attention in code of a model's own is projected, in one traced pass."""
+"""Tracing of the projection behind attention in a model's own code, in one pass."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping

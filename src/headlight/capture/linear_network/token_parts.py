@@ -1,4 +1,4 @@
-"""What the embedding of each token adds to each hidden token, as tangents of the network.
+"""Parts of each hidden token by the embedding that they are from, as tangents of the network.
 
 The tangent of the whole network in the direction of an embedding is what that embedding adds to a
 hidden token (DecompX, Modarressi et al. 2023, without the sharing of biases).

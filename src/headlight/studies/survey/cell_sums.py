@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headlight.analysis.positions import Positions
 from headlight.measures.compiled_loops import compile_loop
-from headlight.measures.entropy_and_divergence import (
+from headlight.measures.float32_logarithm import (
     HALF,
     LN_2,
     MANTISSA,

@@ -1,4 +1,4 @@
-"""Where weight and norm of a text are furthest apart."""
+"""Places of a text at which weight and norm are furthest apart."""
 
 from collections.abc import Sequence
 from typing import Any

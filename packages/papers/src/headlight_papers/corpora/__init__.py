@@ -1,12 +1,3 @@
-"""Documents with gold coreference, as a stream; `headlight.corpora` has all other corpora."""
+"""Tasks of sentence pairs, as papers read them."""
 
-from headlight_words.corpora.coreference import CoreferenceDocument, Mention, MentionKind
-from headlight_words.corpora.coreference_formats import COREFERENCE_FORMATS, open_coreference
-
-__all__ = [
-    "COREFERENCE_FORMATS",
-    "CoreferenceDocument",
-    "Mention",
-    "MentionKind",
-    "open_coreference",
-]
+__all__ = ["pair_tasks"]

@@ -1,4 +1,4 @@
-"""Training of many models, in one process or several, each kept in a file when it is finished."""
+"""Training of the small models of papers: losses, encoders of texts, and one loop."""
 
 from headlight.capture.torch_settings import one_thread
 from headlight_words.training.jobs import JobRunner, choose_processes, run_all, run_stages

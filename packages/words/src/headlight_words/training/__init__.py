@@ -1,1 +1,1 @@
-"""Training of many models, in one process or several, each kept in a file when it is finished."""
+"""Training of many models, in one process or several, and the store that keeps them."""

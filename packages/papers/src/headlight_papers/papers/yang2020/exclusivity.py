@@ -1,4 +1,4 @@
-"""Whether attention of tagging is more exclusive than that of classification."""
+"""Exclusivity of attention in tagging, beside that in classification."""
 
 from collections.abc import Iterator
 from functools import partial

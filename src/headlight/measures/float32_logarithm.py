@@ -1,8 +1,4 @@
-"""Entropy, and divergence of distributions and of heads (Clark et al. 2019, Section 6).
-
-`total_variation`, `kullback_leibler` and `jensen_shannon` compare rows with rows, and can be
-differentiated; `divergence` compares all pairs of heads, and is made for many.
-"""
+"""Constants of the logarithm in float32, for compiled loops over single numbers (Cephes)."""
 
 import numpy as np
 
