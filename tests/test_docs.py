@@ -20,12 +20,7 @@ from headlight.catalogue.registry import COMMANDS, QUESTIONS
 from headlight.catalogue.statistics import GROUP as STATISTICS
 from headlight.cli.program import app
 from headlight.corpora import FORMATS, PAIR_FORMATS
-<<<<<<< HEAD
-=======
 from headlight.corpora.formats import GROUP as FORMAT_GROUP
-from headlight_words.corpora import PARALLEL_FORMATS
-from headlight_words.links import LINK_FORMATS, Symmetrization
->>>>>>> 47a0b85a50c0903750f428bf0eccdeff4b849025
 from study_runs import StudyRuns
 
 ROOT = Path(__file__).resolve().parent.parent
