@@ -52,7 +52,7 @@ WRITING = {
     "cli/compare.py": "the result, whose name the run has claimed",
     "output_folder.py": "the door to a folder",
     "headlight_papers/papers/reproduction.py": "a folder with a mark",
-    "headlight_papers/papers/exhibit.py": "pictures, whose names the exhibit has claimed",
+    "headlight_papers/papers/exhibit_files.py": "pictures, whose names the exhibit has claimed",
     "reading/text_result.py": "a file that is named by the user",
     "reduce/tally.py": "a file that is named by the caller",
     "result/csv_files.py": "tables in a folder that is named by the user",
@@ -61,7 +61,8 @@ WRITING = {
     "run/pass_folders.py": "folders of passes, with a mark",
     "run/checkpoint.py": "a checkpoint, whose name the run has claimed",
     "run/engine.py": "makes the folder",
-    "headlight_papers/training/__init__.py": "a folder with a mark",
+    "headlight_papers/training/json_cache.py": "a folder with a mark",
+    "headlight_words/training/model_store.py": "a folder with a mark",
     "sessions/workers.py": "a temporary folder",
     "sessions/tensor_parallel.py": "a temporary folder",
     "headlight_papers/studies/guided/models.py": "a folder with a mark",
@@ -164,6 +165,7 @@ def test_folders_of_users_are_opened_as_runs() -> None:
     }
     assert users == {
         "analysis/run_folder.py",
-        "headlight_papers/papers/exhibit.py",  # within `reproduction_folder(...).opened()`
+        "headlight_papers/papers/exhibit_files.py",
+        "headlight_papers/papers/paper_page.py",  # within `reproduction_folder(...).opened()`
         "sessions/gallery_folder.py",  # within `RunFolder(...).opened()`
     }

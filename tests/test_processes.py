@@ -35,7 +35,7 @@ NO_PYTHON_OF_OURS = {
         "_begin",
     ): "a copy of this process, which imports nothing from elsewhere",
     ("links/aligners.py", "_eflomal"): "a program that the user installed, by its absolute path",
-    ("training/__init__.py", "run_all", "get_context"): "starts nothing yet",
+    ("training/jobs.py", "run_all", "get_context"): "starts nothing yet",
 }
 SHADOWS = ("multiprocessing", "numpy", "signal", "socket", "struct")
 """Modules that children import, early and late; a file of the name takes their place."""

@@ -23,28 +23,29 @@ from headlight_papers.papers.answers import (
 )
 from headlight_papers.papers.brunner2020 import claims as brunner2020_claims
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.clark2019 import paper as clark2019_paper
-from headlight_papers.papers.jain2019 import paper as jain2019_paper
-from headlight_papers.papers.kobayashi2020 import paper as kobayashi2020_paper
+from headlight_papers.papers.clark2019 import claims as clark2019_claims
+from headlight_papers.papers.jain2019 import claims as jain2019_claims
+from headlight_papers.papers.kobayashi2020 import alignment_claims, norm_claims
 from headlight_papers.papers.kobayashi2020.other_aligners import OtherAligner
 from headlight_papers.papers.kobayashi2020.translator_results import SMOOTHGRADS, InputMethod
-from headlight_papers.papers.kobayashi2021 import paper as kobayashi2021_paper
+from headlight_papers.papers.kobayashi2021 import claims as kobayashi2021_claims
 from headlight_papers.papers.kobayashi2021.mixing_results import METHODS
 from headlight_papers.papers.token_maps import exhibits
 from headlight_papers.papers.token_maps.ferrando2022 import Ferrando2022
-from headlight_papers.papers.wiegreffe2019 import paper as wiegreffe2019_paper
+from headlight_papers.papers.wiegreffe2019 import claims as wiegreffe2019_claims
 from headlight_papers.papers.yang2020 import Settings as Yang2020, claims as yang2020_claims
 from papers.material import ended, separators
 
 NAN = float("nan")
 MODULES = {
     "brunner2020": brunner2020_claims,
-    "clark2019": clark2019_paper,
-    "jain2019": jain2019_paper,
-    "kobayashi2020": kobayashi2020_paper,
-    "kobayashi2021": kobayashi2021_paper,
+    "clark2019": clark2019_claims,
+    "jain2019": jain2019_claims,
+    "kobayashi2020": alignment_claims,
+    "kobayashi2020_norms": norm_claims,
+    "kobayashi2021": kobayashi2021_claims,
     "token_maps": exhibits,
-    "wiegreffe2019": wiegreffe2019_paper,
+    "wiegreffe2019": wiegreffe2019_claims,
     "yang2020": yang2020_claims,
 }
 NOTHING_MEASURED = Estimate.with_ends(NAN, NAN, NAN)
@@ -461,7 +462,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "clark2019.knows_syntax": lambda: (probes(),),
     "clark2019.alike_in_layers": lambda: (distances(),),
     "jain2019.judge_claims": lambda: (jain(),),
-    "kobayashi2020.judge_claims": lambda: (norms(),),
+    "kobayashi2020_norms.judge_claims": lambda: (norms(),),
     **{
         f"kobayashi2020.{name}": lambda: (alignment(),)
         for name in (
@@ -813,7 +814,7 @@ def test_only_the_lambda_of_the_paper_decides():
 def test_frequency_that_shows_in_weights_as_well_does_not_show_in_norms_alone():
     found = norms()
     found["frequency_spearman"].loc[{"quantity": "weight"}] = 0.16
-    *_, alone, more = judged("kobayashi2020.judge_claims", (found,))
+    *_, alone, more = judged("kobayashi2020_norms.judge_claims", (found,))
     assert (alone.verdict, more.verdict) == ("does not hold", "holds")
 
 
