@@ -96,7 +96,7 @@ $(bin)/python -m venv --clear --without-pip $(1)
   case "$$each" in $(subst $(space),|,$(patsubst %,*%*,$(2)))) ;; *) ln -s "$$each" . ;; esac; done
 endef
 space := $(subst ,, )
-below := analysis capture corpora encode links measures reduce run serve studies word_alignment
+below := analysis capture corpora encode measures reduce run serve studies
 test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where no other distribution is installed
 	$(call without,$(core),headlight_words headlight_papers)
 	OMP_NUM_THREADS=$(THREADS) $(subst $(VENV),$(core),$(bin))/$(pytest) tests $(addprefix --ignore=tests/,$(below)) \

@@ -30,8 +30,11 @@ COMMANDS = (
     ("reproduce", "abnar2020", "--max-examples", "3", "--only", "agreement", "--out", "abnar2020"),
 )
 WRITTEN = ("survey/report.html", "reading.html", "abnar2020/index.html")
-TESTS = ("measures", "reduce", "findings", "encode", "test_pool.py", "test_pool_words.py")
-"""Of the folder of tests."""
+TESTS = (
+    *(f"tests/{name}" for name in ("measures", "reduce", "findings", "encode")),
+    *(f"tests/{name}" for name in ("test_pool.py", "test_pool_words.py")),
+    *(f"packages/words/tests/{name}" for name in ("encode", "links")),
+)
 LEAST = 200
 """Tests that have to pass at least."""
 STRANGE = re.compile(r"Traceback|\w*Warning|nanobind|leaked|deprecated")
@@ -112,7 +115,11 @@ def use(environment: Path, folder: Path) -> None:
 
 def test(environment: Path, folder: Path) -> None:
     """Run quick tests where there is no source, so that they test what is installed."""
-    for name in ("tests", "docs"):  # some tests read examples of the documentation
+    for name in (
+        "tests",
+        "packages/words/tests",
+        "docs",
+    ):  # some tests read examples of the documentation
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
@@ -123,7 +130,7 @@ def test(environment: Path, folder: Path) -> None:
     said = run(
         *(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(os.cpu_count() or 1)),
         *("--dist", "worksteal", "-m", "not slow and not browser and not data and not real"),
-        *(f"tests/{name}" for name in TESTS),
+        *TESTS,
         cwd=folder,
     )
     passed = re.search(r"(\d+) passed", said)

@@ -31,11 +31,14 @@ OF_LIBRARIES = ("ray.init", "asyncio.create_subprocess", "torch.multiprocessing"
 SAFE = {"python_command", "safe_start"}
 NO_PYTHON_OF_OURS = {
     (
-        "processes/bounded_copy.py",
+        "processes.py",
         "_begin",
     ): "a copy of this process, which imports nothing from elsewhere",
-    ("links/aligners.py", "_eflomal"): "a program that the user installed, by its absolute path",
-    ("training/jobs.py", "run_all", "get_context"): "starts nothing yet",
+    (
+        "headlight_words/links/aligners.py",
+        "_eflomal",
+    ): "a program that the user installed, by its absolute path",
+    ("headlight_words/training/jobs.py", "run_all", "get_context"): "starts nothing yet",
 }
 SHADOWS = ("multiprocessing", "numpy", "signal", "socket", "struct")
 """Modules that children import, early and late; a file of the name takes their place."""
