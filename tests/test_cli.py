@@ -132,7 +132,7 @@ def test_the_version(headlight):
             ["survey", "--measures", "attribution", "--attribution-directions", "1"],
             "--attribution-directions must be at least 2",
         ),
-        (["aer"], "Missing argument"),
+        pytest.param(["aer"], "Missing argument", marks=pytest.mark.words),
         (["survey", "--sink-share", "2"], "--sink-share must be above 0 and at most 1"),
         (["survey", "--resume", "--overwrite"], "choose one"),
         (["read", "the sea", "--html", "sea.pdf"], "must end in .html"),
@@ -354,12 +354,16 @@ def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
         (("--model", "{used}/nowhere"), "no folder"),
         (("survey", "--numbers", "ranks", "--frequency-ranks", "{used}/none.txt"), "none.txt"),
         *(
-            pytest.param(*row, marks=pytest.mark.papers)
+            pytest.param(*row, marks=pytest.mark.words)
             for row in (
                 (("parser-probes", "--train", "{used}/none.conllu"), "none.conllu"),
                 (("parser-probes", "--word-vectors", "{used}/none.vec"), "none.vec"),
-                (("attribution", "--tags", "upos"), "parts of speech are known of treebank sent"),
             )
+        ),
+        pytest.param(
+            ("attribution", "--tags", "upos"),
+            "parts of speech are known of treebank sent",
+            marks=pytest.mark.papers,
         ),
     ],
 )

@@ -95,6 +95,7 @@ def parse(words: list[str]) -> None:
         command.make_context(None, words, parent=context)
 
 
+@pytest.mark.words
 def test_common_options_come_first_and_all_are_there() -> None:
     options = [each for each in COMMANDS["dependency"].params if each.param_type_name == "option"]
     panels = [each.rich_help_panel for each in options]

@@ -394,6 +394,7 @@ def test_code_fits_the_width_that_a_host_shows(page: str) -> None:
     assert [line for line in code if len(line) > 80] == []
 
 
+@pytest.mark.words  # as the script does
 def test_the_readme_begins_with_what_makes_its_first_picture() -> None:
     first = runpy.run_path(str(ROOT / "scripts" / "guide_pictures.py"))
     code = blocks(ROOT / "README.md")[0]

@@ -137,9 +137,14 @@ def test_wrong_values_of_every_option(
         ("sources|who?|--context|a|--chosen|L99H0", "has no layer 99"),
         ("sources|--examples|words.txt", "words.txt, line 1: no JSON"),
         ("sources|--examples|half.jsonl", "example 1 is no object with question, context"),
-        ("align|--format|tsv", "--format and --columns are about files of pairs"),
-        ("align|--html|a.html|--gold|none.talp", "none.talp"),
-        ("align|--reverse-model|folder", "folder holds no config.json"),
+        *(
+            pytest.param(*row, marks=pytest.mark.words)
+            for row in (
+                ("align|--format|tsv", "--format and --columns are about files of pairs"),
+                ("align|--html|a.html|--gold|none.talp", "none.talp"),
+                ("align|--reverse-model|folder", "folder holds no config.json"),
+            )
+        ),
         ("serve|--compare-model|folder", "folder holds no config.json"),
         ("ablation|--label-column|label", "name a corpus, or leave out --label-column"),
     ],

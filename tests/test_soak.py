@@ -11,6 +11,7 @@ from translators import FAMILIES
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "soak.py"
 pytestmark = [
+    pytest.mark.words,
     pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is in /proc"),
     pytest.mark.skipif(not SCRIPT.exists(), reason="scripts are not here"),
 ]
