@@ -116,7 +116,7 @@ class _Watch:
         self._left = number
         self._fsync, self._replace = os.fsync, os.replace
         os.fsync, os.replace = self._synced, self._replaced
-        files.writing._write_through = self._write_through
+        files._write_through = self._write_through
         sys.addaudithook(self._hear)
 
     def _moment(self, name: str) -> None:

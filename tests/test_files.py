@@ -59,7 +59,7 @@ def test_what_others_take_for_left_by_a_killed_process_is_written_again(
     write: Callable[[Path, bytes], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs go on in one folder, and one clears it as the other is about to give a name."""
-    through, times = files.writing._write_through, 0
+    through, times = files._write_through, 0
 
     def cleared(path: Path, content: bytes) -> None:
         nonlocal times
@@ -68,7 +68,7 @@ def test_what_others_take_for_left_by_a_killed_process_is_written_again(
         if times < 3:
             files.remove_partials(tmp_path)
 
-    monkeypatch.setattr(files.writing, "_write_through", cleared)
+    monkeypatch.setattr(files, "_write_through", cleared)
     write(tmp_path / "a", b"whole")
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"a": b"whole"}
 
@@ -77,13 +77,13 @@ def test_what_others_take_for_left_by_a_killed_process_is_written_again(
 def test_a_folder_that_vanishes_is_one_sentence(
     write: Callable[[Path, bytes], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    through, folder = files.writing._write_through, tmp_path / "run"
+    through, folder = files._write_through, tmp_path / "run"
 
     def vanished(path: Path, content: bytes) -> None:
         through(path, content)
         rmtree(folder)
 
-    monkeypatch.setattr(files.writing, "_write_through", vanished)
+    monkeypatch.setattr(files, "_write_through", vanished)
     folder.mkdir()
     with pytest.raises(ResultError, match="a cannot be written: there is no such folder"):
         write(folder / "a", b"whole")

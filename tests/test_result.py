@@ -319,7 +319,7 @@ class TestWriting:
         if step == "write":
             monkeypatch.setattr(Path, "open", failing)
         elif step == "fsync":
-            monkeypatch.setattr(files.writing.os, "fsync", failing)
+            monkeypatch.setattr(files.os, "fsync", failing)
         else:
             monkeypatch.setattr(Path, "replace", failing)
         with pytest.raises(ResultError, match=f"result.nc cannot be written: {message}"):
@@ -336,7 +336,7 @@ class TestWriting:
         def interrupted(descriptor: int) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(files.writing.os, "fsync", interrupted)
+        monkeypatch.setattr(files.os, "fsync", interrupted)
         with pytest.raises(KeyboardInterrupt):
             files.write(tmp_path / "file", b"content")
         assert not names(tmp_path)

@@ -45,7 +45,7 @@ class Slow:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headlight.run.announcement.Timer", Slow)
+    monkeypatch.setattr("headlight.run.progress.Timer", Slow)
 
 
 def test_what_lasts_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
