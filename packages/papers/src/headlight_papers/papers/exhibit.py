@@ -6,31 +6,10 @@ from types import ModuleType
 
 from headlight.views.parts import Section
 from headlight_papers.papers.exhibit_files import ExhibitWriter
-from headlight_papers.papers.exhibit_needs import NEEDS, Need
+from headlight_papers.papers.exhibit_needs import NEEDS
 from headlight_papers.papers.reproduction import Reproduction
 
 Make = Callable[[Reproduction, ExhibitWriter], Section]
-
-NEEDS |= {
-    "cola": Need(
-        "no sentences of CoLA were given (--pairs)", lambda it: "cola" in it.sources.tasks
-    ),
-    "mnli": Need(
-        "no sentence pairs of MNLI were given (--pairs)", lambda it: "mnli" in it.sources.tasks
-    ),
-    "gold": Need(
-        "no translations with gold links were given (--translations and --gold)",
-        lambda it: it.sources.translations and it.sources.gold,
-    ),
-    "compared": Need("no second model was given (--compare)", lambda it: it.compared),
-    "translator": Need("no translation model is loaded (--translator)", lambda it: it.translator),
-    "masks": Need("the model has no mask token, or --masks is 0", lambda it: it.masks),
-    "gradient": Need(
-        "the model has no language-model head, or gradient is not among --measures",
-        lambda it: it.wants_gradient,
-    ),
-}
-"""By name; `Sources.check` knows those that are read."""
 
 
 @dataclass(frozen=True)
