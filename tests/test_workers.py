@@ -134,7 +134,7 @@ def test_a_worker_that_has_done_nothing_is_an_error(
 def test_on_the_terminal_a_warning_is_one_sentence() -> None:
     code = """
 import sys, warnings
-import headlight.cli as program
+import headlight.cli.program as program
 from headlight.errors import HeadlightWarning
 
 def run(arguments):

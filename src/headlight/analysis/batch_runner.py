@@ -1,4 +1,4 @@
-"""One batch through the model, and whoever observes it."""
+"""One batch through the model, and its observers."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
