@@ -29,11 +29,11 @@ WITHOUT_TORCH = [
     "errors",
     "files",
     "findings",
-    "links",
     "reduce",
     "result",
     "run",
     "settings",
+    "study_settings",
     "views",
     "vocabulary",
 ]

@@ -33,7 +33,7 @@ warnings.filterwarnings("error", message=".*torch.jit.script")
 import torch
 from torch.func import jvp
 
-from headlight.capture.embedding_changes import _load_rules
+from headlight.capture.forward_mode import _load_rules
 
 _load_rules()
 jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
