@@ -87,13 +87,13 @@ USED = """
 import headlight
 
 headlight.survey("corpus.txt", max_examples=3, layers=range(2), measures=["weight"])
-headlight.dependency("trees.conllu", offsets="strict")
+headlight.distances("corpus.txt", overflow="split")
 """
 REFUSED = {
     'headlight.survey("corpus.txt", max_exampels=3)': 'Unexpected keyword argument "max_exampels"',
     'headlight.survey("corpus.txt", max_examples="many")': 'has incompatible type "str"',
     'headlight.survey("corpus.txt", overflow="spill")': "has incompatible type",
-    'headlight.dependency(offsets="loose")': "has incompatible type",
+    'headlight.distances(overflow="loose")': "has incompatible type",
 }
 
 

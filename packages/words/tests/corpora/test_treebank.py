@@ -558,7 +558,7 @@ def test_the_formats_are_described():
 
 COUNT = """
 import sys
-from headlight.corpora import open_treebank
+from headlight_words.corpora import open_treebank
 for source in sys.argv[1:]:
     lengths = [len(sentence) for sentence in open_treebank(source)]
     print(len(lengths), sum(lengths))
