@@ -225,16 +225,16 @@ $(bin)/python:
 
 # torch comes alone, before what depends on it (in dev.txt), so that its version and its index are
 # settled by then; and after what it depends on (in run.txt), so that those have hashes.
-# Of our distributions, .installed has headlight-attention alone.
-$(VENV)/.installed: pyproject.toml $(addprefix requirements/,build.txt run.txt torch.txt) | $(bin)/python
+# All distributions are installed from this tree.
+$(VENV)/.installed: pyproject.toml $(addprefix packages/,words/pyproject.toml papers/pyproject.toml) \
+  $(addprefix requirements/,build.txt run.txt torch.txt) | $(bin)/python
 	$(locked) requirements/build.txt
 	$(locked) requirements/run.txt
 	$(pip) install --quiet $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") \
 	  --constraint requirements/torch.txt torch
-	$(ours) --editable .
+	$(ours) --editable . --editable packages/words --editable packages/papers
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed $(addprefix packages/,words/pyproject.toml papers/pyproject.toml) requirements/dev.txt
+$(VENV)/.installed-dev: $(VENV)/.installed requirements/dev.txt
 	$(locked) requirements/dev.txt
-	$(ours) --editable packages/words --editable packages/papers
 	@touch $@
