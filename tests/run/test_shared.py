@@ -251,9 +251,7 @@ def test_clocks_that_jump_by_hours_leave_the_same_bits(
 ) -> None:
     """Claims of others look older than they are, or yet to come: double work at most."""
     fork, generator, clock = multiprocessing.get_context("fork"), random_moments(), time.time
-    monkeypatch.setattr(
-        files.time, "time", lambda: clock() + 3600 * generator.integers(-3, 4)
-    )
+    monkeypatch.setattr(files.time, "time", lambda: clock() + 3600 * generator.integers(-3, 4))
     workers = [fork.Process(target=shared, args=(tmp_path, corpus()[0], slowly)) for _ in range(2)]
     for worker in workers:
         worker.start()

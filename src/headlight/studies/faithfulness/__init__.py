@@ -6,10 +6,14 @@ from typing import Annotated, Literal
 from headlight.catalogue import TEXT, Study
 from headlight.settings import UNLISTED, AtLeast1, require_distinct
 from headlight.settings.flow import FollowedMap
-from headlight.studies.faithfulness.random_order import RANDOM
-from headlight.studies.faithfulness.removal import Removal
 from headlight.study_settings.classifiers import RowsOfText
 from headlight.study_settings.texts import TextSettings
+
+RANDOM = "random"
+"""Name of the control beside all measures, a random order, which knows nothing of a text."""
+
+Removal = Literal["mask", "delete", "attention"]
+"""Way to remove a word."""
 
 LayerMeasure = Literal["weight", "norm", "effective", "merged_norm"]
 """Measures of attention, of which a map is the mean over heads."""

@@ -14,7 +14,7 @@ from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import Batch
 from headlight.encode.special_tokens import Assembly
 from headlight.errors import UsageError
-from headlight.studies.faithfulness.removal import Removal
+from headlight.studies.faithfulness import Removal
 from headlight.studies.faithfulness.targets import Predicts, Target, logits_of, mask_id
 
 

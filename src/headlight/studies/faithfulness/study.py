@@ -22,9 +22,8 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import Slots, Tally
 from headlight.run import State
-from headlight.studies.faithfulness import REFERENCES, FaithfulnessSettings
+from headlight.studies.faithfulness import RANDOM, REFERENCES, FaithfulnessSettings
 from headlight.studies.faithfulness.erasure import TargetProbabilities, removal_of, substitute_id
-from headlight.studies.faithfulness.random_order import RANDOM
 from headlight.studies.faithfulness.scores import (
     OF_PAIRS,
     OF_QUESTION,
