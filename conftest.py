@@ -99,7 +99,7 @@ def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 def _patient() -> Iterator[None]:
     """Nothing lasts long enough to be named on standard error, however busy the machine is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headlight.run.progress.AWHILE", 3_600.0)
+        patch.setattr("headlight.engine.progress.AWHILE", 3_600.0)
         yield
 
 

@@ -14,9 +14,9 @@ import torch
 
 import headlight
 from benchmarks.timing import rounds
-from headlight.analysis.batch_runner import SHARD
 from headlight.catalogue.embedded_models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT
+from headlight.engine.batch_runner import SHARD
 
 SHORT, LONG = SHARD, 10 * SHARD
 """Texts of one shard and of ten, each of which is a block; what both cost is for starting, for the

@@ -10,11 +10,11 @@ import torch
 
 from benchmarks.survey import THREADS, subject
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.batch_runner import BATCH_TOKENS
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence, length_batches
 from headlight.encode.batch import Batch, collate
+from headlight.engine.batch_runner import BATCH_TOKENS
 from headlight.processes import keep_freed_memory
 from headlight.reduce import Tally
 from headlight_words.studies.dependency import DependencySettings

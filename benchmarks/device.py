@@ -26,13 +26,13 @@ from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel, PreTrai
 
 import headlight
 from benchmarks.timing import Row, show, with_json
-from headlight.analysis.batch_runner import SHARD
-from headlight.analysis.batch_size import SCORE_BYTES
-from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, Kind
 from headlight.capture.deferred_checks import answered_later
 from headlight.encode.batch import Batch
+from headlight.engine.batch_runner import SHARD
+from headlight.engine.batch_size import SCORE_BYTES
 from headlight.errors import HeadlightError
+from headlight.observations.positions import Positions
 from headlight.studies.survey.observer import HeadsObserver
 
 NOTE = """Models of these shapes with random weights on one card, pieces drawn at random. Ratios are

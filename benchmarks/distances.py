@@ -9,10 +9,10 @@ from torch import Tensor
 
 from benchmarks.survey import THREADS, batch, captured, subject
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures.head_divergence import SMOOTHING, distributions, divergence
+from headlight.observations.positions import Positions
 from headlight.processes import keep_freed_memory
 from headlight.studies.distances.study import DistancesObserver
 

@@ -17,9 +17,9 @@ from transformers import LlamaConfig, LlamaModel
 
 import headlight
 from benchmarks.memory import peak
-from headlight.analysis.positions import Positions, Texts
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
+from headlight.observations.positions import Positions, Texts
 from headlight.processes import keep_freed_memory
 from headlight.reading.layer_measures import ReadLayers, part_of
 from headlight.reduce import Sample

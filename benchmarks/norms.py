@@ -11,10 +11,10 @@ from scipy.stats import spearmanr
 
 from benchmarks.survey import BATCH, LENGTH, THREADS, batch, captured, decoder, subject
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.positions import Texts
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
+from headlight.observations.positions import Texts
 from headlight.processes import keep_freed_memory
 from headlight.reduce import Sample, Tally
 from headlight.studies.survey import SurveySettings

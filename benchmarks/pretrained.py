@@ -24,8 +24,8 @@ from transformers import BertConfig, BertModel
 
 import headlight
 from benchmarks.timing import Row, show, with_json
-from headlight.analysis.batch_runner import BatchRunner
 from headlight.encode import encode_one
+from headlight.engine.batch_runner import BatchRunner
 from headlight.processes import keep_freed_memory
 from headlight.reading.model import Model
 

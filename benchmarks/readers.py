@@ -23,9 +23,9 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from benchmarks import other_readers
 from benchmarks.other_readers import NAMES, READERS, Found, by_head, over_texts
-from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
+from headlight.observations.positions import Positions
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.rows import OFFSETS
 from headlight.vocabulary import CATEGORIES, MEASURES

@@ -4,7 +4,7 @@ python -m benchmarks.scaling    writes the tables of docs/scaling.md and its pic
 
 Measured: reading and tokenising a text, the state of a survey for three shapes of models, and what
 it takes to keep one and to merge it.  Assumed, since it depends on the device: how many texts a
-worker measures in a second.  Simulated: workers that take the blocks of `headlight.run.blocks`.
+worker measures in a second.  Simulated: workers that take the blocks of `headlight.engine.blocks`.
 """
 
 import heapq
@@ -24,14 +24,14 @@ from matplotlib.figure import Figure
 from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel
 
 import headlight
-from headlight.analysis.run_folder import RunFolder
 from headlight.catalogue.embedded_models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode import Examples, texts
+from headlight.engine.blocks import Block
+from headlight.engine.checkpoint import load_state, save_state
+from headlight.engine.file_names import BLOCKS
+from headlight.engine.folder import RunFolder
 from headlight.reading.model import Model
-from headlight.run.blocks import Block
-from headlight.run.checkpoint import load_state, save_state
-from headlight.run.file_names import BLOCKS
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 PICTURE = PAGE.parent / "images" / "scaling.svg"

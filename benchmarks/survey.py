@@ -8,11 +8,11 @@ import torch
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 from headlight.measures.mixing_ratio import mixing_ratios
+from headlight.observations.positions import Positions
 from headlight.processes import keep_freed_memory
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.vocabulary import MEASURES

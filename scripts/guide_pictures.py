@@ -26,8 +26,8 @@ import xarray as xr
 import headlight
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode.adjacent_segments import adjacent_segments
+from headlight.engine.blocks import Block
 from headlight.measures import effective
-from headlight.run.blocks import Block
 from headlight.views.pictures import (
     BarRow,
     HeadMap,

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.corpora import Corpus, Document
-from headlight.run.checkpoint import Checkpoint
-from headlight.run.state import State
+from headlight.engine.checkpoint import Checkpoint
+from headlight.engine.folder import RunFolder
+from headlight.engine.state import State
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run
 from headlight_words.corpora import TranslationPair

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-import headlight.sessions.study_run  # noqa: F401 - and with it all that most programs import
+import headlight.reports.study_run  # noqa: F401 - and with it all that most programs import
 
 ENDS = ("read", "write")
 OURS = ("headlight", "headlight_words", "headlight_papers")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from headlight.analysis import passes
+from headlight.engine import passes
 
 
 @contextmanager

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture.attribution import attribute
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
+from headlight.engine.batch_runner import BatchRunner
 from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
 from headlight.measures import Scores

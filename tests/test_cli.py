@@ -438,7 +438,7 @@ def died(again, monkeypatch):
 
     before = load(again.out / "result.nc", stage="survey")
     with monkeypatch.context() as patched:
-        patched.setattr("headlight.analysis.kept_results.save", die)
+        patched.setattr("headlight.engine.kept_results.save", die)
         with pytest.raises(Death):
             again.survey("--overwrite")
     assert not (again.out / "result.nc").exists()
@@ -475,7 +475,7 @@ def test_what_is_there_is_not_replaced_unasked(again, left):
 def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
     before = (again.out / "result.nc").read_bytes()
     (again.out / "report.html").unlink()
-    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
+    monkeypatch.setattr("headlight.engine.batch_runner.BatchRunner.__call__", not_again)
     assert "report.html" in again.survey("--resume")
     assert (again.out / "report.html").exists()
     assert (again.out / "result.nc").read_bytes() == before
@@ -483,7 +483,7 @@ def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
 
 @pytest.mark.slow
 def test_a_survey_that_died_before_its_result_was_written(died, monkeypatch):
-    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
+    monkeypatch.setattr("headlight.engine.batch_runner.BatchRunner.__call__", not_again)
     died.survey("--resume")
     before, after = died.whole, load(died.out / "result.nc", stage="survey")
     assert after.identical(before.assign_attrs({n: after.attrs[n] for n in ("created", "command")}))

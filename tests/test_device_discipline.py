@@ -13,11 +13,11 @@ import torch
 import xarray
 
 from claimed_devices import Claimed, DeviceError, Devices, claimed_devices, place
-from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.capture.recorder import Recorder
 from headlight.catalogue import studies
+from headlight.engine.batch_runner import BatchRunner
+from headlight.engine.folder import RunFolder
 from headlight.errors import HeadlightError
 from headlight.measures import merged_norms
 from headlight.measures.entropy import entropy_of_sizes

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies
 from scipy import stats
 
 import headlight.views.accessor  # noqa: F401 - results have intervals of their own
-from headlight.analysis.variables import with_slots
+from headlight.observations.variables import with_slots
 from headlight.reduce import Slots
 from headlight.result import describe, load, save
 from headlight.result.estimate import Estimate, estimate_of, slot_coordinates, with_ends

@@ -131,7 +131,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
         "headlight.studies.distances"
     }
     assert not loaded & {
-        "headlight.analysis.run_folder",
+        "headlight.engine.folder",
         "headlight.corpora",
         "headlight.run",
         "rich",
@@ -143,7 +143,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     "module",
     [
         pytest.param("headlight.reading.model", marks=pytest.mark.slow),
-        pytest.param("headlight.sessions.study_run", marks=pytest.mark.slow),
+        pytest.param("headlight.reports.study_run", marks=pytest.mark.slow),
         "headlight.studies.survey.page",
     ],
 )
@@ -153,7 +153,7 @@ def test_what_every_run_needs_loads_nothing_of_an_extra(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["headlight.api", "headlight.sessions.gallery_folder", "headlight.sessions.report"]
+    "module", ["headlight.api", "headlight.reports.gallery", "headlight.reports.report"]
 )
 def test_what_works_on_results_alone_loads_no_torch(module: str) -> None:
     """Opening, ranking, comparing and showing them, and what is refused of them."""

@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 import headlight
-from headlight.analysis.run_folder import RunFolder
 from headlight.catalogue import find_study
 from headlight.cli.program import _run as command
-from headlight.sessions.study_run import join_run
+from headlight.engine.folder import RunFolder
+from headlight.reports.study_run import join_run
 from headlight.views.titles import Subject
 from study_runs import StudyRuns
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from headlight import files
-from headlight.analysis.run_folder import CONFIG, PAGES, REPORT, RunFolder
+from headlight.engine.file_names import PLAN
+from headlight.engine.folder import CONFIG, PAGES, REPORT, RunFolder
 from headlight.errors import HeadlightError, RunError, UsageError
 from headlight.output_folder import RECORD, OutputFolder
 from headlight.result import RESULT
-from headlight.run.file_names import PLAN
 
 
 @pytest.fixture(params=["here", "memory"])

@@ -11,7 +11,7 @@ import pytest
 import headlight
 from headlight.errors import RunError, UsageError
 from headlight.findings import highlights, passage_of
-from headlight.sessions import study_run
+from headlight.reports import study_run
 from headlight.views import parse_page
 from studies.models import attending_to_itself, texts
 from views.pages import Page

@@ -240,7 +240,7 @@ def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
     pytest.importorskip("ray")
     program = (
         "import os\n"
-        "from headlight.run.ray_workers import work_on_ray\n"
+        "from headlight.engine.ray_workers import work_on_ray\n"
         "work_on_ray(os.getpid, 'ray', is_done=lambda: 0)"
     )
     command(downloaded, program=program)

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import headlight
+from headlight.engine.file_names import CLAIMS
+from headlight.engine.ray_workers import work_on_ray
 from headlight.errors import RunError, UsageError
-from headlight.run.file_names import CLAIMS
-from headlight.run.ray_workers import work_on_ray
 
 pytestmark = [
     pytest.mark.slow,
@@ -97,7 +97,7 @@ def test_what_a_worker_refuses_is_refused(cluster: object) -> None:
 
 
 def test_workers_that_are_always_lost_end_the_run(cluster: object, monkeypatch) -> None:
-    monkeypatch.setattr("headlight.run.ray_workers.LOST_IN_A_ROW", 2)
+    monkeypatch.setattr("headlight.engine.ray_workers.LOST_IN_A_ROW", 2)
     with pytest.raises(RunError, match=r"2 workers in a row were lost .* resume=True"):
         work_on_ray(die, "ray", is_done=lambda: 0)
 
@@ -142,7 +142,9 @@ def test_without_a_cluster_at_the_address_is_one_sentence(tmp_path: Path) -> Non
 
 
 def test_without_the_client_is_one_sentence(monkeypatch) -> None:
-    monkeypatch.setattr("headlight.run.ray_workers.find_spec", lambda name: name != "grpc" or None)
+    monkeypatch.setattr(
+        "headlight.engine.ray_workers.find_spec", lambda name: name != "grpc" or None
+    )
     with pytest.raises(UsageError, match=r"workers on ray://a:1 need grpc; pip install"):
         work_on_ray(die, "ray://a:1", is_done=lambda: 0)
 

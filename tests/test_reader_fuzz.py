@@ -24,11 +24,11 @@ import zstandard
 
 from headlight.cli.config_file import _load as load_config
 from headlight.corpora import FORMATS, PAIR_FORMATS, open_corpus, open_sentence_pairs
+from headlight.engine.checkpoint import Checkpoint
+from headlight.engine.state import State
 from headlight.errors import HeadlightError
 from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
-from headlight.run.checkpoint import Checkpoint
-from headlight.run.state import State
 from headlight.studies.survey.frequency_ranks import FrequencyRanks
 from readers import Reader, corpus
 from studies.models import tokenizer

@@ -14,15 +14,15 @@ import xarray
 
 import headlight
 from headlight import files
-from headlight.analysis.run_folder import REPORT
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_model
+from headlight.engine.blocks import examples_in, read_plan
+from headlight.engine.claims import workers_in
+from headlight.engine.file_names import CLAIMS, PLAN
+from headlight.engine.folder import REPORT
 from headlight.errors import HeadlightError, ModelError, ResultError, RunError, UsageError
+from headlight.reports.gallery import gallery
 from headlight.result import RESULT, load, save
-from headlight.run.blocks import examples_in, read_plan
-from headlight.run.claims import workers_in
-from headlight.run.file_names import CLAIMS, PLAN
-from headlight.sessions.gallery_folder import gallery
 from headlight.tensor_files import load_tensors
 from views.sample_results import survey_sample
 

@@ -9,7 +9,7 @@ import typer
 
 import headlight
 import headlight.reading.model
-import headlight.sessions.study_run  # both before `load_model` is another
+import headlight.reports.study_run  # both before `load_model` is another
 from headlight.catalogue import studies
 from headlight.catalogue.questions import QUESTIONS
 from headlight.cli.program import app
@@ -64,7 +64,7 @@ def no_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
-    for module in ("headlight.capture", "headlight.sessions.study_run", "headlight.reading.model"):
+    for module in ("headlight.capture", "headlight.reports.study_run", "headlight.reading.model"):
         monkeypatch.setattr(f"{module}.load_model", unwanted)
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from headlight.catalogue import studies
 from headlight.cli.commands import OWN
-from headlight.run import announced
-from headlight.run.progress import show_progress
+from headlight.engine.progress import announced, show_progress
 from studies.command import Command
 from test_generation import decoder
 from test_refused_before_a_model import COMMANDS
@@ -45,7 +44,7 @@ class Slow:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headlight.run.progress.Timer", Slow)
+    monkeypatch.setattr("headlight.engine.progress.Timer", Slow)
 
 
 def test_what_lasts_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +56,7 @@ def test_what_lasts_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
                 said.set()
             return super().write(text)
 
-    monkeypatch.setattr("headlight.run.progress.AWHILE", 0.0)
+    monkeypatch.setattr("headlight.engine.progress.AWHILE", 0.0)
     stream = Stream()
     with announced("loading \x1b[31mgpt2", stream):
         assert said.wait(60)  # it is slow: it does not end before
@@ -126,7 +125,7 @@ def test_every_command_names_what_it_does(
         return
     command = study.command if study else name
     if study:
-        monkeypatch.setattr("headlight.sessions.study_run.run_study", _stop)
+        monkeypatch.setattr("headlight.reports.study_run.run_study", _stop)
     model = ("--model", folder_of_decoder(tmp_path)) if name in ("generate", "sources") else ()
     _, _, said = headlight(*COMMANDS[command], *model)
     lines = [line for line in said.splitlines() if line.endswith(" …")]

@@ -27,7 +27,7 @@ def script():
 
 @pytest.mark.slow
 def test_a_survey_of_many_texts_needs_no_more_than_one_of_few(script, monkeypatch):
-    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 64)
+    monkeypatch.setattr("headlight.engine.batch_runner.SHARD", 64)
     memory, descriptors = script.soak(2_000, model("bert"))
     assert len(memory) == 2_000 // 64 + 1
     assert script.growth(memory) < script.GROWTH

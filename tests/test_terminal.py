@@ -212,7 +212,7 @@ def test_no_terminal_spoils_the_work_of_a_command(called, monkeypatch, data, run
     elif command.replace("-", "_") in studies():  # what was found once is printed again
         assert "report:" in narrow.seen()
         result = load(Path(arguments[arguments.index("--out") + 1]) / "result.nc")
-        monkeypatch.setattr("headlight.sessions.study_run.run_study", lambda *_, **__: result)
+        monkeypatch.setattr("headlight.reports.study_run.run_study", lambda *_, **__: result)
         monkeypatch.setattr("headlight.capture.load_model", lambda *_, **__: Unused())
         arguments.append("--overwrite")
     with full_disk() as stream:

@@ -11,7 +11,7 @@ from headlight.catalogue import studies
 from headlight.cli.program import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
-from headlight.sessions.study_run import join_run
+from headlight.reports.study_run import join_run
 from studies.models import saved
 from test_workers import stop_before_the_result
 
@@ -115,7 +115,7 @@ def test_of_every_option_it_is_decided_whether_a_file_may_set_it():
 @pytest.fixture
 def poisoned(evil, corpus, tmp_path, monkeypatch) -> Path:
     """The folder of a shared run, as somebody else left it."""
-    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
+    monkeypatch.setattr("headlight.engine.batch_runner.SHARD", 4)
     run = tmp_path / "run"
     stop_before_the_result([str(corpus), "--max-length", "16", "--no-passages", "--out", str(run)])
     with (run / "config.yaml").open("a") as file:

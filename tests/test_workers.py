@@ -13,14 +13,14 @@ import pytest
 import torch
 
 import headlight
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture.torch_settings import one_thread
 from headlight.catalogue import find_study
 from headlight.cli.program import _run as command
+from headlight.engine.file_names import CLAIMS, PLAN, SHARED
+from headlight.engine.folder import RunFolder
+from headlight.engine.workers import device_of, local_workers
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
-from headlight.run.file_names import CLAIMS, PLAN, SHARED
-from headlight.sessions.workers import device_of, local_workers
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
 from interruptions import interrupted_after
@@ -33,7 +33,7 @@ SETTINGS = SurveySettings(max_length=16)
 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
+    monkeypatch.setattr("headlight.engine.batch_runner.SHARD", 4)
 
 
 def alone(number: int):
@@ -107,7 +107,7 @@ def test_a_worker_that_ends_early_is_one_sentence(
         process.wait()
         return process
 
-    monkeypatch.setattr("headlight.sessions.workers._start", start)
+    monkeypatch.setattr("headlight.engine.workers._start", start)
     folder = RunFolder(path=tmp_path, workers=2)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
     with pytest.warns(HeadlightWarning, match=message), working:
@@ -123,7 +123,7 @@ def test_a_worker_that_has_done_nothing_is_an_error(
         process.wait()
         return process
 
-    monkeypatch.setattr("headlight.sessions.workers._start", start)
+    monkeypatch.setattr("headlight.engine.workers._start", start)
     folder = RunFolder(path=tmp_path, workers=2)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
     refused = pytest.raises(RunError, match="a worker ended without a result and without a word")
@@ -158,7 +158,7 @@ def test_workers_trust_code_if_the_user_does(
         commands.append(command)
         return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 
-    monkeypatch.setattr("headlight.sessions.workers._start", start)
+    monkeypatch.setattr("headlight.engine.workers._start", start)
     trusted = replace(model("bert"), trust_remote_code=trust)
     with local_workers(find_study("survey"), {}, RunFolder(path=tmp_path, workers=3), trusted):
         pass
@@ -191,7 +191,7 @@ def stop_before_the_result(arguments: list[str]) -> None:
         def stop(*_: object) -> None:
             raise RunError("stopped here.")
 
-        patch.setattr("headlight.run.shared_run._Worker._merge", stop)
+        patch.setattr("headlight.engine.shared_run._Worker._merge", stop)
         assert command(["survey", *arguments, "--workers", "join"]) == RunError.exit_code
 
 
@@ -263,7 +263,7 @@ def test_what_is_left_of_workers_that_are_ended_is_cleared_away(
         (tmp_path / CLAIMS / f"{0:09d}-{'a' * 16}.json").write_text("{}")
         return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 
-    monkeypatch.setattr("headlight.sessions.workers._start", start)
+    monkeypatch.setattr("headlight.engine.workers._start", start)
     with local_workers(
         find_study("survey"), {}, RunFolder(path=tmp_path, workers=2), model("bert")
     ):
@@ -307,7 +307,7 @@ def test_who_rounds_otherwise_is_refused(
         go_on(workers=workers)
     later = {"workers": workers} if workers else {"resume": True}
     with monkeypatch.context() as patch, one_thread():
-        patch.setattr("headlight.analysis.passes.rounding_of", lambda device: "another")
+        patch.setattr("headlight.engine.passes.rounding_of", lambda device: "another")
         with pytest.raises(RunError, match=r'rounded otherwise: ".*" there, "another" here'):
             go_on(**later)
     with one_thread():
@@ -316,7 +316,7 @@ def test_who_rounds_otherwise_is_refused(
 
 ROUNDING = """
 import torch
-from headlight.analysis.rounding import rounding_of
+from headlight.engine.rounding import rounding_of
 print(rounding_of(torch.device("cpu")))
 x = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))
 print((x @ x.T).numpy().tobytes().hex())

@@ -21,7 +21,7 @@ HOMES = {
     "Model": "headlight.reading.model",
     "Reading": "headlight.reading",
     "compare": "headlight.api",
-    "gallery": "headlight.sessions.gallery_folder",
+    "gallery": "headlight.reports.gallery",
     "heads": "headlight.findings",
     "load": "headlight.reading.model",
     "open": "headlight.api",

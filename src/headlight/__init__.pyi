@@ -13,7 +13,7 @@ from headlight.errors import HeadlightError as HeadlightError
 from headlight.findings import heads as heads
 from headlight.reading.model import Model as Model, load as load
 from headlight.reading import Reading as Reading
-from headlight.sessions.gallery_folder import gallery as gallery
+from headlight.reports.gallery import gallery as gallery
 from headlight.version import __version__ as __version__
 
 # Modules, and studies of other packages.

@@ -8,9 +8,9 @@ from typing import Any
 import xarray
 
 import headlight.views.accessor  # noqa: F401 - results can make their tables, pictures and pages
-from headlight.analysis.run_folder import RunFolder
 from headlight.catalogue import Study, find_study, register_measures
 from headlight.catalogue.study_arguments import RUN, arguments, documentation, objects, signature
+from headlight.engine.folder import RunFolder
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location
 from headlight.result import load as load_result
@@ -107,7 +107,7 @@ def _call(study: Study, /, *source: Any, **keywords: Any) -> xarray.Dataset:
     folder.check_free()
     study.check_files(read, settings)
     from headlight.capture import CapturedModel, load_model
-    from headlight.sessions.study_run import run_study
+    from headlight.reports.study_run import run_study
 
     if not isinstance(model, CapturedModel):
         model = load_model(

@@ -21,12 +21,12 @@ from transformers import (
 import example_data
 import headlight
 from architectures import ARCHITECTURES, case
-from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture import CapturedModel, LayerRecord, OwnObjective
 from headlight.capture.prediction_heads import Task
 from headlight.catalogue import find_study
 from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate
+from headlight.engine.batch_runner import BatchRunner
 from headlight.errors import ModelError, UnsupportedModelError
 from studies.models import model, texts, tokenizer, transformer
 from study_runs import StudyRuns, uneven

@@ -12,10 +12,10 @@ import torch
 
 import architectures
 from architectures import ARCHITECTURES
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, attention_replaced, load_model
 from headlight.capture.model_identity import digest_of_weights
 from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
+from headlight.engine.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.survey import SurveySettings, study
 from studies.models import model as studied, saved, texts, tokenizer, transformer
@@ -190,7 +190,7 @@ def test_a_model_of_the_callers_own_is_known_by_its_weights(tmp_path: Path) -> N
 @pytest.fixture
 def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A survey that was stopped after its first examples."""
-    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 1)
+    monkeypatch.setattr("headlight.engine.batch_runner.SHARD", 1)
     ran = []
 
     def run(model: CapturedModel, batch: Any, **options: Any) -> None:

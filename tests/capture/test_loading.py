@@ -615,7 +615,7 @@ def test_code_is_run_only_when_asked_for(folder: Path, monkeypatch: pytest.Monke
 
 def test_special_tokens_may_be_read_as_characters() -> None:
     from headlight.catalogue import find_study
-    from headlight.sessions.configuration import configuration
+    from headlight.engine.configuration import configuration
 
     marked, plain = load_model(), load_model(split_special_tokens=True)
     study = find_study("survey")

@@ -11,10 +11,10 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 
 from claimed_devices import claimed_devices, place
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.value_map import value_map
 from headlight.catalogue import studies
+from headlight.engine.folder import RunFolder
 from headlight.errors import UnsupportedModelError, UsageError
 from studies.models import model, saved, texts
 

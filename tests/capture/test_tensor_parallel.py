@@ -13,13 +13,13 @@ import torch
 
 import headlight
 from architectures import DECODERS
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, LayerRecord, attribute
 from headlight.capture.attention_replacement import attention_replaced
 from headlight.capture.head_removal import heads_removed
 from headlight.capture.value_map import value_map
 from headlight.catalogue import studies
 from headlight.encode import encode_one
+from headlight.engine.folder import RunFolder
 from headlight.errors import HeadlightError, RunInterruptedError
 from interruptions import interrupted_after
 from studies.models import model, saved, texts, tokenizer
@@ -99,7 +99,7 @@ def kept(_: int, folder: Path) -> tuple[Any, ...]:
     out, read = folder / "run", texts(3, longest=6)
     network = captured(folder)
     survey = partial(headlight.survey, read, model=network, out=out, progress=False)
-    with mock.patch("headlight.sessions.study_run.write_report"):
+    with mock.patch("headlight.reports.study_run.write_report"):
         made = [survey(), survey(resume=True)]
     refused = refusal(survey)
     return made, refused, network.identity()
@@ -125,8 +125,8 @@ def resumed(_: int, folder: Path) -> list[Any]:
     read, out = texts(11, longest=6), folder / "run"
     survey = partial(headlight.survey, read, model=captured(folder), progress=False)
     with (
-        mock.patch("headlight.sessions.study_run.write_report"),
-        mock.patch("headlight.analysis.batch_runner.SHARD", 4),
+        mock.patch("headlight.reports.study_run.write_report"),
+        mock.patch("headlight.engine.batch_runner.SHARD", 4),
     ):
         whole = survey()
         with interrupted_after(2), pytest.raises(RunInterruptedError, match="8 examples"):

@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 
 import headlight
 import headlight.views.accessor
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.variables import with_slots
 from headlight.cli.program import app
+from headlight.engine.folder import RunFolder
+from headlight.engine.lock import locked
 from headlight.errors import HeadlightError, UsageError
 from headlight.findings.differences import _tested, differences, largest_changes, passages_kept
+from headlight.observations.variables import with_slots
 from headlight.reduce import Slots
 from headlight.result import load, save
 from headlight.result.estimate import estimate_of
-from headlight.run.lock import locked
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
 from headlight.views.result_contents import findings, tables

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
+from engine.corpus import bits
 from headlight.reduce import Count, Grouped, Moments, Pearson, Tally, Tree
-from run.corpus import bits
 
 
 def shard(seed: int) -> Tally:

@@ -4,7 +4,7 @@ from typing import Any
 
 import xarray as xr
 
-from headlight.analysis.variables import long_names
+from headlight.observations.variables import long_names
 from headlight.studies.survey import NEEDS, SurveySettings
 from headlight.studies.survey.study import PARTS, run
 

@@ -16,9 +16,9 @@ from transformers.pytorch_utils import Conv1D
 import headlight
 from architectures import GPT2
 from example_data import TRANSLATIONS
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import NOTHING, CapturedModel, OwnObjective, SequenceToSequence
 from headlight.encode.batch import collate
+from headlight.engine.folder import RunFolder
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.study import run

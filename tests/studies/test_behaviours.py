@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.analysis.positions import Positions
 from headlight.catalogue import statistics
 from headlight.catalogue.statistics import (
     FUNCTION_WORDS,
@@ -21,6 +20,7 @@ from headlight.catalogue.statistics import (
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.encode.token_categories import word_ids
+from headlight.observations.positions import Positions
 from headlight.pool import membership
 from headlight.reduce import Tally
 from headlight.result.estimate import estimate_of

@@ -11,11 +11,11 @@ import torch
 import xarray
 
 from deaths import KINDS, finished, killed_beside, needs_fork, random_kills
-from headlight.analysis.run_folder import RunFolder
 from headlight.catalogue import studies
+from headlight.engine.folder import RunFolder
 from headlight.errors import RunError
+from headlight.reports.study_run import run_study
 from headlight.result import load
-from headlight.sessions.study_run import run_study
 from random_moments import random_moments
 from studies.models import texts
 from studies.victims import VICTIMS, translations
@@ -43,8 +43,8 @@ def test_no_study_is_forgotten() -> None:
 def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
-    monkeypatch.setattr("headlight.analysis.batch_runner.SLOW_SHARD", 4)
+    monkeypatch.setattr("headlight.engine.batch_runner.SHARD", 4)
+    monkeypatch.setattr("headlight.engine.batch_runner.SLOW_SHARD", 4)
     torch.set_num_threads(1)  # whose threads a child would not have
     study, victim = studies()[name], VICTIMS[name]
     settings = study.settings.from_mapping({**study.smallest, **victim.changed})
@@ -81,7 +81,7 @@ def test_of_two_runs_on_one_folder_one_is_killed_at_any_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each goes on with what is there or joins those that are; the other may be refused for it."""
-    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
+    monkeypatch.setattr("headlight.engine.batch_runner.SHARD", 4)
     torch.set_num_threads(1)
     study, made = studies()["distances"], VICTIMS["distances"].model
     corpus, generator = tmp_path / "corpus.txt", random_moments()

@@ -8,12 +8,12 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.analysis.plan import StudyPlan
-from headlight.analysis.positions import Positions
 from headlight.capture import LayerRecord
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
+from headlight.engine.plan import StudyPlan
 from headlight.measures import Scores
+from headlight.observations.positions import Positions
 from headlight.pool import membership
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings, deciles
@@ -158,7 +158,7 @@ def test_texts_of_a_shard_that_come_after_enough_others_are_left_out(monkeypatch
         )
     )  # fmt: skip
     for size, most in ((256, 4), (5, 16)):
-        monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", size)
+        monkeypatch.setattr("headlight.engine.batch_runner.SHARD", size)
         looked_at.clear()
         result = survey(corpus, subject, SurveySettings(measures=("weight",)), progress=False)
         drawn = [row[np.isfinite(row)].astype(int) for row in result["drawn_key"].values]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import xarray
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
+from headlight.engine.folder import RunFolder
 from headlight.errors import CaptureError, MissingHeadError, RunError, UsageError
 from headlight.result import load, save_csv
 from headlight.studies.distances import DistanceSettings

@@ -20,13 +20,13 @@ from transformers import (
 )
 
 import headlight
-from headlight.analysis.text_ids import text_id
-from headlight.analysis.text_plan import plan_text_study
-from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
+from headlight.engine.text_plan import plan_text_study
 from headlight.errors import MissingHeadError, UsageError
 from headlight.findings.estimates import estimates
 from headlight.findings.faithfulness import beside_best
+from headlight.observations.text_ids import text_id
+from headlight.observations.variables import Variable, described, long_names, with_slots
 from headlight.reading.prediction import predict
 from headlight.reduce import Slots
 from headlight.studies.faithfulness import FaithfulnessSettings

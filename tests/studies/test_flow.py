@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from headlight.analysis.text_plan import plan_text_study
+from headlight.engine.text_plan import plan_text_study
 from headlight.errors import UsageError
 from headlight.studies.flow import FlowSettings
 from headlight.studies.flow.study import DISTANCES, agreement, run

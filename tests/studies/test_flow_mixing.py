@@ -10,9 +10,9 @@ from scipy.special import expit, ndtr
 
 import definitions
 from architectures import WIDE
-from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
+from headlight.engine.text_plan import plan_text_study
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.findings.estimates import estimates
 from headlight.studies.flow import FlowSettings

@@ -20,7 +20,6 @@ from transformers import (
     AutoModelForSeq2SeqLM,
 )
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import (
     CapturedModel,
     CausalLanguageModel,
@@ -33,6 +32,7 @@ from headlight.capture import (
 from headlight.corpora import Document
 from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
+from headlight.engine.folder import RunFolder
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import load
 from headlight.studies.survey.importance import KEY_CATEGORIES, QUERY_CATEGORIES
@@ -298,7 +298,7 @@ class Interruption(Exception):  # noqa: N818 - not an error of anyone's
 def test_an_interrupted_run_goes_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passes = sys.modules["headlight.analysis.passes"]
+    passes = sys.modules["headlight.engine.passes"]
     work = passes.BatchJob
     monkeypatch.setattr(passes, "BatchJob", lambda **options: work(**{**options, "shard_size": 3}))
     found, corpus = with_head("bert"), texts(10, longest=8)

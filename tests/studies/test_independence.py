@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import xarray
 
-from headlight.analysis.plan import Pass
-from headlight.analysis.positions import Positions
-from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.corpora import Document
 from headlight.encode import Encoded, texts as encode_texts
 from headlight.encode.batch import collate
-from headlight.run import BatchJob
+from headlight.engine.plan import Pass
+from headlight.engine.shard_runner import BatchJob
+from headlight.engine.text_plan import plan_text_study
+from headlight.observations.positions import Positions
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
@@ -61,7 +61,7 @@ def test_batches_of_two_texts_do_not_change_the_result():
 def test_the_size_of_shards_does_not_change_the_result(monkeypatch):
     found, corpus = model("bert"), texts(10, seed=4)
     whole = survey(corpus, found, progress=False)
-    monkeypatch.setattr(sys.modules["headlight.analysis.passes"], "BatchJob", _with_shards_of(3))
+    monkeypatch.setattr(sys.modules["headlight.engine.passes"], "BatchJob", _with_shards_of(3))
     assert_equal(survey(corpus, found, progress=False), whole, **CLOSE)
 
 

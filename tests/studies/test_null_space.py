@@ -7,8 +7,8 @@ import pytest
 import xarray
 
 import definitions
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.text_plan import plan_text_study
+from headlight.engine.folder import RunFolder
+from headlight.engine.text_plan import plan_text_study
 from headlight.errors import RunError, UsageError
 from headlight.result import load
 from studies.chosen_numbers import only, settings_for, survey_with

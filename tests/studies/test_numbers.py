@@ -7,11 +7,11 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.variables import long_names
 from headlight.corpora import Corpus, Document
 from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
+from headlight.observations.variables import long_names
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.deciles import VARIABLES as DECILES
 from headlight.studies.survey.head_behaviours.variables import OF_BEHAVIOURS

@@ -10,9 +10,9 @@ import torch
 import xarray
 from hypothesis import example, given, settings, strategies as st
 
-from headlight.analysis.positions import Positions
 from headlight.errors import UsageError
 from headlight.measures.compiled_loops import compile_loop
+from headlight.observations.positions import Positions
 from headlight.pool import membership, to_neighbours
 from headlight.studies.survey import SurveySettings, cell_sums
 from headlight.studies.survey.cell_sums import OnePass, Sums

@@ -10,11 +10,11 @@ import torch
 import xarray
 from hypothesis import given, strategies as st
 
-from headlight.analysis.text_ids import rank_of
 from headlight.capture import LayerRecord
 from headlight.encode.batch import collate
 from headlight.findings import passage_of
 from headlight.measures import Scores
+from headlight.observations.text_ids import rank_of
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter

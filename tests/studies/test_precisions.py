@@ -10,9 +10,9 @@ import torch
 import xarray
 from transformers import LlamaForSequenceClassification
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.catalogue import studies
+from headlight.engine.folder import RunFolder
 from headlight.errors import UsageError
 from headlight.settings import choices
 from headlight.vocabulary import MEASURES

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from architectures import ARCHITECTURES
-from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, attention_masks, query_blocks
 from headlight.capture.query_blocks import CELLS, GRAIN, block_size, can_be_blocked
 from headlight.encode.batch import Batch
+from headlight.observations.positions import Positions
 from headlight.reduce import Tally
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.observer import HeadsObserver

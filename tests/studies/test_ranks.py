@@ -9,15 +9,15 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.plan import Pass
-from headlight.analysis.positions import Positions, Texts
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.encode.texts import count_types
+from headlight.engine.folder import RunFolder
+from headlight.engine.plan import Pass
+from headlight.engine.text_plan import plan_text_study
 from headlight.errors import RunError, UsageError
 from headlight.findings.no_op_heads import no_op
+from headlight.observations.positions import Positions, Texts
 from headlight.reduce import Sample, Tally
 from headlight.result import load
 from headlight.studies.survey.frequency_ranks import FrequencyRanks, Occurrences

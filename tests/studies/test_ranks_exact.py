@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import load_model
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode.batch import collate
+from headlight.engine.text_plan import plan_text_study
 from headlight.measures import Scores
 from headlight.vocabulary import CATEGORIES
 from studies.chosen_numbers import settings_for, survey_with

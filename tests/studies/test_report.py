@@ -6,12 +6,12 @@ import pandas
 import pytest
 import xarray
 
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.text_plan import plan_text_study
 from headlight.catalogue import find_study
 from headlight.corpora import SAMPLE_TEXT
+from headlight.engine.folder import RunFolder
+from headlight.engine.text_plan import plan_text_study
 from headlight.output_folder import OutputFolder
-from headlight.sessions.report import write_report
+from headlight.reports.report import write_report
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
 from headlight.views import result_contents

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.positions import key_ids
-from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
+from headlight.engine.text_plan import plan_text_study
 from headlight.errors import UnknownNameError, UsageError
+from headlight.observations.positions import key_ids
 from headlight.studies.survey import SurveySettings, sink_tokens
 from headlight.studies.survey.sink_tokens import (
     SINK,

@@ -8,9 +8,9 @@ import pytest
 import xarray
 
 import headlight
-from headlight.analysis.run_folder import RunFolder
 from headlight.corpora.pair_corpus import open_sentence_pairs
 from headlight.corpora.pairs import SentencePair
+from headlight.engine.folder import RunFolder
 from headlight.errors import UsageError
 from headlight.findings import highlights
 from headlight.result.estimate import estimate_of

@@ -206,7 +206,8 @@ class Recorder:
         require_finite_attention(place, per_head, record.weight, record.value, record.visible)
         self._watch(record)
         if site.gate is None:
-            self._pass_on(index, record)
+            if not self._hold(index, record):
+                self.visit(record.on(self._home))
             return context, weight
 
         def finish(gate: GateValues) -> Tensor:
@@ -218,13 +219,19 @@ class Recorder:
         self._gated = _Gated(site, ones, finish)
         return ones, weight
 
-    def _pass_on(self, index: int, record: LayerRecord) -> None:
+    def _hold(self, index: int, record: LayerRecord) -> bool:
+        """Keep a record that waits for its residual, or for gradients; whether it does."""
         if record.site in self._residuals and record.residual is None:
             self._waiting = index, record
-        elif self._tape is None:
-            self._visit(record)
-        else:
+        elif self._tape is not None:
             self._tape.watch(index, record)
+        else:
+            return False
+        return True
+
+    def _pass_on(self, index: int, record: LayerRecord) -> None:
+        if not self._hold(index, record):
+            self._visit(record)
 
     def complete(self, module: nn.Module, _: object, output: Tensor) -> None:
         """A forward hook of projections: what a record waits for is there."""

@@ -42,7 +42,7 @@ def check(
         .load()
         .reader()
     )
-    from headlight.run import announced
+    from headlight.engine.progress import announced
     from headlight.views.terminal import terminal
 
     with announced(f"following every attention module of {captured}"):

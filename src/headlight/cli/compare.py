@@ -35,12 +35,12 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print all differences as JSON.")] = False,
 ) -> None:
     """Compare the heads of surveys: of models, checkpoints, corpora or precisions."""
-    from headlight.analysis.run_folder import RunFolder
     from headlight.api import compare as compared
+    from headlight.engine.folder import RunFolder
+    from headlight.engine.progress import announced
     from headlight.findings.what_was_read import what_was_read
+    from headlight.reports.report import write_page
     from headlight.result import RESULT, save
-    from headlight.run import announced
-    from headlight.sessions.report import write_page
     from headlight.views.result_contents import findings, summary, tables
     from headlight.views.result_terminal import study_terminal
 

@@ -24,8 +24,8 @@ def gallery(
     ] = False,
 ) -> None:
     """Write the heads of surveys as pages for any web host, with a search over all models."""
-    from headlight.run import announced
-    from headlight.sessions.gallery_folder import gallery as make_gallery
+    from headlight.engine.progress import announced
+    from headlight.reports.gallery import gallery as make_gallery
 
     with announced("writing the pages of heads"):
         place = make_gallery(runs, out, overwrite=overwrite, headvis=headvis)

@@ -85,8 +85,8 @@ def heads(
 def _survey(result: str, kind: str | None) -> "xarray.Dataset":
     """Return a survey that is read, of one kind of attention where that is named."""
     from headlight.api import open as open_result
+    from headlight.engine.progress import announced
     from headlight.result.kinds import of_kind
-    from headlight.run import announced
 
     with announced("reading the survey of heads"):
         survey = open_result(result)

@@ -17,13 +17,13 @@ def merge(run: Run) -> None:
     The settings are those of the run's config.yaml.
     """
     from headlight import files
-    from headlight.analysis.run_folder import CONFIG
     from headlight.catalogue import studies
     from headlight.cli.program import app
+    from headlight.engine.blocks import read_plan
+    from headlight.engine.file_names import PLAN
+    from headlight.engine.folder import CONFIG
+    from headlight.engine.pass_folders import plans
     from headlight.result import RESULT
-    from headlight.run.blocks import read_plan
-    from headlight.run.file_names import PLAN
-    from headlight.run.pass_folders import plans
 
     folder = existing_run(run)
     if (folder / RESULT).exists():

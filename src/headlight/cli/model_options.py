@@ -95,7 +95,7 @@ class LoadOptions(Options):
             head: with which head; see `headlight.capture.load_model`.
         """
         from headlight.catalogue.embedded_models import EMBEDDED_NAME
-        from headlight.run import announced
+        from headlight.engine.progress import announced
 
         self.check(default=default, layers=layers, heads=heads)
         name = default if self.model is None else self.model

@@ -3,7 +3,9 @@
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -62,9 +64,10 @@ def main() -> None:
     with safe_start(), guarded_terminal() as output:
         ignore_settings_of_folder()
         register_measures()
-        code = _run(sys.argv[1:] or ["--help"])
+        with _refusals_said() as ending:
+            ending.code = int(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
         output.flush()
-        code = code or exit_code(output.failure)
+        code = ending.code or exit_code(output.failure)
     sys.exit(code)
 
 
@@ -93,24 +96,37 @@ def _sentence(refusal: str) -> str:
     return f"{sentence} See --help." if sentence.endswith("?") else f"{sentence}; see --help."
 
 
-def _run(arguments: list[str]) -> int:
+@dataclass
+class _Ending:
+    """How the program ends.
+
+    Attributes:
+        code: Exit code.
+    """
+
+    code: int = 0
+
+
+@contextmanager
+def _refusals_said() -> Iterator[_Ending]:
+    """Within the block, a refusal is said in one sentence; what is given is its exit code."""
+    ending = _Ending()
     try:
-        code = app(arguments, standalone_mode=False)
-        if code == RunInterruptedError.exit_code:  # Ctrl-C, which the parser makes an exit code of
+        yield ending
+        if ending.code == RunInterruptedError.exit_code:  # the parser makes an exit code of Ctrl-C
             complain("interrupted.")
-        return int(code or 0)
     except HeadlightError as error:
         complain(f"error: {error.with_options()}")
-        return error.exit_code
+        ending.code = error.exit_code
     except ParserRefusal as error:
         complain(f"error: {_sentence(error.format_message())}")
-        return UsageError.exit_code
+        ending.code = UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted.")
-        return RunInterruptedError.exit_code
+        ending.code = RunInterruptedError.exit_code
     except OSError as error:
         if error.filename is None:
             raise
         # Of a file that nobody has looked at before, or that was removed meanwhile.
         complain(f"error: {storable(error.filename)} cannot be used: {reason(error)}.")
-        return HeadlightError.exit_code
+        ending.code = HeadlightError.exit_code

@@ -84,7 +84,7 @@ def _run_question(
     layers = getattr(settings, "layers", None) if layer is None else (layer,)
     heads = None if head is None else (head,)
     model = load.load(layers=layers, heads=heads, head=question.head)
-    from headlight.run import announced
+    from headlight.engine.progress import announced
     from headlight.views.result_terminal import answer_terminal
 
     if layer is None and layers is not None:

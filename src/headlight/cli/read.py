@@ -180,7 +180,7 @@ def read(
         attribution=attribution,
         residual=residual,
     )
-    from headlight.run import announced
+    from headlight.engine.progress import announced
 
     with announced(f"reading with {model}"):
         reading, other = read_by(model, subject), None
@@ -229,7 +229,7 @@ def _saved(
     reading: "Reading", html: Path | None, others: tuple[Path | None, ...], **of_page: Any
 ) -> list[Path]:
     """Write a reading as a page, and as other files."""
-    from headlight.run import announced
+    from headlight.engine.progress import announced
 
     with announced("writing what was read"):
         pages = [] if html is None else [reading.save(html, **of_page)]

@@ -69,8 +69,8 @@ def sources(
     model = load.load(
         layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head="any"
     )
+    from headlight.engine.progress import announced
     from headlight.reading.sources import sources as compare
-    from headlight.run import announced
     from headlight.views.reading import sources as view
     from headlight.views.result_terminal import answer_terminal
 

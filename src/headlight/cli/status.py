@@ -41,11 +41,11 @@ def status(
 
 
 def _status(folder: "Location") -> dict[str, Any]:
+    from headlight.engine.blocks import blocks_done, examples_in, read_plan
+    from headlight.engine.checkpoint import FILE
+    from headlight.engine.claims import workers_in
+    from headlight.engine.pass_folders import plans
     from headlight.result import RESULT
-    from headlight.run.blocks import blocks_done, examples_in, read_plan
-    from headlight.run.checkpoint import FILE
-    from headlight.run.claims import workers_in
-    from headlight.run.pass_folders import plans
 
     passes = []
     for place in plans(folder):

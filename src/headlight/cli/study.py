@@ -60,7 +60,42 @@ def _command(study: Study) -> Callable[..., None]:
         *,
         settings: StudySettings,
     ) -> None:
-        _run(find_study(study.name), source, load, run, settings)
+        settings.check_command()
+        study.check_files(source, settings)  # before anything slow is imported
+        heads = getattr(settings, "heads", None)
+        load.check(default=study.source.default_model, layers=settings.layers, heads=heads)
+
+        from headlight.engine.folder import REPORT, RunFolder
+        from headlight.files import location
+
+        folder = RunFolder(
+            path=run.out,
+            resume=run.resume,
+            overwrite=run.overwrite,
+            workers=run.workers,
+            corpus_name=run.corpus_name,
+        )
+        folder.check_free()
+
+        model = load.load(
+            default=study.source.default_model, layers=settings.layers, head=settings.required_head
+        )
+        from headlight.engine.progress import announced
+        from headlight.reports.study_run import run_study
+
+        if settings.layers is not None:
+            kind = getattr(settings, "kind", None)
+            settings = settings.replace(layers=layers_of(model, settings.layers, kind))
+        with announced(f"{study.command}: reading with {model}"):
+            result = run_study(study, source, settings, model, folder, command=command_line())
+        if run.json:
+            say_json(_for_machines(result, run.out))
+            return
+
+        from headlight.views.result_terminal import study_terminal
+
+        show(study_terminal(result))
+        say(f"report: {location(run.out) / REPORT}")
 
     command.__doc__ = (
         f"{study.sentence}\n\n"
@@ -69,51 +104,6 @@ def _command(study: Study) -> Callable[..., None]:
     )
     command.__name__ = study.name
     return command
-
-
-def _run(
-    study: Study,
-    source: str | None,
-    load: NamedLoadOptions,
-    run: RunOptions,
-    settings: StudySettings,
-) -> None:
-    settings.check_command()
-    study.check_files(source, settings)  # before anything slow is imported
-    heads = getattr(settings, "heads", None)
-    load.check(default=study.source.default_model, layers=settings.layers, heads=heads)
-
-    from headlight.analysis.run_folder import REPORT, RunFolder
-    from headlight.files import location
-
-    folder = RunFolder(
-        path=run.out,
-        resume=run.resume,
-        overwrite=run.overwrite,
-        workers=run.workers,
-        corpus_name=run.corpus_name,
-    )
-    folder.check_free()
-
-    model = load.load(
-        default=study.source.default_model, layers=settings.layers, head=settings.required_head
-    )
-    from headlight.run import announced
-    from headlight.sessions.study_run import run_study
-
-    if settings.layers is not None:
-        kind = getattr(settings, "kind", None)
-        settings = settings.replace(layers=layers_of(model, settings.layers, kind))
-    with announced(f"{study.command}: reading with {model}"):
-        result = run_study(study, source, settings, model, folder, command=command_line())
-    if run.json:
-        say_json(_for_machines(result, run.out))
-        return
-
-    from headlight.views.result_terminal import study_terminal
-
-    show(study_terminal(result))
-    say(f"report: {location(run.out) / REPORT}")
 
 
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:

@@ -13,8 +13,6 @@ from jaxtyping import Float64
 from numpy.typing import NDArray
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
-from headlight.analysis.max_length import choose_length
-from headlight.analysis.model_parts import encoder_for_one_text
 from headlight.capture import (
     CapturedModel,
     Kind,
@@ -29,6 +27,8 @@ from headlight.catalogue.questions import find_question, questions
 from headlight.chats import Readable
 from headlight.corpora import Sentence
 from headlight.encode import sentences
+from headlight.engine.max_length import choose_length
+from headlight.engine.model_parts import encoder_for_one_text
 from headlight.errors import CorpusError, UsageError
 from headlight.measures import Scores, word_score
 from headlight.pool import Words

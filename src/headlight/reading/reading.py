@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import xarray
 
-from headlight.analysis.run_folder import REPORT
+from headlight.engine.folder import REPORT
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
 from headlight.reading.text_result import save_as

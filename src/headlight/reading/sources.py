@@ -17,7 +17,6 @@ import pandas as pd
 import xarray
 from jaxtyping import Bool, Float64
 
-from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import require_reader
 from headlight.catalogue.question_settings import SourceSettings
@@ -28,6 +27,7 @@ from headlight.encode import Encoded, token_names
 from headlight.encode.passage_prompts import Prompt
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.measures.agreement import linear_fit, spearman
+from headlight.observations.variables import Variable, described, long_names, with_slots
 from headlight.reading.answers import (
     answer_ids,
     answer_scores,

@@ -194,8 +194,8 @@ def _paper_command(name: str) -> Callable[..., None]:
         wanted = None if only is None else tuple(names(only))
         needs = {need for spec in chosen.select(wanted) for need in spec.needs}
 
+        from headlight.engine.progress import announced
         from headlight.findings.what_was_read import unknown_tokens
-        from headlight.run import announced
         from headlight_papers.papers.paper_page import reproduce
 
         all_sources.check(needs)

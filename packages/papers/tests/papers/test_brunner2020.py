@@ -135,7 +135,7 @@ def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
     def not_again(*given: object) -> None:
         raise AssertionError("the model runs again")
 
-    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
+    monkeypatch.setattr("headlight.engine.batch_runner.BatchRunner.__call__", not_again)
     out = shutil.copytree(out, tmp_path / "out")
     (out / "index.html").unlink()
     code, said, complained = headlight(

@@ -26,7 +26,7 @@ EXHIBITS = ("table-1", "figure-5")
 def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 1)
+    monkeypatch.setattr("headlight.engine.batch_runner.SHARD", 1)
     torch.set_num_threads(1)  # whose threads a child would not have
     model = load_model(saved_model(tmp_path / "model", head=False))
     sources = Sources(text=str(folder_of_data(tmp_path / "data") / "text"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.analysis.work_folders import prepare_work_folders
+from headlight.engine.work_folders import prepare_work_folders
 from headlight.errors import RunError
 from headlight_papers.papers.reproduction import reproduction_folder
 from headlight_papers.papers.settings import RESULTS, RUNS

@@ -12,7 +12,7 @@ import pytest
 import xarray
 
 from headlight import files
-from headlight.analysis.work_folders import MARK, prepare_work_folders
+from headlight.engine.work_folders import MARK, prepare_work_folders
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.output_folder import RECORD
 from headlight.reading.model import Model, load

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 import headlight
 from definitions import attention_distance
 from example_data import SOURCES, tiny_classifier, tiny_model, write
-from headlight.analysis.positions import Texts
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import find_study
 from headlight.cli.program import app
+from headlight.engine.folder import RunFolder
 from headlight.errors import CorpusError, HeadlightError, MissingHeadError, ModelError, UsageError
+from headlight.observations.positions import Texts
 from headlight_papers.classifiers.scores import macro_f1, span_f1
 from headlight_papers.studies.adversary.page import growth
 from headlight_papers.studies.adversary.students import StudentTrainer

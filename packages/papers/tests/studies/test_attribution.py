@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis import passes
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture.attribution import Attribution, attribute
 from headlight.corpora import Sentence
 from headlight.encode import Encoded, Examples, encode_one, sentences
 from headlight.encode.batch import collate
 from headlight.encode.examples import Recipe
+from headlight.engine import passes
+from headlight.engine.folder import RunFolder
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.settings.attribution import AttributionSettings
@@ -66,7 +66,7 @@ def injected(monkeypatch):
         error = None if exact else torch.from_numpy(0.1 * rows)
         return Attribution(torch.from_numpy(rows), error)
 
-    monkeypatch.setattr("headlight.analysis.batch_runner.attribute", attributed)
+    monkeypatch.setattr("headlight.engine.batch_runner.attribute", attributed)
     monkeypatch.setattr("headlight_papers.studies.attribution.study.attribute", attributed)
     return calls
 

@@ -9,7 +9,7 @@ import torch
 import xarray
 
 import headlight
-from headlight.analysis.classifier_plan import plan_classifier_study
+from headlight.engine.classifier_plan import plan_classifier_study
 from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight.result.estimate import with_ends
 from headlight_papers.studies.guided import GuidedSettings, page

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded, Examples
 from headlight.encode.examples import Recipe
+from headlight.engine.folder import RunFolder
 from headlight.errors import ResultError, RunError, UsageError
 from headlight.result import RESULT
 from headlight_papers.studies.token_identity import (

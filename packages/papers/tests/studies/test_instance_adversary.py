@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import headlight
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.positions import Texts
 from headlight.capture import CapturedModel, attention_replaced
+from headlight.engine.labelled_texts import Classified
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.adversaries import AdversarySearch
+from headlight.observations.classifier_outputs import LabelPositions
+from headlight.observations.positions import Texts
 from headlight_papers.studies.instance_adversary import InstanceAdversarySettings
 from headlight_papers.studies.instance_adversary.search import InstanceSearch
 from headlight_papers.studies.instance_adversary.study import (

@@ -9,8 +9,8 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 import headlight
-from headlight.analysis.random_numbers import random_source
 from headlight.capture import CapturedModel, attention_replaced
+from headlight.engine.random_numbers import random_source
 from headlight.errors import UsageError
 from headlight.measures import total_variation
 from headlight.tensor_files import load_tensors

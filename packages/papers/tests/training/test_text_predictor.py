@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.labelled_texts import Classified
 from headlight.capture import attention_replaced
 from headlight.capture.gradient_times_input import input_times_gradient
+from headlight.engine.classifier_plan import plan_classifier_study
+from headlight.engine.labelled_texts import Classified
+from headlight.observations.classifier_outputs import LabelPositions
 from headlight.study_settings.classifiers import ClassifierSettings
 from headlight_papers.classifiers.attention_changes import median_change
 from headlight_papers.classifiers.predictors import CapturedPredictor, Predictor

@@ -10,9 +10,9 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import OwnObjective
 from headlight.corpora import Sentence
+from headlight.engine.folder import RunFolder
 from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
 from headlight_words.corpora import CoreferenceDocument, Mention

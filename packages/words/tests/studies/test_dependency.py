@@ -8,10 +8,10 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.capture import CapturedModel, OwnObjective
 from headlight.corpora import Sentence
 from headlight.encode.batch import collate
+from headlight.engine.folder import RunFolder
 from headlight.errors import (
     CorpusError,
     MissingHeadError,

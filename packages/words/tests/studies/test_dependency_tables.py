@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray
 
-from headlight.analysis.layer_arrays import moments
 from headlight.errors import UnknownNameError
 from headlight.findings.estimates import estimates
+from headlight.observations.layer_arrays import moments
 from headlight.reduce import Count, Slots, Tally
 from headlight.reduce.jackknife import deviations
 from headlight.result import joined

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.disk_space import require_disk_space
+from headlight.engine.disk_space import require_disk_space
 from headlight.errors import CaptureError, RunError
 from headlight_words.studies.parser_probes.word_map_store import (
     MapsWriter,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.run_folder import RunFolder
 from headlight.corpora import Sentence
+from headlight.engine.folder import RunFolder
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.result import RESULT, load, save
 from headlight.result.estimate import with_ends

@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.layer_arrays import array
 from headlight.capture import NOTHING, Prepared
+from headlight.engine.labelled_texts import Classified
 from headlight.errors import UsageError, with_head
 from headlight.measures import kullback_leibler_of_logarithms
+from headlight.observations.classifier_outputs import LabelPositions
+from headlight.observations.layer_arrays import array
 from headlight.tensors import single
 
 STATISTICS = ("kl", "changed", "loss", "accuracy")

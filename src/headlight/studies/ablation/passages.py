@@ -14,10 +14,10 @@ import xarray
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.components import Component
-from headlight.analysis.text_ids import rank_of
 from headlight.capture import Prepared
 from headlight.encode import Encoded
+from headlight.observations.components import Component
+from headlight.observations.text_ids import rank_of
 from headlight.reduce import Strongest
 from headlight.result import describe
 from headlight.studies.ablation.outputs import Logarithms, Outputs

@@ -9,18 +9,6 @@ import xarray
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.components import Component, by_scope, components_of, name_of
-from headlight.analysis.corpus_study import GradientStudy, PassStudy
-from headlight.analysis.labelled_texts import LabelledSource
-from headlight.analysis.layer_arrays import array
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.positions import Texts
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.text_plan import plan_text_study
-from headlight.analysis.text_sources import TextSource
-from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import (
     NOTHING,
     AttentionSite,
@@ -35,10 +23,23 @@ from headlight.capture import (
 from headlight.capture.custom_attention.products import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.classifier_plan import plan_classifier_study
+from headlight.engine.labelled_texts import LabelledSource
+from headlight.engine.observer import Observer
+from headlight.engine.plan import Pass, StudyPlan
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
 from headlight.errors import CaptureError, UsageError, setting
 from headlight.measures import vector_norm
+from headlight.observations.components import Component, by_scope, components_of, name_of
+from headlight.observations.layer_arrays import array
+from headlight.observations.positions import Texts
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.reduce import Accumulator, Count, Slots, Strongest, Tally
-from headlight.run import State
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.outputs import STATISTICS, ByText, Logarithms, Outputs, logits_of
 from headlight.studies.ablation.passages import PassageSeeker, most_changed
@@ -117,7 +118,7 @@ def dataset(
     return described(variables, coordinates, VARIABLES)
 
 
-class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]):
+class AblationStudy(CorpusStudy[AblationSettings]):
     """Change of predictions when a head is removed, beside the norm of what the head writes.
 
     A head that is removed hands zeros to the output projection, as if all its weights were zero;
@@ -138,8 +139,8 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
     the model as it is.
 
     Args:
-        source: of a language model, see `headlight.analysis.text_sources.TextSource`; of a
-            classifier, see `headlight.analysis.labelled_texts.LabelledSource`.
+        source: of a language model, see `headlight.engine.text_sources.TextSource`; of a
+            classifier, see `headlight.engine.labelled_texts.LabelledSource`.
         model: with its head.
         settings: see `AblationSettings`.
         objective: which words a language model should predict; by default what it was trained for.
@@ -152,22 +153,18 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
     title = "Predictions without heads"
     settings_class = AblationSettings
 
-    def __init__(
-        self,
-        source: TextSource | LabelledSource,
-        model: CapturedModel,
-        settings: AblationSettings,
-        objective: Objective | None = None,
-    ) -> None:
-        self.settings = settings
+    def make_plan(
+        self, source: TextSource | LabelledSource, objective: Objective | None
+    ) -> StudyPlan[Any]:
+        """Plan one pass over texts, or over labelled texts of a classifier."""
+        model, settings = self.model, self.settings
         self.classifies = model.head.task is not None
         if self.classifies:
-            self.plan = self._plan_classifier(source, model, objective)
-            return
+            return self._plan_classifier(source, model, objective)
         settings.check_of_language_model()
         one = Pass(objective=objective or default_objective(model, seed=settings.seed))
         texts: Any = source
-        self.plan = plan_text_study(self.name, self.title, texts, model, settings, passes=(one,))
+        return plan_text_study(self.name, self.title, texts, model, settings, passes=(one,))
 
     def _plan_classifier(
         self, source: Any, model: CapturedModel, objective: Objective | None
@@ -182,9 +179,10 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
         plan, _ = plan_classifier_study(self.name, self.title, source, model, settings)
         return replace(plan, settings=self.settings)
 
-    def observe(self, _: Pass, batch: Batch, examples: Sequence[Any]) -> "AblationObserver":
+    def observe(
+        self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Any]
+    ) -> "AblationObserver":
         """Runs the model without each head, on one batch."""
-        plan = self.plan
         if self.classifies:
             outputs = Outputs.of_classes(examples, plan.model.transformer.device)
         else:
@@ -192,7 +190,7 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
             outputs = Outputs.of_words(batch)
         return AblationObserver(plan.model, batch, examples, outputs, plan.sites, self.settings)
 
-    def dataset(self, _: Pass, state: State) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
         """Changes by head and layer, and the predictions that each changed most."""
         components = components_of(self.settings.by, self.plan.sites)
         result = dataset(state.tally, components, self.plan.sites)
@@ -203,11 +201,11 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
         return result.merge(most_changed(passages, components, self.plan.model.tokenizer, result))
 
 
-run = AblationStudy.run
+run = AblationStudy.run_with_objective
 
 
 @dataclass(eq=False, repr=False)
-class AblationObserver:
+class AblationObserver(Observer):
     """Runs the model on a batch as it is, and then without some of its heads, again and again."""
 
     model: CapturedModel
@@ -216,6 +214,7 @@ class AblationObserver:
     outputs: Outputs
     sites: Sequence[AttentionSite]
     settings: AblationSettings
+    wants_attention = False
     _lengths: dict[Component, Float64[np.ndarray, " text"]] = field(
         default_factory=dict, init=False
     )

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import stacked
 from headlight.capture import LayerRecord
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import stacked
 from headlight.studies.circuits.probe_texts import Repeated
 from headlight.tensors import Score
 from headlight.vocabulary import measure

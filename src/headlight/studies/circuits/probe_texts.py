@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
-from headlight.analysis.repeatable_corpus import check_repeatable
 from headlight.capture import CapturedModel
 from headlight.corpora import SAMPLE_TEXT, Corpus, Document, Source, open_corpus
 from headlight.encode import Encoded, Examples
 from headlight.encode.examples import Counts, Recipe, annotate
 from headlight.encode.pieces import Pieces, tokenise
 from headlight.encode.special_tokens import Assembly
+from headlight.engine.repeatable_corpus import check_repeatable
 from headlight.errors import CorpusError, UsageError, setting
 from headlight.studies.circuits import CircuitsSettings
 from headlight.studies.circuits.facts import FACTS, Fact

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import stacked
 from headlight.findings.circuits import FOUND
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import stacked
 from headlight.studies.circuits.greedy_answers import Answer
 from headlight.studies.circuits.probe_texts import Hidden
 

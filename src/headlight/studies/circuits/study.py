@@ -8,26 +8,26 @@ import numpy as np
 import torch
 import xarray
 
-from headlight.analysis.corpus_study import PassStudy
-from headlight.analysis.kept_results import Origin, keep_result
-from headlight.analysis.layer_arrays import array, moments, stacked
-from headlight.analysis.model_parts import choose_sites, encoder_for_one_text
-from headlight.analysis.plan import Pass, StudyPlan, model_signature
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.variables import Variable, described, long_names, with_slots
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective
 from headlight.capture.head_weights import HeadWeights, head_weights, norm_gains
 from headlight.corpora import Corpus, Source
 from headlight.corpora.samples import SAMPLE_TEXT
-from headlight.encode import Encoded
+from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
+from headlight.encode.examples import Recipe
+from headlight.engine.model_parts import choose_sites, encoder_for_one_text
+from headlight.engine.observer import Observer
+from headlight.engine.plan import Pass, StudyPlan
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
 from headlight.errors import UsageError, with_head
 from headlight.measures import Scores
 from headlight.measures.circuits import compositions, copying, gram, matching
 from headlight.measures.layer_vectors import Vectors
+from headlight.observations.layer_arrays import array, moments, stacked
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import Variable, described, long_names, with_slots
 from headlight.reduce import Slots, Tally
-from headlight.run import State
 from headlight.studies.circuits import OF_TEXTS, OF_WEIGHTS, CircuitsSettings
 from headlight.studies.circuits.facts import FACTS
 from headlight.studies.circuits.greedy_answers import answer
@@ -53,8 +53,11 @@ VARIABLES = long_names(
 )
 PATHS = ("query", "key", "value")
 
+NOTHING_READ: Examples[Encoded] = Examples(Recipe((), tuple, lambda group, _: group))
+"""Examples of a run that asks for weights alone."""
 
-class CircuitsStudy(PassStudy[CircuitsSettings]):
+
+class CircuitsStudy(CorpusStudy[CircuitsSettings]):
     """Circuits of heads: from their weights, and from random repeats and hidden facts.
 
     ``copying`` and ``matching[layer, head]`` and ``composition[path, layer, head, later_layer,
@@ -80,56 +83,43 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
     title = "Circuits of heads"
     settings_class = CircuitsSettings
 
-    def __init__(
-        self, source: Source | Corpus | None, model: CapturedModel, settings: CircuitsSettings
-    ) -> None:
-        self.settings = settings
-        self.model = model = encoder_for_one_text(model, settings.kind)
+    def make_plan(
+        self, source: Source | Corpus | None, objective: Objective | None
+    ) -> StudyPlan[Encoded]:
+        """Plan the probes that are run; of weights alone nothing is."""
+        settings = self.settings
+        self.model = model = encoder_for_one_text(self.model, settings.kind)
         self.kind, self.sites = choose_sites(model, settings)
         self.parts = self._choose_parts()
-        self.texts = [each for each in OF_TEXTS if each in self.parts]
         if source is not None and "needle" not in self.parts:
             raise UsageError(
                 "texts are read to hide needles in them, and none are hidden here; leave the "
                 f"corpus out (asked of {model}: {', '.join(self.parts)})."
             )
-        if not self.texts:
-            return
-        self.plan = StudyPlan(
+        runs = any(part in self.parts for part in OF_TEXTS)
+        return StudyPlan(
             name=self.name,
             title=self.title,
             source=_name(source) if "needle" in self.parts else "",
             model=model,
             kind=self.kind,
             sites=self.sites,
-            examples=probes(model, settings, self.parts, source),
+            examples=probes(model, settings, self.parts, source) if runs else NOTHING_READ,
             settings=settings,
-            passes=(Pass(),),
+            passes=(Pass(),) if runs else (),
             options={"parts": list(self.parts)},
         )
 
-    def result(
-        self, *, folder: RunFolder | None, command: str | None, progress: bool
-    ) -> xarray.Dataset:
-        """Run the plan, or go on with it; of weights alone nothing is run."""
-        if self.texts:
-            return super().result(folder=folder, command=command, progress=progress)
-        signature = {
-            **model_signature(self.model, self.settings),
-            "study": self.name,
-            "kind": self.kind,
-            "layers": [site.layer for site in self.sites],
-            "parts": list(self.parts),
-        }
-        origin = Origin(self.name, self.title, self.model, signature, kind=self.kind)
-        return keep_result(origin, lambda _: self._dataset({}), folder=folder, command=command)
-
-    def observe(self, one: Pass, batch: Batch, examples: Sequence[Encoded]) -> "CircuitsObserver":
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> "CircuitsObserver":
         """Runs the model on probes."""
         return CircuitsObserver(self.model, examples, self.sites, self.settings)
 
-    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
         """Return the dataset of observations and of weights."""
+        if not plan.passes:
+            return self._dataset({})
         tally = state.tally.compute()
         variables: dict[str, Any] = {}
         axes = ("measure", "layer", "head")
@@ -253,7 +243,7 @@ run = CircuitsStudy.run
 
 
 @dataclass(eq=False, repr=False)
-class CircuitsObserver:
+class CircuitsObserver(Observer):
     """Runs the model on probes: random sequences as they are, hidden facts until it has answered.
 
     Attributes:
@@ -267,6 +257,7 @@ class CircuitsObserver:
     examples: Sequence[Encoded]
     sites: Sequence[AttentionSite]
     settings: CircuitsSettings
+    wants_attention = False
 
     def tally(self) -> Tally:
         """Scores of each text, by measure and head; NaN of texts of the other kind."""

@@ -9,17 +9,21 @@ import xarray
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
-from headlight.analysis.positions import Positions
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.text_study import LossStudy
-from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.observer import Observer
+from headlight.engine.plan import StudyPlan, plan_passes, required_objective
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
 from headlight.errors import CaptureError
 from headlight.measures import Scores
 from headlight.measures.head_divergence import distributions, divergence
+from headlight.observations.positions import Positions
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import Variable, described, long_names, with_slots
 from headlight.reduce import Moments, Slots, Tally
 from headlight.studies.distances import DistanceSettings
 from headlight.tensors import Score, single
@@ -34,7 +38,7 @@ VARIABLES = long_names(
 )
 
 
-class DistancesStudy(LossStudy[DistanceSettings]):
+class DistancesStudy(CorpusStudy[DistanceSettings]):
     """The Jensen-Shannon divergence between all pairs of heads of all layers, over a corpus.
 
     Rows of every measure are made distributions over keys first: absolute values, divided by their
@@ -51,10 +55,19 @@ class DistancesStudy(LossStudy[DistanceSettings]):
     title = "Distances between heads"
     settings_class = DistanceSettings
 
-    def choose_pass(self, objective: Objective | None) -> Pass:
-        """All measures in one pass, in which all look at what the loss lets be seen."""
-        objective = required_objective(self.model, self.measures, objective, self.settings.seed)
-        return plan_passes(self.measures, objective, None, together=True)[0]
+    def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
+        """Plan one pass, in which all measures look at what the loss lets be seen."""
+        settings, measures = self.settings, self.settings.measures
+        objective = required_objective(self.model, measures, objective, settings.seed)
+        return plan_text_study(
+            self.name,
+            self.title,
+            source,
+            self.model,
+            settings,
+            passes=plan_passes(measures, objective, None, together=True),
+            measures=measures,
+        )
 
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
@@ -63,12 +76,17 @@ class DistancesStudy(LossStudy[DistanceSettings]):
         queries, keys = Positions.for_kind(batch, plan.kind)
         options = self.settings
         return DistancesObserver(
-            queries, keys, units_of(examples), self.measures, options.value_bias, options.smoothing
+            queries,
+            keys,
+            units_of(examples),
+            options.measures,
+            options.value_bias,
+            options.smoothing,
         )
 
-    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
         """Means over queries as symmetric matrices of heads."""
-        statistics = tally.compute()
+        statistics = state.tally.compute()
         layers, heads = _places(plan.sites)
         first, second = np.triu_indices(len(heads), 1)
         sums = statistics["distance_of_texts"]
@@ -91,7 +109,7 @@ class DistancesStudy(LossStudy[DistanceSettings]):
             },
         )
         coordinates = {
-            "measure": list(self.measures),
+            "measure": list(self.settings.measures),
             "layer": ("first", layers),
             "head": ("first", heads),
             "second_layer": ("second", layers),
@@ -101,11 +119,11 @@ class DistancesStudy(LossStudy[DistanceSettings]):
         return result.assign_attrs(smoothing=self.settings.smoothing, unit="nats per query")
 
 
-run = DistancesStudy.run
+run = DistancesStudy.run_with_objective
 
 
 @dataclass(eq=False, repr=False)
-class DistancesObserver:
+class DistancesObserver(Observer):
     """Holds the attention of all layers of one batch, and then compares all pairs of heads.
 
     Attributes:

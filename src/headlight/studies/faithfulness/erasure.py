@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 
-from headlight.analysis.word_importance import Words
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import Batch
 from headlight.encode.special_tokens import Assembly
 from headlight.errors import UsageError
+from headlight.observations.word_importance import Words
 from headlight.studies.faithfulness import Removal
 from headlight.studies.faithfulness.targets import Predicts, Target, logits_of, mask_id
 

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.word_importance import Importance, Words
 from headlight.measures.agreement import COEFFICIENTS, top_number, top_overlap
+from headlight.observations.word_importance import Importance, Words
 from headlight.studies.faithfulness import Shares
 
 SHARES: Mapping[Shares, tuple[float, ...]] = {

@@ -1,27 +1,29 @@
 """Maps of tokens beside each other: by removal of tokens, and by agreement with what is removed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray
 
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.corpus_study import PassStudy
-from headlight.analysis.plan import Pass
-from headlight.analysis.random_numbers import random_source
-from headlight.analysis.text_ids import text_id, units_of
-from headlight.analysis.text_plan import plan_text_study
-from headlight.analysis.text_sources import TextSource
-from headlight.analysis.variables import Variable, described, long_names, with_slots
-from headlight.analysis.word_importance import Importance, Words
-from headlight.capture import CapturedModel
+from headlight.capture import Objective
 from headlight.corpora import SAMPLE_REVIEWS
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.observer import Observer
+from headlight.engine.plan import StudyPlan
+from headlight.engine.random_numbers import random_source
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
+from headlight.observations.text_ids import text_id, units_of
+from headlight.observations.variables import Variable, described, long_names, with_slots
+from headlight.observations.word_importance import Importance, Words
 from headlight.reduce import Slots, Tally
-from headlight.run import State
 from headlight.studies.faithfulness import RANDOM, REFERENCES, FaithfulnessSettings
 from headlight.studies.faithfulness.erasure import TargetProbabilities, removal_of, substitute_id
 from headlight.studies.faithfulness.scores import (
@@ -80,7 +82,7 @@ AXES = {
 """Axes of all variables with an interval."""
 
 
-class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
+class FaithfulnessStudy(CorpusStudy[FaithfulnessSettings]):
     """Effect on a prediction of the tokens that each map ranks first.
 
     A map gives each token of a text a number, for one prediction: the class of the text, what a
@@ -112,11 +114,9 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
     title = "Maps of the tokens that a prediction rests on"
     settings_class = FaithfulnessSettings
 
-    def __init__(
-        self, source: TextSource, model: CapturedModel, settings: FaithfulnessSettings
-    ) -> None:
-        self.model = model
-        self.settings = settings
+    def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
+        """Plan one pass over texts, of which tokens can be removed in the way asked for."""
+        model, settings = self.model, self.settings
         self.predicts = predicted_kind(model)
         self.removal = removal_of(model, self.predicts, settings.removal)
         self.mask = substitute_id(model, self.removal)
@@ -124,7 +124,7 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
             mask_id(model)
         if source is None and self.predicts == "class":
             source = str(SAMPLE_REVIEWS)
-        self.plan = plan_text_study(
+        plan = plan_text_study(
             self.name,
             self.title,
             source,
@@ -132,6 +132,7 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
             settings,
             options={"predicts": self.predicts, "removed_by": self.removal},
         )
+        return replace(plan, all_kinds=False)  # maps are of the prediction, not of a kind
 
     @property
     def references(self) -> list[str]:
@@ -175,12 +176,12 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
         return {name: values for name, values in every.items() if name in dims}
 
     def observe(
-        self, one: Pass, batch: Batch, examples: Sequence[Encoded]
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> "FaithfulnessObserver":
         """Return what runs the model without tokens, in the order of each map."""
         return FaithfulnessObserver(self, examples)
 
-    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
         """Return means over texts, and what their intervals are computed from."""
         statistics = state.tally.compute()
         variables: dict[str, Any] = {
@@ -195,8 +196,10 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
 run = FaithfulnessStudy.run
 
 
-class FaithfulnessObserver:
+class FaithfulnessObserver(Observer):
     """Sees the predictions to the texts of a batch, as they are and without tokens."""
+
+    wants_attention = False
 
     def __init__(self, study: FaithfulnessStudy, examples: Sequence[Encoded]) -> None:
         self._study = study

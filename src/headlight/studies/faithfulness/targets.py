@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.analysis.classifier_outputs import require_finite_predictions
-from headlight.analysis.random_numbers import random_source
 from headlight.capture import CapturedModel
 from headlight.capture.predicted_positions import one_position_each
 from headlight.encode import Encoded, annotate
 from headlight.encode.batch import NO_WORD, Batch
+from headlight.engine.random_numbers import random_source
 from headlight.errors import MissingHeadError, UsageError, with_head
+from headlight.observations.classifier_outputs import require_finite_predictions
 
 Predicts = Literal["class", "masked", "next"]
 """The class of a text, the token that a mask hides, or the next token."""

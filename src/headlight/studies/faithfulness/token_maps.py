@@ -8,18 +8,18 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.analysis.positions import Texts
-from headlight.analysis.word_importance import (
+from headlight.capture import AttentionSite, CapturedModel, attribute
+from headlight.capture.gradient_times_input import input_times_gradient
+from headlight.capture.linear_network.logit_decomposition import decompose
+from headlight.encode.batch import Batch
+from headlight.observations.positions import Texts
+from headlight.observations.word_importance import (
     AttentionImportance,
     Importance,
     PerToken,
     by_word,
     share_of_rows,
 )
-from headlight.capture import AttentionSite, CapturedModel, attribute
-from headlight.capture.gradient_times_input import input_times_gradient
-from headlight.capture.linear_network.logit_decomposition import decompose
-from headlight.encode.batch import Batch
 from headlight.settings.flow import FollowedMap
 from headlight.studies.faithfulness import FaithfulnessSettings, LayerMeasure
 from headlight.studies.faithfulness.targets import (

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from headlight.analysis.plan import StudyPlan
 from headlight.capture import MaskedLanguageModel
 from headlight.encode import Encoded, Examples
+from headlight.engine.plan import StudyPlan
 from headlight.vocabulary import CATEGORIES
 
 OTHER = CATEGORIES.index("other")

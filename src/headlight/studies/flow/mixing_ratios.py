@@ -9,9 +9,6 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array, moments
-from headlight.analysis.plan import StudyPlan
-from headlight.analysis.positions import Texts
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.differentiation import frozen
 from headlight.capture.linear_network.feed_forward import through_feed_forward
@@ -19,12 +16,15 @@ from headlight.capture.residual_connection import followed
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.texts import count_types
+from headlight.engine.plan import StudyPlan
 from headlight.errors import UsageError, setting
 from headlight.measures.mixing_ratio import (
     mixing_ratios,
     parts_of_block,
     ratios_behind_feed_forward,
 )
+from headlight.observations.layer_arrays import array, moments
+from headlight.observations.positions import Texts
 from headlight.reduce import Moments
 from headlight.settings.attribution import Slope
 from headlight.vocabulary import CATEGORIES

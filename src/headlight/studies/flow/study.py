@@ -9,15 +9,19 @@ import xarray
 from jaxtyping import Float64
 from scipy.stats import rankdata
 
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.positions import Texts
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.text_study import TextStudy
-from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.observer import Observer
+from headlight.engine.plan import Pass, StudyPlan
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
 from headlight.measures.mixing_ratio import BEHIND_FEED_FORWARD, SCOPES
+from headlight.observations.positions import Texts
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import Variable, described, long_names, with_slots
 from headlight.reduce import Accumulator, Slots, Tally
 from headlight.settings.flow import METHODS
 from headlight.studies.flow import FlowSettings
@@ -80,7 +84,7 @@ AXES = {
 Maps = Float64[np.ndarray, "method layer query key"]
 
 
-class FlowStudy(TextStudy[FlowSettings]):
+class FlowStudy(CorpusStudy[FlowSettings]):
     """Shares of the input tokens in each token after each layer.
 
     ``own[token, map, layer]`` is the share of the input token at the same place, ``first`` that of
@@ -110,19 +114,20 @@ class FlowStudy(TextStudy[FlowSettings]):
     title = "What hidden tokens come from"
     settings_class = FlowSettings
 
-    def prepare(self) -> None:
-        """Mask tokens, and count types for mixing ratios."""
-        settings = self.settings
-        if settings.masks:
-            examples = masked(self.plan, settings.masks, settings.seed)
-            self.plan = replace(self.plan, examples=examples)
-        self._counts = count_of_types(self.plan) if settings.mixes else None
+    def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
+        """Plan one pass, in which the residual is looked at, and verified, where a method needs it.
 
-    def choose_pass(self, objective: Objective | None) -> Pass:
-        """The residual is looked at, and verified, where a method needs it."""
-        needs = {METHODS[name].layer_map for name in self.settings.followed}
-        residual = self.settings.mixes or bool(needs - {None, "weight", "merged_norm"})
-        return Pass(residual=residual)
+        Tokens are masked, and types counted for mixing ratios.
+        """
+        settings = self.settings
+        needs = {METHODS[name].layer_map for name in settings.followed}
+        residual = settings.mixes or bool(needs - {None, "weight", "merged_norm"})
+        passes = (Pass(residual=residual),)
+        plan = plan_text_study(self.name, self.title, source, self.model, settings, passes=passes)
+        if settings.masks:
+            plan = replace(plan, examples=masked(plan, settings.masks, settings.seed))
+        self._counts = count_of_types(plan) if settings.mixes else None
+        return plan
 
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
@@ -132,14 +137,14 @@ class FlowStudy(TextStudy[FlowSettings]):
             return FlowObserver(plan, examples, self.settings)
         mask = getattr(plan.model.tokenizer, "mask_token_id", None)
         ratios = MixingObserver(Texts.of(batch, examples, plan.kind), self._counts, mask)
-        if "mixing_feed_forward" not in self.settings.methods:
-            return MixingFlowObserver(plan, examples, self.settings, ratios)
-        visit_behind_feed_forward(ratios, plan, batch, self.settings.slope)
-        return FlowObserver(plan, examples, self.settings, ratios)
+        behind = "mixing_feed_forward" in self.settings.methods
+        if behind:
+            visit_behind_feed_forward(ratios, plan, batch, self.settings.slope)
+        return FlowObserver(plan, examples, self.settings, ratios, visits=not behind)
 
-    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
         """Means with intervals."""
-        sums = tally.compute()
+        sums = state.tally.compute()
         variables: dict[str, Any] = {}
         for name, axes in (AXES | MIXING_AXES).items():
             if name in sums:
@@ -161,14 +166,15 @@ class FlowStudy(TextStudy[FlowSettings]):
 run = FlowStudy.run
 
 
-class FlowObserver:
+class FlowObserver(Observer):
     """Sees the shares of all input tokens in all hidden tokens of each text.
 
     Args:
-        plan: which layers of which model.
-        examples: the texts.
-        settings: which methods.
-        ratios: those of the batch, where mixing ratios are looked at.
+        plan: Plan of the study.
+        examples: The texts.
+        settings: Settings of the study.
+        ratios: Mixing ratios of the batch, where they are looked at.
+        visits: Whether mixing ratios are looked at while the batch runs; else they were before.
     """
 
     def __init__(
@@ -177,7 +183,10 @@ class FlowObserver:
         examples: Sequence[Encoded],
         settings: FlowSettings,
         ratios: MixingObserver | None = None,
+        *,
+        visits: bool = False,
     ) -> None:
+        self.wants_attention = visits
         self._examples, self._settings, self._ratios = examples, settings, ratios
         self._rows: dict[str, list[Any]] = {name: [] for name in AXES if settings.followed}
         for example in examples if settings.followed else ():
@@ -187,6 +196,11 @@ class FlowObserver:
             maps = np.stack([by_method[name].numpy() for name in settings.followed])
             for name, row in of_text(maps, example, causal=plan.kind == "decoder").items():
                 self._rows[name].append(row)
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at the mixing ratios of one layer."""
+        assert self._ratios is not None  # noqa: S101 - else layers are not visited
+        self._ratios.visit(record)
 
     def tally(self) -> Tally:
         """Means over texts, and over single tokens."""
@@ -198,15 +212,6 @@ class FlowObserver:
         if self._ratios is not None:
             members["tokens"] = self._ratios.tokens()
         return Tally(members)
-
-
-class MixingFlowObserver(FlowObserver):
-    """Sees mixing ratios in the pass of the batch as well."""
-
-    def visit(self, record: LayerRecord) -> None:
-        """Look at the mixing ratios of one layer."""
-        assert self._ratios is not None  # noqa: S101 - it is made with them
-        self._ratios.visit(record)
 
 
 def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarray]:

@@ -16,7 +16,6 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headlight.analysis.positions import Positions
 from headlight.measures.compiled_loops import compile_loop
 from headlight.measures.float32_logarithm import (
     HALF,
@@ -34,6 +33,7 @@ from headlight.measures.float32_logarithm import (
     P8,
     ROOT_HALF_BITS,
 )
+from headlight.observations.positions import Positions
 from headlight.pool import Membership, Pairs
 from headlight.reduce.accumulator import Array
 from headlight.tensors import Score

@@ -18,13 +18,13 @@ from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
 from torch.nn.functional import pad
 
-from headlight.analysis.layer_arrays import stacked
-from headlight.analysis.plan import StudyPlan
-from headlight.analysis.text_ids import hash_of
 from headlight.capture import LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.plan import StudyPlan
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import stacked
+from headlight.observations.text_ids import hash_of
 from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.part import Outcome, Subject, Variables
 from headlight.studies.survey.part_observer import PartObserver, SeenMeasure

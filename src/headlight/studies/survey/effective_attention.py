@@ -1,6 +1,6 @@
 """Effective attention beside the weights: the rank of T, and their correlation."""
 
-from headlight.analysis.variables import Variable
+from headlight.observations.variables import Variable
 from headlight.studies.survey.part import Outcome, Variables
 from headlight.studies.survey.text_means import number
 

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import stacked
-from headlight.analysis.positions import Positions
-from headlight.analysis.variables import Variable
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import stacked
+from headlight.observations.positions import Positions
+from headlight.observations.variables import Variable
 from headlight.pool import over_queries
 from headlight.reduce import Accumulator
 from headlight.studies.survey.block_rows import BlockRows

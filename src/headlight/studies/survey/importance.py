@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array, stacked
-from headlight.analysis.positions import Positions
-from headlight.analysis.variables import Variable
 from headlight.capture import Kind, Prepared, Reduction
 from headlight.errors import CaptureError, CorpusError
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import array, stacked
+from headlight.observations.positions import Positions
+from headlight.observations.variables import Variable
 from headlight.pool import Membership, membership, over_keys
 from headlight.reduce import Accumulator, Count
 from headlight.studies.survey.part import Outcome, Subject, Variables

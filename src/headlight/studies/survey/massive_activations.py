@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int32, Int64
 from torch import Tensor
 
-from headlight.analysis.text_ids import rank_of, units_of
-from headlight.analysis.variables import Variable
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.measures.compiled_loops import compile_loop
+from headlight.observations.text_ids import rank_of, units_of
+from headlight.observations.variables import Variable
 from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.accumulator import Array
 from headlight.reduce.moments import medians

@@ -1,6 +1,6 @@
 """Norms of what all heads of a layer send together: ‖Σ_h α f(x)‖."""
 
-from headlight.analysis.variables import Variable, with_slots
+from headlight.observations.variables import Variable, with_slots
 from headlight.studies.survey.part import Outcome, Variables
 from headlight.studies.survey.rows import nonzero_sums
 from headlight.studies.survey.text_means import number

@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import LENGTH_BIN
-from headlight.analysis.layer_arrays import array, stacked
-from headlight.analysis.positions import Texts
-from headlight.analysis.variables import Variable, with_slots
+from headlight.engine.batch_runner import LENGTH_BIN
 from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
+from headlight.observations.layer_arrays import array, stacked
+from headlight.observations.positions import Texts
+from headlight.observations.variables import Variable, with_slots
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample
 from headlight.studies.survey.part import Outcome, Subject, Variables
 from headlight.studies.survey.part_observer import PartObserver

@@ -10,11 +10,10 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import LENGTH_BIN
-from headlight.analysis.layer_arrays import array, filled, moments, stacked
-from headlight.analysis.positions import Positions
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import fetched
+from headlight.engine.batch_runner import LENGTH_BIN
+from headlight.engine.observer import Observer
 from headlight.measures import Scores, input_norm
 from headlight.measures.effective_correlation import (
     correlation,
@@ -24,6 +23,8 @@ from headlight.measures.effective_correlation import (
 )
 from headlight.measures.entropy import entropy_of_sizes
 from headlight.measures.layer_vectors import Vectors
+from headlight.observations.layer_arrays import array, filled, moments, stacked
+from headlight.observations.positions import Positions
 from headlight.pool import (
     Beside,
     Membership,
@@ -60,7 +61,7 @@ ROUNDING = 1e-6
 """Sums of weights that are smaller are what rounding leaves of 0."""
 
 
-class HeadsObserver:
+class HeadsObserver(Observer):
     """Sees the attention of one batch; `tally` is what it saw, and what its parts saw.
 
     Layers may come in blocks of queries.  Statistics of rows are kept until the layer is whole, so
@@ -95,6 +96,7 @@ class HeadsObserver:
         self._value_bias = value_bias
         self._measures = measures
         self._parts = parts
+        self.wants_stream = any(part.wants_stream for part in parts)
         self._counter = next((each for each in parts if isinstance(each, BehaviourCounter)), None)
         self._units = np.arange(len(keys.lengths)) if units is None else units
         self._sampled = sampled
@@ -113,11 +115,6 @@ class HeadsObserver:
         self._seen: dict[int, dict[str, Any]] = {}
         self._vectors: Vectors | None = None
         self._blocks = BlockRows()
-
-    @property
-    def wants_stream(self) -> bool:
-        """Whether records should say what entered the block."""
-        return any(part.wants_stream for part in self._parts)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""

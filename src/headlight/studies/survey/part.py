@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Int64
 
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.positions import Positions
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.variables import Variable
 from headlight.capture import Kind
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.plan import Pass, StudyPlan
+from headlight.observations.positions import Positions
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import Variable
 from headlight.reduce import Tally
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.part_observer import PartObserver

@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array, stacked
-from headlight.analysis.text_ids import rank_of
-from headlight.analysis.variables import Variable
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import array, stacked
+from headlight.observations.text_ids import rank_of
+from headlight.observations.variables import Variable
 from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.deciles import DRAWN, shows_texts
 from headlight.studies.survey.head_behaviours.induction_and_sinks import SHOWN, BehaviourCounter

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from headlight.analysis.positions import Positions
 from headlight.encode.batch import Batch
 from headlight.encode.speech import without_mark
+from headlight.observations.positions import Positions
 from headlight.pool import Membership, membership, with_all
 from headlight.vocabulary import CATEGORIES, Kind
 

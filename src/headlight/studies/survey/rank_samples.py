@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array
-from headlight.analysis.positions import Texts
 from headlight.capture import AttentionSite
+from headlight.observations.layer_arrays import array
+from headlight.observations.positions import Texts
 from headlight.reduce import Sample
 
 Numbers = Int64[np.ndarray, " drawn"]

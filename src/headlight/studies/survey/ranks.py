@@ -11,15 +11,15 @@ import torch
 from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array, stacked
-from headlight.analysis.plan import StudyPlan
-from headlight.analysis.positions import Texts
-from headlight.analysis.variables import Variable
 from headlight.capture import AttentionSite
 from headlight.encode import Encoded
 from headlight.encode.texts import count_types
+from headlight.engine.plan import StudyPlan
 from headlight.errors import UsageError, setting
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import array, stacked
+from headlight.observations.positions import Texts
+from headlight.observations.variables import Variable
 from headlight.pool import membership
 from headlight.reduce import Accumulator, Count, RankCorrelation, Sample, Tally
 from headlight.reduce.rank_correlation import ERROR

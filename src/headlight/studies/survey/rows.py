@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from headlight.analysis.variables import Variable, with_slots
 from headlight.catalogue.statistics import KEY_CLASSES
+from headlight.observations.variables import Variable, with_slots
 from headlight.reduce.accumulator import Array
 from headlight.studies.survey.part import Outcome, Variables
 from headlight.studies.survey.query_and_key_tokens import QUERY_CATEGORIES

@@ -10,17 +10,18 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.layer_arrays import stacked
-from headlight.analysis.passes import observe
-from headlight.analysis.plan import StudyPlan
-from headlight.analysis.positions import Positions, Texts, key_ids
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.encode.token_categories import CLS, SEP
+from headlight.engine.batch_runner import BatchRunner
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.observer import Observer
+from headlight.engine.passes import measure_examples
+from headlight.engine.plan import StudyPlan
 from headlight.measures.gated_heads import gated_weight
+from headlight.observations.layer_arrays import stacked
+from headlight.observations.positions import Positions, Texts, key_ids
 from headlight.reduce import Grouped, Moments, Tally
 from headlight.studies.survey import RankSettings
 from headlight.vocabulary import CATEGORIES, Kind
@@ -123,11 +124,11 @@ def find_sinks(plan: StudyPlan[Encoded], settings: RankSettings) -> Sinks:
     def observer(batch: Batch, _: Sequence[Encoded]) -> SinkObserver:
         return SinkObserver(batch, plan.kind, exempt)
 
-    step: BatchRunner[Encoded] = BatchRunner(
+    runner: BatchRunner[Encoded] = BatchRunner(
         plan.model, plan.sites, observer, batch_tokens(plan.model, plan.settings)
     )
     number = min(DOCUMENTS, plan.max_examples or DOCUMENTS)
-    state = observe(islice(plan.examples, number), step, signature={}, progress=False)
+    state = measure_examples(islice(plan.examples, number), runner, {}, progress=False)
     return _judged(state.tally, plan.model, exempt, settings)
 
 
@@ -161,7 +162,7 @@ def _spelled(model: CapturedModel, token: int) -> str:
     return token_names(tokenizer, [token])[0]
 
 
-class SinkObserver:
+class SinkObserver(Observer):
     """Sees what every token receives in one batch, in multiples of even attention."""
 
     def __init__(self, batch: Batch, kind: Kind, exempt: tuple[int, ...]) -> None:

@@ -7,15 +7,17 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
-from headlight.analysis.repeatable_corpus import check_repeatable
-from headlight.analysis.text_study import LossStudy
-from headlight.analysis.variables import Variable, long_names
 from headlight.capture import Kind, Objective, default_objective
 from headlight.catalogue.statistics import rows_of_others
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce import Tally
+from headlight.engine.plan import Pass, StudyPlan, plan_passes, required_objective
+from headlight.engine.repeatable_corpus import check_repeatable
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
+from headlight.observations.variables import Variable, long_names
 from headlight.result import describe
 from headlight.result.estimate import slot_coordinates
 from headlight.studies.survey import (
@@ -170,7 +172,7 @@ def dataset(outcome: Outcome) -> xarray.Dataset:
     return describe(arrays, VARIABLES).assign_attrs(attributes)
 
 
-class SurveyStudy(LossStudy[SurveySettings]):
+class SurveyStudy(CorpusStudy[SurveySettings]):
     """Statistics of every head on a corpus, by raw weights, vector norms and effective attention.
 
     Its statistics are those of the documentation of results.
@@ -180,38 +182,47 @@ class SurveyStudy(LossStudy[SurveySettings]):
     title = "Survey of attention"
     settings_class = SurveySettings
 
-    def prepare(self) -> None:
-        """Read the corpus for what has to be known before ranks are compared."""
-        if others := rows_of_others():  # a run goes on with the rows that it began with
-            options = {**self.plan.options, "statistics": others}
-            self.plan = replace(self.plan, options=options)
-        plan, settings = self.plan, self.settings
+    def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
+        """Plan the passes, and read the corpus for what is known before ranks are compared."""
+        settings = self.settings
+        # A run goes on with the rows of other packages that it began with.
+        others = rows_of_others()
+        plan = plan_text_study(
+            self.name,
+            self.title,
+            source,
+            self.model,
+            settings,
+            passes=self._passes(objective),
+            measures=settings.measures,
+        )
+        if others:
+            plan = replace(plan, options={**plan.options, "statistics": others})
         kinds = plan.by_kind()
         self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in kinds}
-        self.plan = replace(self.plan, begin_shard=self._draw)
         if plan.corpus is not None and (len(plan.passes) > 1 or "ranks" in settings.numbers):
             check_repeatable(plan.corpus)
         if "ranks" not in settings.numbers:
-            return
+            return replace(plan, begin_shard=self._draw)
         known_by_kind = {kind: Known.of(part, settings) for kind, part in kinds.items()}
         for kind, each in known_by_kind.items():
             self._known[kind]["ranks"] = each
         depends = {str(kind): each.signature() for kind, each in known_by_kind.items()}
         options = {**plan.options, **(depends if plan.all_kinds else depends[plan.kind])}
         # Pairs are counted key by key, which needs all queries of a layer at once.
-        self.plan = replace(self.plan, options=options, query_block=0)
+        return replace(plan, begin_shard=self._draw, options=options, query_block=0)
 
     def _draw(self, shard: Sequence[Encoded]) -> None:
         """Choose the texts of a shard that may be drawn, the same for every worker."""
         for kind, known in self._known.items():
             known["drawn"] = highest_hash(shard, kind)
 
-    def choose_passes(self, objective: Objective | None) -> tuple[Pass, ...]:
-        """All measures in one pass, in which all look at what the loss lets be seen.
+    def _passes(self, objective: Objective | None) -> tuple[Pass, ...]:
+        """Return one pass for all measures, in which all look at what the loss lets be seen.
 
         What depends on the loss has a pass of its own, unless that one has a loss already.
         """
-        settings, measures = self.settings, self.measures
+        settings, measures = self.settings, self.settings.measures
         wanted = "importance" in settings.numbers
         chosen = objective
         if wanted and chosen is None:
@@ -235,10 +246,10 @@ class SurveyStudy(LossStudy[SurveySettings]):
         """Ids of the words of each class."""
         return words_of(self.model)
 
-    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
         """Statistics by head, and passages."""
         corpus_knowledge = self._known[plan.kind]
-        return dataset(Outcome(plan, plan.passes[0], self.settings, tally, corpus_knowledge))
+        return dataset(Outcome(plan, plan.passes[0], self.settings, state.tally, corpus_knowledge))
 
 
-run = SurveyStudy.run
+run = SurveyStudy.run_with_objective

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from headlight.analysis.layer_arrays import moments
-from headlight.analysis.variables import with_slots
+from headlight.observations.layer_arrays import moments
+from headlight.observations.variables import with_slots
 from headlight.reduce import Accumulator, Ratio, Slots
 from headlight.reduce.accumulator import Array
 from headlight.studies.survey.part import Variables

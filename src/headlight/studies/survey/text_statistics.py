@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headlight.analysis.plan import Pass, StudyPlan
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord
 from headlight.encode import Encoded
+from headlight.engine.plan import Pass, StudyPlan
 from headlight.findings.statistics import OF_READING, ROWS_OF_READING, count_rows, statistics_of
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.head_behaviours.counted_keys import words_of

@@ -14,10 +14,10 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import filled, stacked
-from headlight.analysis.plan import StudyPlan
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.plan import StudyPlan
+from headlight.observations.layer_arrays import filled, stacked
 from headlight.reduce import Accumulator, KeyedSums
 from headlight.reduce.accumulator import Array
 from headlight.studies.survey.part import Outcome, Subject, Variables

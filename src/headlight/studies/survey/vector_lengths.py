@@ -1,6 +1,6 @@
 """Lengths of transformed vectors and of their inputs, and how they are dispersed."""
 
-from headlight.analysis.dispersion import describe_dispersion, dispersion
+from headlight.observations.dispersion import describe_dispersion, dispersion
 from headlight.studies.survey.part import Outcome, Variables
 
 OF_LENGTHS = {

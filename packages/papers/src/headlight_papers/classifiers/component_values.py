@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from headlight.analysis.components import Component, by_scope
 from headlight.capture import AttentionSite
+from headlight.observations.components import Component, by_scope
 
 
 @dataclass(frozen=True)

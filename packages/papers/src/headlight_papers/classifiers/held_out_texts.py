@@ -7,13 +7,13 @@ from itertools import islice
 
 import numpy as np
 
-from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.corpus_attributes import share_read
-from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.plan import StudyPlan
 from headlight.capture import Classes
+from headlight.engine.classifier_plan import plan_classifier_study
+from headlight.engine.corpus_attributes import share_read
+from headlight.engine.example import NOTHING_SEEN, digest_with
+from headlight.engine.labelled_texts import Classified
+from headlight.engine.plan import StudyPlan
 from headlight.errors import CorpusError, setting
-from headlight.run.example import NOTHING_SEEN, digest_with
 from headlight.study_settings.classifiers import ClassifierSettings
 
 HELD_OUT = 0.2

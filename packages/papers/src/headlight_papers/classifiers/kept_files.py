@@ -5,10 +5,10 @@ from pathlib import Path
 
 import xarray
 
-from headlight.analysis.run_folder import KEPT, RunFolder
-from headlight.analysis.work_folders import claim_work_folder
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
+from headlight.engine.folder import KEPT, OpenFolder
+from headlight.engine.work_folders import claim_work_folder
 from headlight.errors import UsageError, setting
 from headlight.result import save
 from headlight_papers.classifiers.settings import KeepSettings
@@ -48,7 +48,7 @@ class KeptFiles:
 
 
 def kept_files(
-    settings: KeepSettings, folder: RunFolder | None, study: str, model: CapturedModel
+    settings: KeepSettings, folder: OpenFolder, study: str, model: CapturedModel
 ) -> KeptFiles | None:
     """Return the files of a run's per-text values; None if they are not requested.
 
@@ -57,7 +57,7 @@ def kept_files(
     """
     if not settings.keep:
         return None
-    place = folder.place if folder else None
+    place = folder.place
     if not isinstance(place, Path):
         raise UsageError(
             "what numbers are made of is kept in a folder of this machine; name one with "

@@ -4,9 +4,9 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array
-from headlight.analysis.positions import Texts
 from headlight.capture import LayerRecord
+from headlight.observations.layer_arrays import array
+from headlight.observations.positions import Texts
 from headlight.tensors import Weight
 
 KeyMask = Bool[Tensor, "batch 1 query key"]

@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.components import Component
 from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
 from headlight.capture.differentiation import frozen
 from headlight.capture.gradient_times_input import input_times_gradient
 from headlight.encode.batch import Batch
 from headlight.measures.adversaries import Candidates
+from headlight.observations.classifier_outputs import LabelPositions
+from headlight.observations.components import Component
 from headlight.tensors import Weight
 
 Predictions = Float[Tensor, "output class"]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from headlight.analysis.components import Component, name_of
 from headlight.capture import AttentionSite
+from headlight.observations.components import Component, name_of
 
 
 def sampled_points(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float64
 
-from headlight.analysis.variables import Variable, long_names
+from headlight.observations.variables import Variable, long_names
 
 MAJORITY = "majority_accuracy"
 """The share of correct predictions of who always says the most frequent class."""

@@ -1,25 +1,26 @@
 """Base classes of studies of classifiers and of their observers."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.corpus_study import CorpusStudy
-from headlight.analysis.labelled_texts import Classified, LabelledSource
-from headlight.analysis.observers import Observer
-from headlight.analysis.positions import Texts
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.runner import run_study
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.variables import described, with_slots
-from headlight.capture import CapturedModel
+from headlight.capture import Objective
 from headlight.encode.batch import Batch
+from headlight.engine.classifier_plan import plan_classifier_study
+from headlight.engine.folder import OpenFolder
+from headlight.engine.labelled_texts import Classified, LabelledSource
+from headlight.engine.observer import Observer
+from headlight.engine.plan import StudyPlan
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.observations.classifier_outputs import LabelPositions
+from headlight.observations.positions import Texts
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import described, with_slots
 from headlight.reduce import Accumulator, Moments, Slots, Tally
 from headlight.study_settings.classifiers import ClassifierSettings
 from headlight_papers.classifiers.kept_files import KeptFiles, kept_files
@@ -33,7 +34,7 @@ class ClassifierStudy(CorpusStudy[S]):
     """A study of a classifier; a subclass says what is observed, and what the result is.
 
     Args:
-        source: see `headlight.analysis.labelled_texts.LabelledSource`.
+        source: see `headlight.engine.labelled_texts.LabelledSource`.
         model: a classifier of texts or of tokens.
         settings: of the study.
 
@@ -50,59 +51,40 @@ class ClassifierStudy(CorpusStudy[S]):
 
     kept: KeptFiles | None = None
 
-    def __init__(self, source: LabelledSource, model: CapturedModel, settings: S) -> None:
-        self.model = model
-        self.settings = settings
-        self.plan, self.classes = plan_classifier_study(
-            self.name, self.title, source, model, settings
+    def make_plan(self, source: LabelledSource, objective: Objective | None) -> StudyPlan[Any]:
+        """Plan one pass over labelled texts."""
+        plan, self.classes = plan_classifier_study(
+            self.name, self.title, source, self.model, self.settings
         )
-        self.check()
+        return plan
 
-    def check(self) -> None:
-        """Refuse what the study cannot be asked for, before anything runs.
-
-        Raises:
-            UsageError: it is so.
-        """
+    def prepare(self, folder: OpenFolder, *, progress: bool) -> None:
+        """Prepare the files of what numbers are made of, if they are kept."""
+        if isinstance(self.settings, KeepSettings):
+            self.kept = kept_files(self.settings, folder, self.name, self.model)
 
     @abstractmethod
-    def observe(self, batch: Batch, examples: Sequence[Classified]) -> Observer:
-        """The observer of one batch."""
+    def changes(self, tally: Tally) -> xarray.Dataset:
+        """Return the result, made of what the observers of all batches saw, without scores."""
 
-    @abstractmethod
-    def dataset(self, tally: Tally) -> xarray.Dataset:
-        """The result, made of what the observers of all batches saw."""
-
-    def with_scores(self, tally: Tally) -> xarray.Dataset:
-        """The result, and beside it how good the model is, and how good a constant would be.
+    def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
+        """Return the result, and beside it how good the model is, and how good a constant would be.
 
         An observer that counts no scores, of another package say, leaves them out.
         """
+        result, tally = self.changes(state.tally), state.tally
         if tally.get("classes") is None:
-            return self.dataset(tally)
+            return result
         accuracy, classes = (tally[name].compute() for name in ("accuracy", "classes"))
         scores = with_slots("own_accuracy", (), accuracy["mean"], accuracy)
         scores[MAJORITY] = xarray.DataArray(classes["mean"].max())
-        return self.dataset(tally).merge(described(scores, {}, SCORES), compat="equals")
-
-    def result(
-        self, *, folder: RunFolder | None, command: str | None, progress: bool
-    ) -> xarray.Dataset:
-        """Run the plan, or go on with it; see `run`."""
-        if isinstance(self.settings, KeepSettings):
-            self.kept = kept_files(self.settings, folder, self.name, self.model)
-        return run_study(
-            self.plan,
-            lambda _, batch, examples: self.observe(batch, examples),
-            lambda _, state: self.with_scores(state.tally),
-            folder=folder,
-            command=command,
-            progress=progress,
-        )
+        return result.merge(described(scores, {}, SCORES), compat="equals")
 
 
-class ClassifierObserver(ABC, Generic[S]):
-    """Base of observers of a classifier's batch."""
+class ClassifierObserver(Observer, Generic[S]):
+    """Base of observers of a classifier's batch, who run the model themselves."""
+
+    wants_attention = False
 
     def __init__(
         self, study: ClassifierStudy[S], batch: Batch, examples: Sequence[Classified]

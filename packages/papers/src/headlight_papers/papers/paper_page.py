@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headlight.analysis.work_folders import remove_work_folder
+from headlight.engine.work_folders import remove_work_folder
 from headlight.errors import ResultError
 from headlight.output_folder import OutputFolder
 from headlight.result import versions

@@ -12,10 +12,10 @@ import xarray
 from typing_extensions import TypeVar
 
 from headlight import Model, load as load_model
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.work_folders import claim_work_folder, prepare_work_folders
 from headlight.catalogue import find_study
 from headlight.corpora import source_state
+from headlight.engine.folder import RunFolder
+from headlight.engine.work_folders import claim_work_folder, prepare_work_folders
 from headlight.errors import MissingHeadError, ResultError, UsageError, setting
 from headlight.files import read, write
 from headlight.result import calculated_with, load, save
@@ -147,8 +147,9 @@ class Reproduction(Generic[S]):
         chosen = row.settings.from_mapping(settings)
 
         def make(folder: Path) -> xarray.Dataset:
-            place, more = RunFolder(path=folder, resume=True), objects or {}
-            return row.run(source, model, chosen, folder=place, progress=self.progress, **more)
+            more = objects or {}
+            with RunFolder(path=folder, resume=True).opened() as opened:
+                return row.run(source, model, chosen, folder=opened, progress=self.progress, **more)
 
         key = {"settings": chosen.signature(), "reads": states_of(reads or [source])}
         return self.keep(name or study, study, make, model=model, **key)

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.word_importance import Words
 from headlight.measures.adversaries import RELEASED, Adversaries, AdversarySearch, Candidates
+from headlight.observations.word_importance import Words
 from headlight_papers.classifiers.attention_changes import median_change, permuted
 from headlight_papers.classifiers.attention_search import search_attention
 from headlight_papers.classifiers.predictors import Change, Given, Predicted, Predictions

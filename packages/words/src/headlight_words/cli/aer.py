@@ -114,7 +114,7 @@ def aer(
     if gold == STANDARD_INPUT:
         raise UsageError("only LINKS are read from standard input; name the file of the gold.")
 
-    from headlight.run import announced
+    from headlight.engine.progress import announced
 
     lengths = None if text is None else _lengths(*text)
     sentences = None if lengths is None else len(lengths)

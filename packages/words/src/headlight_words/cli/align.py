@@ -159,7 +159,7 @@ def align(
     backward = None if reverse_model is None else other.load()
     settings = settings.for_model(forward.name, translates=forward.has_decoder_inputs)
     job = Job(pairs, forward, backward, settings, symmetrize)
-    from headlight.run import announced
+    from headlight.engine.progress import announced
 
     with announced(f"linking words with {forward}"):
         if html is not None:
@@ -311,7 +311,7 @@ def _file(output: Output, signature: dict[str, Any]) -> "LinkFile":
 
 def _write(job: Job, output: Output) -> None:
     """Links of all pairs to a file, with progress."""
-    from headlight.run import show_progress
+    from headlight.engine.progress import show_progress
 
     signature = job.signature() | {"format": output.writer.format, "scores": output.writer.scores}
     with _file(output, signature).opened() as opened, show_progress(None, unit="pairs") as bar:

@@ -13,9 +13,9 @@ import torch
 
 from headlight.capture import CapturedModel
 from headlight.capture.torch_settings import one_thread
+from headlight.engine.progress import show_progress
 from headlight.errors import RunError, UsageError, setting
 from headlight.processes import safe_start, usable_cores
-from headlight.run import show_progress
 
 Job = TypeVar("Job")
 Asked = TypeVar("Asked", contravariant=True)

@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import filled, stacked
-from headlight.analysis.positions import Positions
-from headlight.analysis.text_ids import units_of
 from headlight.capture import LayerRecord
 from headlight.catalogue.statistics import FIRST_TOKENS, behaviours, segment_rows
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.observations.layer_arrays import filled, stacked
+from headlight.observations.positions import Positions
+from headlight.observations.text_ids import units_of
 from headlight.pool import Groups, Pairs, offsets_of, over_offsets
 from headlight.reduce import Accumulator, Count, Ratio, Slots
 from headlight.reduce.accumulator import Array

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from headlight.analysis.dispersion import part, standard_deviations
-from headlight.analysis.variables import Variable, slots_at, with_slots
 from headlight.catalogue import behaviours as names_of_behaviours
 from headlight.catalogue.statistics import segment_rows
+from headlight.observations.dispersion import part, standard_deviations
+from headlight.observations.variables import Variable, slots_at, with_slots
 from headlight.reduce.accumulator import Array
 from headlight.result import Scale
 from headlight.studies.survey.massive_activations import INPUT_VARIABLES, input_activations

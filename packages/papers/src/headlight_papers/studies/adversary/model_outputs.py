@@ -7,14 +7,14 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.positions import Texts
-from headlight.analysis.text_ids import units_of
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attention_graph import attention_with_graph
 from headlight.encode.batch import Batch
+from headlight.engine.labelled_texts import Classified
 from headlight.errors import UsageError
+from headlight.observations.classifier_outputs import LabelPositions
+from headlight.observations.positions import Texts
+from headlight.observations.text_ids import units_of
 from headlight.tensors import Visible
 from headlight.vocabulary import Kind
 from headlight_papers.studies.adversary import AdversarySettings

@@ -13,10 +13,10 @@ from torch import nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.analysis.labelled_texts import Classified
 from headlight.capture import CapturedModel, Classes
 from headlight.capture.loading import load_start, quiet
 from headlight.capture.torch_settings import own_precision
+from headlight.engine.labelled_texts import Classified
 from headlight.errors import CaptureError, setting
 from headlight_papers.studies.adversary.model_outputs import (
     AttentionSelection,

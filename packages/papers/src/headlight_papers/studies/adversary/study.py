@@ -10,12 +10,16 @@ import torch
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.kept_results import Origin, keep_result
-from headlight.analysis.labelled_texts import Classified, LabelledSource
-from headlight.analysis.plan import StudyPlan
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.variables import (
+from headlight.capture import CapturedModel, Classes
+from headlight.engine.classifier_plan import plan_classifier_study
+from headlight.engine.folder import NOWHERE, OpenFolder
+from headlight.engine.kept_results import Origin, keep_result
+from headlight.engine.labelled_texts import Classified, LabelledSource
+from headlight.engine.plan import StudyPlan
+from headlight.engine.work_folders import work_place
+from headlight.errors import UsageError, setting
+from headlight.files import Location
+from headlight.observations.variables import (
     LongNames,
     Variable,
     described,
@@ -23,10 +27,6 @@ from headlight.analysis.variables import (
     slots_at,
     with_slots,
 )
-from headlight.analysis.work_folders import work_place
-from headlight.capture import CapturedModel, Classes
-from headlight.errors import UsageError, setting
-from headlight.files import Location
 from headlight.reduce import Slots
 from headlight_papers.classifiers.held_out_texts import digest_of, split_texts
 from headlight_papers.classifiers.scores import (
@@ -167,7 +167,7 @@ def run(
     model: CapturedModel,
     settings: AdversarySettings | None = None,
     *,
-    folder: RunFolder | None = None,
+    folder: OpenFolder = NOWHERE,
     command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
@@ -180,8 +180,8 @@ def run(
     uniform attention, for which it was not trained.
 
     What it takes and refuses is said by
-    `headlight.analysis.corpus_study.CorpusStudy.run`; the source is a
-    `headlight.analysis.labelled_texts.LabelledSource`, and the model a classifier of texts or of
+    `headlight.engine.study.CorpusStudy.run`; the source is a
+    `headlight.engine.labelled_texts.LabelledSource`, and the model a classifier of texts or of
     tokens.  What is finished of a run on this machine is used again.
 
     Returns:
@@ -200,7 +200,7 @@ def run(
     settings = settings or AdversarySettings()
     start = settings.start_for(model.name)
     settings = settings.replace(start=start)
-    if settings.keep_models and not isinstance(folder.place if folder else None, Path):
+    if settings.keep_models and not isinstance(folder.place, Path):
         raise UsageError(
             f"models are kept in a folder of this machine; name one with {setting('out=')}."
         )
@@ -215,9 +215,7 @@ def run(
     def compute(place: Location | None) -> xarray.Dataset:
         model.verify_on(training)
         names = (RUNS, MODELS) if settings.keep_models else (RUNS,)
-        with work_place(
-            place, names, others=[MODELS], overwrite=bool(folder and folder.overwrite)
-        ) as own:
+        with work_place(place, names, others=[MODELS], overwrite=folder.overwrite) as own:
             trainer = StudentTrainer(
                 model,
                 start,

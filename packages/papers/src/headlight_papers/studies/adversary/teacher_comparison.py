@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.labelled_texts import Classified
 from headlight.capture import AttentionSite, CapturedModel, Classes, attention_replaced
 from headlight.encode import length_batches
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.labelled_texts import Classified
 from headlight.tensors import Visible
 from headlight_papers.classifiers.attention_changes import uniform
 from headlight_papers.spans import span_score

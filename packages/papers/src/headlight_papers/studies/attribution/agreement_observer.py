@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from headlight.analysis.layer_arrays import moments
-from headlight.analysis.positions import Positions
 from headlight.capture.attribution import Attribution
 from headlight.encode.batch import Batch
+from headlight.engine.observer import Observer
+from headlight.observations.layer_arrays import moments
+from headlight.observations.positions import Positions
 from headlight.reduce import Accumulator, Histogram, Pearson, Tally
 from headlight_papers.studies.attribution.contribution_sums import Contribution, is_not_largest, own
 from headlight_papers.studies.attribution.observer import EDGES, AttributionSpec, selected_rows
 
 
-class AgreementObserver:
+class AgreementObserver(Observer):
     """Compares the estimate of one batch with what is exact.
 
     Args:
@@ -19,6 +20,8 @@ class AgreementObserver:
         estimate: its contributions from random directions.
         spec: which attention and layers.
     """
+
+    wants_attention = False
 
     def __init__(self, batch: Batch, estimate: Attribution, spec: AttributionSpec) -> None:
         self._present = Positions.for_kind(batch, spec.kind)[0].category >= 0

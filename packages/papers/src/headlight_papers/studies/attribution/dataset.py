@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.variables import described, with_slots
+from headlight.observations.variables import described, with_slots
 from headlight.reduce import Tally
 from headlight.result import Description
 from headlight_papers.studies.attribution.box_statistics import MARKS, boxes

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import perf_counter
 
-from headlight.analysis.plan import StudyPlan
 from headlight.capture.attribution import attribute
 from headlight.encode import Encoded
+from headlight.engine.plan import StudyPlan
 from headlight_papers.studies.attribution import AttributionStudySettings
 
 Seconds = Callable[[str, Encoded], float]

@@ -8,14 +8,15 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array, moments
-from headlight.analysis.positions import Positions
-from headlight.analysis.text_ids import units_of
 from headlight.capture import Kind
 from headlight.capture.attribution import Attribution
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.token_categories import CLS, SEP
+from headlight.engine.observer import Observer
+from headlight.observations.layer_arrays import array, moments
+from headlight.observations.positions import Positions
+from headlight.observations.text_ids import units_of
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Slots, Tally
 from headlight.vocabulary import CATEGORIES
 from headlight_papers.studies.attribution import AttributionStudySettings
@@ -64,8 +65,10 @@ class AttributionSpec:
     tags: tuple[str, ...] = ()
 
 
-class AttributionObserver:
+class AttributionObserver(Observer):
     """Sees the contributions of one batch; `tally` is what it saw."""
+
+    wants_attention = False
 
     def __init__(self, batch: Batch, examples: Sequence[Encoded], spec: AttributionSpec) -> None:
         self._batch = batch

@@ -10,21 +10,19 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.corpus_study import CorpusStudy
-from headlight.analysis.passes import observe
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.runner import run_study
-from headlight.analysis.text_plan import plan_text_study
-from headlight.analysis.text_sources import TextSource
-from headlight.capture import CapturedModel
+from headlight.capture import Objective
 from headlight.capture.attribution import attribute
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.batch_runner import BatchRunner
+from headlight.engine.folder import OpenFolder
+from headlight.engine.passes import measure_examples
+from headlight.engine.plan import Pass, StudyPlan
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
 from headlight.errors import UsageError
-from headlight.run import State
-from headlight.run.pass_folders import begin_pass
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.agreement_observer import AgreementObserver
 from headlight_papers.studies.attribution.dataset import agreement, dataset
@@ -62,7 +60,7 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     (``exact_…``).  Layers are zero-based: layer l is the output of block l.
 
     Args:
-        source: see `headlight.analysis.text_sources.TextSource`; examples of sentence pairs and of
+        source: see `headlight.engine.text_sources.TextSource`; examples of sentence pairs and of
             treebank sentences as well.
         model: one that can be differentiated by its input embeddings.
         settings: see `AttributionStudySettings`.
@@ -72,48 +70,52 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     title = "Contributions of input tokens"
     settings_class = AttributionStudySettings
 
-    def __init__(
-        self, source: TextSource, model: CapturedModel, settings: AttributionStudySettings
-    ) -> None:
+    def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
+        """Plan one pass, in which contributions are computed."""
+        settings = self.settings
         passes = (Pass(attribution=settings.attribution),)
-        plan = plan_text_study(self.name, self.title, source, model, settings, passes=passes)
+        plan = plan_text_study(self.name, self.title, source, self.model, settings, passes=passes)
         if plan.kind == "cross":
             raise UsageError(
                 "a token's own contribution is one within a text, and cross-attention goes from "
                 "one text to another; choose encoder or decoder."
             )
-        self.plan = plan
         tags = tag_names(islice(plan.examples, plan.max_examples), settings.tags)
         self.spec = AttributionSpec(plan.kind, tuple(plan.layers), settings, tags)
+        return plan
 
-    def result(
-        self, *, folder: RunFolder | None, command: str | None, progress: bool
-    ) -> xarray.Dataset:
-        """Compute contributions, and how near an estimate of them is to the exact ones."""
-        plan, spec, seconds = self.plan, self.spec, None
-        mode = (folder or RunFolder()).mode
-        if progress and mode == "begin" and not (plan.corpus and plan.corpus.once):
-            most = min(TEXTS_AHEAD, plan.max_examples or TEXTS_AHEAD)
-            if texts := list(islice(plan.examples, most)):
-                seconds = expected_seconds(plan, spec.settings, texts)
-                sys.stderr.write(outlook(texts, spec.settings, seconds))
-                if len(texts) < TEXTS_AHEAD:
-                    plan = replace(plan, seconds=partial(seconds, spec.settings.attribution.method))
+    def prepare(self, folder: OpenFolder, *, progress: bool) -> None:
+        """Measure how long the first texts take, and say how long the corpus will."""
+        self._folder, self._progress = folder, progress
+        self._seconds: Seconds | None = None
+        plan, settings = self.plan, self.settings
+        if not progress or folder.resumed or (plan.corpus and plan.corpus.once):
+            return
+        most = min(TEXTS_AHEAD, plan.max_examples or TEXTS_AHEAD)
+        if texts := list(islice(plan.examples, most)):
+            self._seconds = seconds = expected_seconds(plan, settings, texts)
+            sys.stderr.write(outlook(texts, settings, seconds))
+            if len(texts) < TEXTS_AHEAD:
+                method = settings.attribution.method
+                self.plan = replace(plan, seconds=partial(seconds, method))
 
-        def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> AttributionObserver:
-            return AttributionObserver(batch, examples, spec)
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> AttributionObserver:
+        """Sums up contributions by group of tokens."""
+        return AttributionObserver(batch, examples, self.spec)
 
-        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-            compared = _compare_with_exact(plan, spec, folder, seconds, progress=progress)
-            agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
-            result = dataset(state.tally, plan.layers, spec.tags, spec.settings.reach, agreed)
-            return result.assign_attrs(
-                attribution=json.dumps(spec.settings.attribution.signature()),
-                exact_examples=compared.examples if compared else 0,
-            )
-
-        return run_study(
-            plan, observer, to_dataset, folder=folder, command=command, progress=progress
+    def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
+        """Contributions, and how near an estimate of them is to the exact ones."""
+        spec = self.spec
+        compared = _compare_with_exact(
+            plan, spec, self._folder, self._seconds, progress=self._progress
+        )
+        agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
+        result = dataset(state.tally, plan.layers, spec.tags, spec.settings.reach, agreed)
+        return result.assign_attrs(
+            attribution=json.dumps(spec.settings.attribution.signature()),
+            exact_examples=compared.examples if compared else 0,
         )
 
 
@@ -123,7 +125,7 @@ run = AttributionStudy.run
 def _compare_with_exact(
     plan: StudyPlan[Encoded],
     spec: AttributionSpec,
-    folder: RunFolder | None,
+    folder: OpenFolder,
     seconds: Seconds | None,
     *,
     progress: bool,
@@ -138,7 +140,6 @@ def _compare_with_exact(
         guess = attribute(plan.model, batch, estimate, kind=plan.kind)
         return AgreementObserver(batch, guess, spec)
 
-    outer = folder or RunFolder()
     first_examples = islice(plan.examples, plan.max_examples)
     compared = list(islice(short_texts(first_examples, settings), settings.exact))
     if progress and compared and seconds is None:
@@ -151,12 +152,12 @@ def _compare_with_exact(
         attribution=exact,
         seconds=seconds and partial(seconds, "exact"),
     )
-    return observe(
+    return measure_examples(
         compared,
         runner,
-        signature={**plan.signature(), "compared": settings.exact},
-        folder=outer.place and begin_pass(outer.place, EXACT),
-        mode=outer.mode,
+        {**plan.signature(), "compared": settings.exact},
+        folder=folder,
+        name=EXACT,
         max_examples=settings.exact,
         progress=progress
         and "how good the estimate is: a second pass, which computes up to "

@@ -9,16 +9,16 @@ import torch
 from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.positions import Texts
-from headlight.analysis.random_numbers import random_source
-from headlight.analysis.word_importance import AttentionImportance, share_of_rows
 from headlight.capture import AttentionSite, CapturedModel, attribute, load_model
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.labelled_texts import Classified
+from headlight.engine.random_numbers import random_source
 from headlight.errors import UsageError, setting
+from headlight.observations.classifier_outputs import LabelPositions
+from headlight.observations.positions import Texts
+from headlight.observations.word_importance import AttentionImportance, share_of_rows
 from headlight_papers.classifiers.predictors import CapturedPredictor
 from headlight_papers.studies.guided import GuidedSettings, of_model
 

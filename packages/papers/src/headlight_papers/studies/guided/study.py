@@ -10,19 +10,19 @@ import torch
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.classifier_outputs import LabelPositions
-from headlight.analysis.classifier_plan import plan_classifier_study
-from headlight.analysis.kept_results import Origin, keep_result
-from headlight.analysis.labelled_texts import Classified, LabelledSource
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.text_ids import text_id
-from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
-from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.classifier_plan import plan_classifier_study
+from headlight.engine.folder import NOWHERE, OpenFolder
+from headlight.engine.kept_results import Origin, keep_result
+from headlight.engine.labelled_texts import Classified, LabelledSource
+from headlight.engine.work_folders import work_place
 from headlight.errors import UsageError, setting
 from headlight.files import Location
+from headlight.observations.classifier_outputs import LabelPositions
+from headlight.observations.text_ids import text_id
+from headlight.observations.variables import LongNames, Variable, described, long_names, with_slots
 from headlight.reduce import Slots
 from headlight_papers.classifiers.held_out_texts import digest_of, split_texts
 from headlight_papers.classifiers.kept_files import kept_files
@@ -173,15 +173,15 @@ def run(
     model: CapturedModel,
     settings: GuidedSettings | None = None,
     *,
-    folder: RunFolder | None = None,
+    folder: OpenFolder = NOWHERE,
     command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
     """Train models that look at every token alone, with attention that is given and frozen.
 
     What it takes and refuses is said by
-    `headlight.analysis.corpus_study.CorpusStudy.run`; the source is a
-    `headlight.analysis.labelled_texts.LabelledSource`, and the model a classifier of texts or of
+    `headlight.engine.study.CorpusStudy.run`; the source is a
+    `headlight.engine.labelled_texts.LabelledSource`, and the model a classifier of texts or of
     words.  What is finished of a run on this machine is used again.
 
     Returns:
@@ -213,7 +213,7 @@ def run(
 
     def compute(place: Location | None) -> xarray.Dataset:
         model.verify_on(training)
-        with work_place(place, [RUNS], overwrite=bool(folder and folder.overwrite)) as own:
+        with work_place(place, [RUNS], overwrite=folder.overwrite) as own:
             alike = replace(plan, settings=settings.replace(repeats=1))
             about = alike.signature() | {"texts": digest}
             tagger = classes.task == "token"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from headlight.analysis.layer_arrays import array
 from headlight.capture import LayerRecord
 from headlight.measures import Scores
 from headlight.measures.alternatives import RowAlternatives, column_basis
 from headlight.measures.null_space import with_ones
+from headlight.observations.layer_arrays import array
 from headlight_papers.classifiers.key_masks import KeyMask
 from headlight_papers.studies.instance_adversary import Exact
 

@@ -8,10 +8,10 @@ import torch
 import xarray
 from jaxtyping import Float, Float64
 
-from headlight.analysis.components import Component, by_scope
-from headlight.analysis.layer_arrays import array
 from headlight.capture import AttentionSite
 from headlight.measures.adversaries import Adversaries
+from headlight.observations.components import Component, by_scope
+from headlight.observations.layer_arrays import array
 from headlight_papers.studies.instance_adversary.search import SearchVariables
 
 Weights = Float[np.ndarray, "batch head query key"]

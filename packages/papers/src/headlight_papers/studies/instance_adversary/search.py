@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.analysis.classifier_outputs import LabelPositions, Outputs
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.encode.batch import Batch
 from headlight.measures.adversaries import Adversaries, AdversarySearch
+from headlight.observations.classifier_outputs import LabelPositions, Outputs
 from headlight.tensors import Weight
 from headlight_papers.classifiers.attention_search import search_attention
 from headlight_papers.classifiers.predictors import CapturedPredictor

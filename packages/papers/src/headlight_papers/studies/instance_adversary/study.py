@@ -9,16 +9,17 @@ import xarray
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.classifier_outputs import Outputs
-from headlight.analysis.components import Component, components_of
-from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.layer_arrays import array
-from headlight.analysis.random_numbers import random_source
-from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Replacements, attention_replaced
 from headlight.encode.batch import Batch
+from headlight.engine.labelled_texts import Classified
+from headlight.engine.plan import StudyPlan
+from headlight.engine.random_numbers import random_source
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import AdversarySearch
+from headlight.observations.classifier_outputs import Outputs
+from headlight.observations.components import Component, components_of
+from headlight.observations.layer_arrays import array
+from headlight.observations.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.reduce import Sample, Tally
 from headlight_papers.classifiers.component_values import ByComponent, slots_by_scope
 from headlight_papers.classifiers.key_masks import key_mask, mean_largest
@@ -113,11 +114,13 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
     title = "The most different attention with nearly the same prediction"
     settings_class = InstanceAdversarySettings
 
-    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "InstanceObserver":
+    def observe(
+        self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Classified]
+    ) -> "InstanceObserver":
         """Looks for other attention of each text."""
         return InstanceObserver(self, batch, examples)
 
-    def dataset(self, tally: Tally) -> xarray.Dataset:
+    def changes(self, tally: Tally) -> xarray.Dataset:
         """Means over texts, of all layers at once, of layers and of heads."""
         statistics, sites = tally.compute(), self.plan.sites
         classes = self.classes.names if self.classes.task == "sequence" else ()

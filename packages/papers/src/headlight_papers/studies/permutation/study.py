@@ -11,13 +11,14 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifier_outputs import Outputs
-from headlight.analysis.components import Component, components_of, name_of
-from headlight.analysis.labelled_texts import Classified
-from headlight.analysis.random_numbers import random_source
-from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch
+from headlight.engine.labelled_texts import Classified
+from headlight.engine.plan import StudyPlan
+from headlight.engine.random_numbers import random_source
+from headlight.observations.classifier_outputs import Outputs
+from headlight.observations.components import Component, components_of, name_of
+from headlight.observations.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.reduce import Sample, Tally
 from headlight.tensors import Weight
 from headlight_papers.classifiers.attention_changes import median_change, on_one, permuted, uniform
@@ -68,11 +69,13 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
     title = "Predictions with other attention"
     settings_class = PermutationSettings
 
-    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "PermutationObserver":
+    def observe(
+        self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Classified]
+    ) -> "PermutationObserver":
         """Runs the model with its own attention, and then with other."""
         return PermutationObserver(self, batch, examples)
 
-    def dataset(self, tally: Tally) -> xarray.Dataset:
+    def changes(self, tally: Tally) -> xarray.Dataset:
         """Means over texts, of all layers at once, of layers and of heads."""
         statistics, sites = tally.compute(), self.plan.sites
         components = components_of(self.settings.by, sites)

@@ -14,15 +14,15 @@ from jaxtyping import Float32, Int64
 from torch import Tensor
 
 from headlight import files
-from headlight.analysis.disk_space import check_disk_space, require_disk_space
 from headlight.capture import CapturedModel
 from headlight.capture.finite_numbers import require_finite
 from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import Batch
+from headlight.engine.disk_space import check_disk_space, require_disk_space
+from headlight.engine.lock import locked
+from headlight.engine.progress import show_progress
 from headlight.errors import CorpusError, ResultError, RunError, UnsupportedModelError, UsageError
 from headlight.files import open_file, read_json
-from headlight.run.lock import locked
-from headlight.run.progress import show_progress
 
 HEADER = "vectors.json"
 HIDDEN = "hidden-{}.npy"

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from headlight.capture.torch_settings import matrix_precision
-from headlight.run.progress import Progress, show_progress
+from headlight.engine.progress import Progress, show_progress
 from headlight_papers.studies.token_identity import (
     Loss,
     MapKind,

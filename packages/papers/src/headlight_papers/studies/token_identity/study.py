@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.corpus_attributes import share_read
-from headlight.analysis.kept_results import Origin, keep_result
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.text_plan import plan_text_study
-from headlight.analysis.text_sources import TextSource
-from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.corpus_attributes import share_read
+from headlight.engine.folder import NOWHERE, OpenFolder
+from headlight.engine.kept_results import Origin, keep_result
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
+from headlight.engine.work_folders import prepare_work_folders
 from headlight.files import Location
 from headlight.result import calculated_with
 from headlight_papers.studies.token_identity import TokenIdentitySettings
@@ -43,7 +43,7 @@ def run(
     model: CapturedModel,
     settings: TokenIdentitySettings | None = None,
     *,
-    folder: RunFolder | None = None,
+    folder: OpenFolder = NOWHERE,
     cache: Path | None = None,
     command: str | None = None,
     progress: bool = True,
@@ -55,7 +55,7 @@ def run(
     their positions; where a model adds none to its embeddings they count as one.
 
     Args:
-        source: see `headlight.analysis.text_sources.TextSource`; each example is a sequence.
+        source: see `headlight.engine.text_sources.TextSource`; each example is a sequence.
         model: the model.
         settings: see `TokenIdentitySettings`.
         folder: where to keep hidden tokens, rates and the result; what is finished is used
@@ -91,8 +91,7 @@ def run(
     def compute(place: Location | None) -> xarray.Dataset:
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
         if local:
-            overwrite = folder is not None and folder.overwrite
-            prepare_work_folders(local, (TOKENS, RATES), overwrite=overwrite)
+            prepare_work_folders(local, (TOKENS, RATES), overwrite=folder.overwrite)
         known_rates = cache or place
         depend = {**about, **calculated_with()}
         rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()

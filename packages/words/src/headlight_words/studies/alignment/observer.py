@@ -10,14 +10,15 @@ import xarray
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array, moments, stacked
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.hidden_states import all_hidden_states
 from headlight.encode import EncodedSpeech
 from headlight.encode.batch import NO_WORD, Batch
+from headlight.engine.observer import Observer
 from headlight.measures import Scores
+from headlight.observations.layer_arrays import array, moments, stacked
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.reduce import Slots, Tally
 from headlight.vocabulary import head_name, measure as described_measure
 from headlight_words.encode.translations import EncodedTranslation
@@ -88,7 +89,7 @@ class GoldOfBatch:
 
 
 @dataclass(eq=False, repr=False)
-class AttentionAlignmentObserver:
+class AttentionAlignmentObserver(Observer):
     """Sees the cross-attention of a batch; keeps counts of links for each sentence."""
 
     batch: Batch
@@ -144,8 +145,10 @@ class AttentionAlignmentObserver:
 
 
 @dataclass(eq=False, repr=False)
-class InputAlignmentObserver:
+class InputAlignmentObserver(Observer):
     """Runs the model on a batch for gradients and differences; keeps counts of links."""
+
+    wants_attention = False
 
     model: CapturedModel
     batch: Batch
@@ -164,7 +167,7 @@ class InputAlignmentObserver:
 
 
 @dataclass(eq=False, repr=False)
-class SimilarityAlignmentObserver:
+class SimilarityAlignmentObserver(Observer):
     """Runs an encoder on the sentences of a batch; keeps counts of links for each pair.
 
     Attributes:
@@ -174,6 +177,8 @@ class SimilarityAlignmentObserver:
         layers: After how many layers hidden states are compared.
         settings: What is asked.
     """
+
+    wants_attention = False
 
     encoder: CapturedModel
     batch: Batch
@@ -222,7 +227,7 @@ VARIABLES = long_names(OF_WORDS, BY)
 
 
 @dataclass(eq=False, repr=False)
-class SpeechAlignmentObserver:
+class SpeechAlignmentObserver(Observer):
     """Sees the cross-attention of a batch; keeps of every word how far from its time it is found.
 
     Attributes:

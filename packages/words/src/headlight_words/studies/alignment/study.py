@@ -8,14 +8,7 @@ import xarray
 from jaxtyping import Bool
 from transformers import GenerationConfig
 
-from headlight.analysis.corpus_study import PassStudy
-from headlight.analysis.model_parts import check_tokenizer
-from headlight.analysis.observers import Observer
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.repeatable_corpus import check_repeatable
-from headlight.analysis.text_sources import refuse_recordings
-from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
-from headlight.capture import AttentionSite, CapturedModel
+from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.capture.hidden_states import hidden_layers
 from headlight.catalogue.embedded_models import place_of
 from headlight.corpora import Corpus, open_recordings
@@ -23,10 +16,17 @@ from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.source_changes import source_state
 from headlight.encode import Examples, recordings
 from headlight.encode.batch import Batch
+from headlight.engine.model_parts import check_tokenizer
+from headlight.engine.observer import Observer
+from headlight.engine.plan import Pass, StudyPlan
+from headlight.engine.repeatable_corpus import check_repeatable
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
+from headlight.engine.text_sources import refuse_recordings
 from headlight.errors import UsageError, per_door, setting
 from headlight.files import Location
+from headlight.observations.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.reduce import Tally
-from headlight.run import State
 from headlight.vocabulary import place_of_head
 from headlight_words.corpora import (
     SAMPLE_LINKS,
@@ -157,7 +157,7 @@ INPUTS = "inputs"
 """The folder of the pass for gradients and differences."""
 
 
-class AlignmentStudy(PassStudy[AlignmentSettings]):
+class AlignmentStudy(CorpusStudy[AlignmentSettings]):
     """Precision, recall and alignment error rate of every layer, head, step and measure.
 
     Teacher-forced: the decoder reads the given translation.  Memory does not grow with the corpus,
@@ -189,15 +189,15 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
     title = "Word alignment"
     settings_class = AlignmentSettings
 
-    def __init__(
+    def make_plan(
         self,
         source: str | Location | Iterable[Any] | Corpus[TranslationPair],
-        model: CapturedModel,
-        settings: AlignmentSettings,
-    ) -> None:
+        objective: Objective | None,
+    ) -> StudyPlan[Any]:
+        """Plan the passes over pairs of sentences, or over recordings and their transcripts."""
+        model, settings = self.model, self.settings
         if model.hears:
-            self._plan_speech(source, model, settings.for_speech())
-            return
+            return self._plan_speech(source, model, settings.for_speech())
         refuse_recordings(source, model)
         gold_file = _gold_file(settings, source)
         settings = settings.for_model(model.name, translates=model.has_decoder_inputs)
@@ -221,7 +221,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
         )
         of_states = settings.of_hidden_states
         self.hidden_layers = hidden_layers(model, settings.layers) if of_states else []
-        self.plan = StudyPlan(
+        return StudyPlan(
             name=self.name,
             title=self.title,
             source=corpus.source,
@@ -236,13 +236,15 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
             corpus=corpus,
         )
 
-    def _plan_speech(self, source: Any, model: CapturedModel, settings: AlignmentSettings) -> None:
+    def _plan_speech(
+        self, source: Any, model: CapturedModel, settings: AlignmentSettings
+    ) -> StudyPlan[Any]:
         """Words of transcripts are linked to time."""
         corpus = check_repeatable(open_recordings(source)).take(settings.max_examples)
         sites = model.sites_of("cross", settings.layers)
         self.settings, self.gold, self.hidden_layers = settings, [], []
         self.chosen = _chosen_heads(model, sites, settings.chosen_heads)
-        self.plan = StudyPlan(
+        return StudyPlan(
             name=self.name,
             title="Alignment of words and sound",
             source=corpus.source,
@@ -263,28 +265,28 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
             if_empty="do its transcripts hold words?",
         )
 
-    def observe(self, one: Pass, batch: Batch, examples: Sequence[Any]) -> Observer:
+    def observe(self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Any]) -> Observer:
         """Links words of one batch, by what the pass looks at."""
-        model, sites, settings = self.plan.model, self.plan.sites, self.settings
+        model, sites, settings = plan.model, plan.sites, self.settings
         if model.hears:
             return SpeechAlignmentObserver(examples, sites, self.chosen, settings)
         gold = GoldOfBatch(examples, self.gold, batch.word.device)
         if settings.of_hidden_states:
             return SimilarityAlignmentObserver(model, batch, gold, self.hidden_layers, settings)
-        if one.folder == INPUTS:
+        if plan.passes[0].folder == INPUTS:
             return InputAlignmentObserver(model, batch, gold, settings)
         return AttentionAlignmentObserver(batch, gold, sites, settings)
 
-    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
         """Rates of what was linked."""
         settings = self.settings
-        if self.plan.model.hears:
-            return speech_dataset(state.tally, settings.of_attention, self.plan.sites, self.chosen)
+        if plan.model.hears:
+            return speech_dataset(state.tally, settings.of_attention, plan.sites, self.chosen)
         if settings.of_hidden_states:
             return similarity_dataset(state.tally, settings.extractions, self.hidden_layers)
-        if one.folder == INPUTS:
+        if plan.passes[0].folder == INPUTS:
             return input_dataset(state.tally, settings.of_input)
-        return attention_dataset(state.tally, settings.of_attention, self.plan.sites)
+        return attention_dataset(state.tally, settings.of_attention, plan.sites)
 
 
 run = AlignmentStudy.run

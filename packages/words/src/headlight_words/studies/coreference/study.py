@@ -12,20 +12,22 @@ import xarray
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import head_mask
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.repeatable_corpus import check_repeatable
-from headlight.analysis.text_ids import units_of
-from headlight.analysis.variables import described, with_slots
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective
+from headlight.capture import AttentionSite, LayerRecord, Objective
 from headlight.capture.one_text import capture_one
 from headlight.encode.batch import Batch
+from headlight.engine.observer import Observer
+from headlight.engine.plan import Pass, StudyPlan
+from headlight.engine.repeatable_corpus import check_repeatable
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
 from headlight.errors import setting
 from headlight.measures import Scores, word_score
+from headlight.observations.layer_arrays import head_mask
+from headlight.observations.text_ids import units_of
+from headlight.observations.variables import described, with_slots
 from headlight.pool import Words
 from headlight.reduce import Slots, Tally
 from headlight.result import Description
-from headlight.run import State
 from headlight_words.corpora import CoreferenceDocument, open_coreference
 from headlight_words.encode.spans import documents
 from headlight_words.example_sentences import LONGEST, Shown, sentences_dataset
@@ -38,7 +40,7 @@ from headlight_words.studies.coreference.task import (
     AntecedentExamples,
     AntecedentTask,
 )
-from headlight_words.word_study import WordStudy
+from headlight_words.word_plan import plan_word_study
 
 DIRECTIONS = ("mention", "antecedent")
 """Direction of attention: mention to antecedent, as in the paper, or antecedent to mention."""
@@ -126,7 +128,7 @@ def is_antecedent(
 
 
 @dataclass(eq=False, repr=False)
-class AntecedentObserver:
+class AntecedentObserver(Observer):
     """Counts the right answers of all heads in one batch; `tally` has them by document.
 
     Attributes:
@@ -379,7 +381,7 @@ def _counted(
     return right
 
 
-class CoreferenceStudy(WordStudy[CoreferenceSettings]):
+class CoreferenceStudy(CorpusStudy[CoreferenceSettings]):
     """Accuracy of each head at linking a mention to an antecedent, beside three baselines.
 
     "What percent of the time does the head word of a coreferent mention most attend to the head of
@@ -406,14 +408,11 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
     title = "Heads as resolvers of coreference"
     settings_class = CoreferenceSettings
 
-    def __init__(
-        self,
-        source: str | Path | Iterable[CoreferenceDocument],
-        model: CapturedModel,
-        settings: CoreferenceSettings,
-        objective: Objective | None = None,
-    ) -> None:
-        self.settings = settings
+    def make_plan(
+        self, source: str | Path | Iterable[CoreferenceDocument], objective: Objective | None
+    ) -> StudyPlan[AntecedentExample]:
+        """Plan a pass for all measures, and one for the gradient."""
+        settings = self.settings
         corpus = open_coreference(source, format=settings.format, invalid=settings.invalid)
         corpus = check_repeatable(corpus.take(settings.max_examples))
         self.corpus = corpus
@@ -432,21 +431,32 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
             f"has it mentions with an antecedent, and is {setting('max_length')} large enough for "
             "both?"
         )
-        self.plan = self.plan_measures(corpus, model, settings, objective, encode_windows, if_empty)
+        return plan_word_study(
+            self.name,
+            self.title,
+            corpus,
+            self.model,
+            settings,
+            objective,
+            encode_windows,
+            if_empty=if_empty,
+        )
 
     def observe(
-        self, one: Pass, batch: Batch, examples: Sequence[AntecedentExample]
+        self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[AntecedentExample]
     ) -> AntecedentObserver:
         """Looks which mentions heads point at, by the measures of the pass."""
-        return AntecedentObserver(batch, examples, self.plan.sites, self.settings, one.measures)
+        measures = plan.passes[0].measures
+        return AntecedentObserver(batch, examples, plan.sites, self.settings, measures)
 
-    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
         """Accuracies, and passages in which the best heads are right."""
-        counts = {"documents": self.plan.examples.counts.documents, "invalid": self.corpus.skipped}
-        result = to_dataset(state.tally, self.plan.sites, one.measures)
+        one = plan.passes[0]
+        counts = {"documents": plan.examples.counts.documents, "invalid": self.corpus.skipped}
+        result = to_dataset(state.tally, plan.sites, one.measures)
         if self.settings.sentences:
-            result = result.merge(best_sentences(result, self.plan, self.settings, one))
+            result = result.merge(best_sentences(result, plan, self.settings, one))
         return result.assign_attrs(counts)  # those of before passages were read again
 
 
-run = CoreferenceStudy.run
+run = CoreferenceStudy.run_with_objective

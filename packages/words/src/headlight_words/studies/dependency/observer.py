@@ -11,15 +11,16 @@ import xarray
 from jaxtyping import Float, Int16, Int64
 from torch import Tensor
 
-from headlight.analysis.layer_arrays import array, moments
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.text_ids import units_of
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence
 from headlight.encode.batch import Batch
+from headlight.engine.observer import Observer
+from headlight.engine.plan import Pass, StudyPlan
 from headlight.measures import Scores, word_score
+from headlight.observations.layer_arrays import array, moments
+from headlight.observations.text_ids import units_of
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Count, Slots, Tally
 from headlight_words.example_sentences import LONGEST, Shown, sentences_dataset
@@ -40,7 +41,7 @@ from headlight_words.studies.dependency.gold import (
 
 
 @dataclass(eq=False, repr=False)
-class DependencyObserver:
+class DependencyObserver(Observer):
     """Sees the attention of one batch; keeps how often each relation was found in each sentence.
 
     Attributes:

@@ -9,24 +9,25 @@ import numpy as np
 import xarray
 from jaxtyping import Bool, Float64
 
-from headlight.analysis.layer_arrays import head_mask
-from headlight.analysis.plan import Pass
-from headlight.analysis.repeatable_corpus import check_repeatable
-from headlight.analysis.variables import described, with_slots
-from headlight.capture import AttentionSite, CapturedModel, Objective
+from headlight.capture import AttentionSite, Objective
 from headlight.corpora import PUNCTUATION_RELATION, Sentence
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
+from headlight.engine.plan import StudyPlan
+from headlight.engine.repeatable_corpus import check_repeatable
+from headlight.engine.state import State
+from headlight.engine.study import CorpusStudy
 from headlight.errors import setting
+from headlight.observations.layer_arrays import head_mask
+from headlight.observations.variables import described, with_slots
 from headlight.reduce import Tally, of_sums, share
 from headlight.result import Description
-from headlight.run import State
 from headlight_words.corpora import open_treebank
 from headlight_words.findings.dependency import ALL, base_relation
 from headlight_words.studies.dependency import DependencySettings
 from headlight_words.studies.dependency.gold import DIRECTIONS, OFFSETS, summarize
 from headlight_words.studies.dependency.observer import DependencyObserver, best_sentences
-from headlight_words.word_study import WordStudy
+from headlight_words.word_plan import plan_word_study
 
 VARIABLES: dict[str, Description] = {
     "correct": ("words whose governor is found", "1"),
@@ -135,7 +136,7 @@ def _with_all(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
 
 
-class DependencyStudy(WordStudy[DependencySettings]):
+class DependencyStudy(CorpusStudy[DependencySettings]):
     """Accuracy of every head, in both directions, at finding the governor of a word, by relation.
 
     The treebank is read twice, once for its relations and once through the model; a third time, and
@@ -160,17 +161,13 @@ class DependencyStudy(WordStudy[DependencySettings]):
     title = "Heads as parsers"
     settings_class = DependencySettings
 
-    def __init__(
-        self,
-        source: str | Path | Iterable[Sentence],
-        model: CapturedModel,
-        settings: DependencySettings,
-        objective: Objective | None = None,
-    ) -> None:
-        self.settings = settings
+    def make_plan(
+        self, source: str | Path | Iterable[Sentence], objective: Objective | None
+    ) -> StudyPlan[EncodedSentence]:
+        """Plan a pass for all measures, and one for the gradient."""
+        settings = self.settings
         treebank = open_treebank(source, format=settings.format, invalid=settings.invalid)
         treebank = check_repeatable(treebank.take(settings.max_examples))
-        self.treebank = treebank
 
         def encode(tokenizer: Any, longest: int) -> Examples[EncodedSentence]:
             return encode_sentences(
@@ -181,28 +178,36 @@ class DependencyStudy(WordStudy[DependencySettings]):
                 unencodable=settings.unencodable,
             )
 
-        if_empty = f"are all its sentences longer than {setting('max_length')}?"
-        plan = self.plan_measures(treebank, model, settings, objective, encode, if_empty)
+        plan = plan_word_study(
+            self.name,
+            self.title,
+            treebank,
+            self.model,
+            settings,
+            objective,
+            encode,
+            if_empty=f"are all its sentences longer than {setting('max_length')}?",
+        )
         self.summary = summarize(treebank, settings.relations)
         self.codes = {name: number for number, name in enumerate(self.summary.relations)}
-        self.plan = replace(plan, options={"trees": self.summary.digest})
+        return replace(plan, options={"trees": self.summary.digest})
 
     def observe(
-        self, one: Pass, batch: Batch, examples: Sequence[EncodedSentence]
+        self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[EncodedSentence]
     ) -> DependencyObserver:
         """Looks whether heads point at governors, by the measures of the pass."""
-        sites, settings = self.plan.sites, self.settings
-        return DependencyObserver(batch, examples, sites, settings, one.measures, self.codes)
+        measures = plan.passes[0].measures
+        return DependencyObserver(batch, examples, plan.sites, self.settings, measures, self.codes)
 
-    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
         """Accuracies, and sentences in which the best heads are right."""
-        settings, relations = self.settings, self.summary.relations
-        result = to_dataset(state.tally, settings, one.measures, relations, self.plan.sites)
+        settings, relations, one = self.settings, self.summary.relations, plan.passes[0]
+        result = to_dataset(state.tally, settings, one.measures, relations, plan.sites)
         if settings.sentences:
-            result = result.merge(best_sentences(result, self.plan, settings, self.codes, one))
+            result = result.merge(best_sentences(result, plan, settings, self.codes, one))
         return result.assign_attrs(
             trees_digest=self.summary.digest, invalid=state.counts.get("invalid", 0)
         )
 
 
-run = DependencyStudy.run
+run = DependencyStudy.run_with_objective

@@ -10,8 +10,8 @@ import torch
 import xarray
 from jaxtyping import Bool, Float, Float64, Int64
 
-from headlight.analysis.variables import described, with_slots
 from headlight.errors import UnknownNameError, UsageError
+from headlight.observations.variables import described, with_slots
 from headlight.reduce import Slots
 from headlight.result import Description
 from headlight_words.studies.parser_probes import RANDOM, ParserProbeSettings

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.corpus_attributes import share_read
-from headlight.analysis.disk_space import check_disk_space
-from headlight.analysis.kept_results import Origin, keep_result
-from headlight.analysis.repeatable_corpus import check_repeatable
-from headlight.analysis.run_folder import RunFolder
-from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel
 from headlight.corpora import Corpus, Sentence
 from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.source_changes import source_digest
+from headlight.engine.corpus_attributes import share_read
+from headlight.engine.disk_space import check_disk_space
+from headlight.engine.folder import NOWHERE, OpenFolder
+from headlight.engine.kept_results import Origin, keep_result
+from headlight.engine.repeatable_corpus import check_repeatable
+from headlight.engine.work_folders import work_place
 from headlight.files import Location
 from headlight_words.corpora import WordVectors, open_treebank, read_word_vectors
 from headlight_words.studies.parser_probes import RANDOM, ParserProbeSettings
@@ -71,7 +71,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
     *,
     train: TreebankSource | None = None,
     vectors: WordVectors | None = None,
-    folder: RunFolder | None = None,
+    folder: OpenFolder = NOWHERE,
     command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
@@ -115,9 +115,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         signature["word_vectors_digest"] = source_digest(settings.word_vectors)
 
     def compute(place: Location | None) -> xarray.Dataset:
-        with work_place(
-            place, (TRAIN, EVALUATION, ROWS), overwrite=bool(folder and folder.overwrite)
-        ) as own:
+        with work_place(place, (TRAIN, EVALUATION, ROWS), overwrite=folder.overwrite) as own:
             word_vectors = _vectors(vectors or settings.word_vectors, (learning, testing))
             result = _probe(learning, testing, settings, word_vectors, own, signature, progress)
         return result.assign_attrs(share_read(banks[1], None))

@@ -12,25 +12,26 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.batch_size import batch_tokens
-from headlight.analysis.disk_space import check_disk_space
-from headlight.analysis.max_length import choose_length
-from headlight.analysis.model_parts import check_tokenizer, choose_sites, encoder_for_one_text
-from headlight.analysis.passes import observe
-from headlight.analysis.plan import model_signature
-from headlight.analysis.repeatable_corpus import check_repeatable
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord
 from headlight.corpora import Sentence
 from headlight.encode import Counts, Examples, sentences as encode_sentences
 from headlight.encode.batch import NO_WORD, Batch
 from headlight.encode.sentences import EncodedSentence
+from headlight.engine.batch_runner import BatchRunner
+from headlight.engine.batch_size import batch_tokens
+from headlight.engine.disk_space import check_disk_space
+from headlight.engine.example import NOTHING_SEEN, digest_with
+from headlight.engine.lock import locked
+from headlight.engine.max_length import choose_length
+from headlight.engine.model_parts import check_tokenizer, choose_sites, encoder_for_one_text
+from headlight.engine.observer import Observer
+from headlight.engine.passes import measure_examples
+from headlight.engine.plan import model_signature
+from headlight.engine.repeatable_corpus import check_repeatable
 from headlight.errors import CorpusError, RunError, UnknownNameError
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Moments, Tally
-from headlight.run.example import NOTHING_SEEN, digest_with
-from headlight.run.lock import locked
 from headlight.vocabulary import MEASURES
 from headlight_words.corpora import open_treebank
 from headlight_words.settings import SentenceSettings
@@ -128,7 +129,7 @@ def numbered(example: EncodedSentence, number: int) -> NumberedSentence:
 
 
 @dataclass(eq=False, repr=False)
-class MapsObserver:
+class MapsObserver(Observer):
     """Gathers the maps of a batch, and passes them on once all layers were seen.
 
     Attributes:
@@ -374,6 +375,7 @@ def _pass(
     def observer(batch: Batch, some: Sequence[NumberedSentence]) -> MapsObserver:
         return MapsObserver(batch, some, columns, measures, settings.queries, settings.pooling, use)
 
-    step = BatchRunner(plan.model, plan.sites, observer, batch_tokens(plan.model, settings))
+    runner = BatchRunner(plan.model, plan.sites, observer, batch_tokens(plan.model, settings))
     number = len(plan.index)
-    return observe(examples, step, signature={}, max_examples=number, progress=progress).digest
+    state = measure_examples(examples, runner, {}, max_examples=number, progress=progress)
+    return state.digest

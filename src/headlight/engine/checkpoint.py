@@ -1,0 +1,161 @@
+"""Checkpoints of a run: its state on disk, written after every shard."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from headlight import files
+from headlight.engine.state import State
+from headlight.errors import ResultError, RunError, UsageError, setting
+from headlight.files import Location
+from headlight.reduce import Tally, Tree
+
+FILE = "checkpoint.safetensors"
+
+DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors raised by reading a state whose digest is right, and whose content is not."""
+SHARD_ELEMENTS = "shard_elements"
+"""Among the settings of a run, how many elements of the corpus a shard has at most."""
+ROUNDING = "rounding"
+"""Among the settings of a run, how libraries round on the device that it was begun on."""
+
+
+class Checkpoint:
+    """The state of a run in a folder.
+
+    State and tally are ONE file, so that one renaming commits both: a process that is killed at any
+    moment leaves either the old state or the new one.
+
+    Args:
+        folder: The folder of the run.
+        signature: All settings that the result depends on, as JSON.
+    """
+
+    def __init__(self, folder: Location, signature: Mapping[str, Any]) -> None:
+        self.path = folder / FILE
+        self.signature = json.loads(json.dumps(dict(signature)))  # as it will come back from disk
+
+    def begin(self, *, resume: bool) -> State:
+        """The state to begin with: that of the file if there is one, else nothing seen.
+
+        Raises:
+            UsageError: if there is a state, but the user does not want to go on from it.
+            RunError: if the state is one of a run with other settings, or cannot be read.
+        """
+        if not self.path.exists():
+            return State()
+        if not resume:
+            raise UsageError(
+                f"{self.path.parent} holds a run already; go on with {setting('resume=True')}, or "
+                f"choose another folder with {setting('out=')}."
+            )
+        return self._load()
+
+    def save(self, state: State) -> None:
+        """Replace the state on disk.
+
+        Raises:
+            RunError: if the disk is full, the folder is read-only, and so on.
+        """
+        save_state(self.path, state, {"signature": self.signature})
+
+    def _load(self) -> State:
+        try:
+            state, notes = load_state(self.path)
+            signature = notes["signature"]
+        except (ResultError, *DAMAGED) as problem:
+            raise RunError(
+                f"{self.path} cannot be read ({files.why_unread(problem)}); remove it, or choose "
+                f"another folder with {setting('out=')}."
+            ) from problem
+        check_signature(self.path.parent, signature, self.signature)
+        return state
+
+
+def save_state(path: Location, state: State, notes: Mapping[str, Any]) -> None:
+    """Write a state, and whatever else is to be known of it, as JSON.
+
+    Raises:
+        RunError: if the disk is full, the folder is read-only, and so on.
+    """
+    levels = [level for level, _ in state.tree.nodes]
+    parts = Tally({**state.tree.flat(), **{f"{_WHOLE}/{k}": v for k, v in state.tally.items()}})
+    parts.save(path, {**notes, "state": _counters_of(state), "levels": levels}, error=RunError)
+
+
+def load_state(path: Location) -> tuple[State, dict[str, Any]]:
+    """Load a state that `save_state` wrote, and its notes.
+
+    Raises:
+        RunError: if the file was written by a version that cut the corpus into other shards.
+        ResultError: if it is missing, damaged, or something else.
+    """
+    tally, notes = Tally.load(path)
+    counters = notes["state"]
+    if "levels" not in notes or "shards" not in counters:
+        raise from_earlier_version(path)
+    counted = _state_of(counters)
+    start = f"{_WHOLE}/"
+    whole = {name: each for name, each in tally.items() if name.startswith(start)}
+    tree = Tree.from_flat(
+        Tally({k: v for k, v in tally.items() if k not in whole}), notes["levels"]
+    )
+    everything = Tally({name.removeprefix(start): each for name, each in whole.items()})
+    return replace(counted, tally=everything, tree=tree), notes
+
+
+def _counters_of(state: State) -> dict[str, Any]:
+    """Return the progress of a state, without its tally, as JSON."""
+    return {name: getattr(state, name) for name in _COUNTERS}
+
+
+def _state_of(counters: Mapping[str, Any]) -> State:
+    """A state that has come so far, and found nothing."""
+    return State(**{name: counters[name] for name in _COUNTERS})
+
+
+def from_earlier_version(path: Location) -> RunError:
+    """Return the error for a state that cannot be resumed."""
+    return RunError(
+        f"{path} is of an earlier version of Headlight, which cut the corpus into other shards; "
+        f"finish the run with that version, or start over with {setting('overwrite=True')}."
+    )
+
+
+def check_signature(folder: Location, own: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run that was begun with other settings.
+
+    Raises:
+        RunError: something differs.
+    """
+    names = sorted(own.keys() | wanted.keys())
+    different = [name for name in names if own.get(name) != wanted.get(name)]
+    if different == [ROUNDING]:
+        raise RunError(
+            f"{folder} holds a run that was begun where numbers are rounded otherwise: "
+            f"{_short(own, ROUNDING)} there, {_short(wanted, ROUNDING)} here. Go on with the "
+            "same kind of processor and the same libraries, or choose another folder with "
+            f"{setting('out=')}."
+        )
+    if different:
+        changes = "; ".join(
+            f"{setting(name)} was {_short(own, name)} and is now {_short(wanted, name)}"
+            for name in different
+        )
+        raise RunError(
+            f"{folder} holds a run with other settings: {changes}. Repeat the old settings, or "
+            f"choose another folder with {setting('out=')}."
+        )
+
+
+_WHOLE = "all"
+
+_COUNTERS = tuple(each.name for each in fields(State) if each.name not in ("tally", "tree"))
+
+
+def _short(settings: Mapping[str, Any], name: str) -> str:
+    if name not in settings:
+        return "not set"
+    text = json.dumps(settings[name], ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,65 @@
+"""The configuration of a run, everything that repeats it, and its file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headlight.capture import CapturedModel
+from headlight.catalogue import Study
+from headlight.catalogue.embedded_models import EMBEDDED_NAME, embedded_models
+from headlight.engine.folder import CONFIG
+from headlight.output_folder import OutputFolder
+from headlight.settings import StudySettings
+
+_HEADING = "# headlight {command} --config {file} --out FOLDER repeats this run.\n"
+
+
+def configuration(
+    study: Study,
+    source: Any,
+    settings: StudySettings,
+    model: CapturedModel,
+    corpus_name: str | None = None,
+) -> dict[str, Any]:
+    """Everything that repeats a run, as a config file of the command holds it."""
+    options: dict[str, Any] = {"study": study.name}
+    if isinstance(source, str | Path):
+        options["source"] = str(source)
+    if model.name != EMBEDDED_NAME:
+        options["model"] = model.name
+    if (tokenizer := _name_of_another(model)) is not None:
+        options["tokenizer"] = tokenizer
+    if not model.revision.startswith("sha256:"):  # which is of the weights in a folder
+        options["revision"] = model.revision
+    options |= {"name": model.label} if model.label else {}
+    options |= {"corpus_name": corpus_name} if corpus_name else {}
+    if getattr(model.tokenizer, "split_special_tokens", False):
+        options["split_special_tokens"] = True
+    options["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
+    return options | settings.signature()
+
+
+def _name_of_another(model: CapturedModel) -> str | None:
+    """Return the source of the tokenizer, if it did not come with the model."""
+    named = str(getattr(model.tokenizer, "name_or_path", ""))
+    own = {"", model.name, str(embedded_models().get(model.name, ""))}
+    return None if named in own else named
+
+
+def write_configuration(configuration: Mapping[str, Any], output: OutputFolder) -> None:
+    """Write ``config.yaml``, which repeats a run.
+
+    Args:
+        configuration: what repeats it.
+        output: the folder of the run.
+
+    Raises:
+        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
+    """
+    command = str(configuration["study"]).replace("_", "-")
+    settings = {name: value for name, value in configuration.items() if name != "study"}
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    heading = _HEADING.format(command=command, file=CONFIG)
+    output.write(CONFIG, (heading + text).encode(errors="replace"))

@@ -1,0 +1,92 @@
+"""Observer of a batch: what a study sees of it while the model runs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.capture import Kind, LayerRecord
+from headlight.capture.attribution import Attribution
+from headlight.reduce import Tally
+
+
+class Observer(ABC):
+    """Observes one batch; methods that a subclass leaves out do nothing.
+
+    Methods are called in this order: `note_attribution`, `visit` for each layer, `note_losses`,
+    `to_host`, `tally`.
+
+    Attributes:
+        wants_attention: Whether the model runs under capture and layers are visited; observers
+            that run the model themselves say no.
+        wants_stream: Whether records say what entered the block.
+    """
+
+    wants_attention: bool = True
+    wants_stream: bool = False
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """Note the contributions of input tokens to the hidden tokens of all layers."""
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer, or at a block of its queries; layers may come in any order."""
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Note the loss of each text in nats, as the objective reduces it."""
+
+    def to_host(self) -> None:
+        """Copy what was kept to the host, all of it at once: a device is waited for once."""
+
+    @abstractmethod
+    def tally(self) -> Tally:
+        """Return the tally of the batch."""
+
+
+class KindsObserver(Observer):
+    """Hands each layer to the observer of its kind of attention; their tallies become one.
+
+    Args:
+        observers: Observer of each kind.
+    """
+
+    def __init__(self, observers: Mapping[Kind, Observer]) -> None:
+        self._observers = observers
+        self.wants_attention = any(each.wants_attention for each in observers.values())
+        self.wants_stream = any(each.wants_stream for each in observers.values())
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer."""
+        self._observers[record.site.kind].visit(record)
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Note the loss of each text."""
+        for observer in self._observers.values():
+            observer.note_losses(losses)
+
+    def to_host(self) -> None:
+        """Copy what all observers have kept to the host."""
+        for observer in self._observers.values():
+            observer.to_host()
+
+    def tally(self) -> Tally:
+        """Return the tallies of all kinds, each under the name of its kind."""
+        return Tally(
+            {
+                f"{kind}/{name}": member
+                for kind, observer in self._observers.items()
+                for name, member in observer.tally().items()
+            }
+        )
+
+
+def tally_of_kind(tally: Tally, kind: Kind) -> Tally:
+    """Return the tally of the observers of one kind."""
+    start = f"{kind}/"
+    return Tally(
+        {
+            name.removeprefix(start): member
+            for name, member in tally.items()
+            if name.startswith(start)
+        }
+    )

@@ -1,0 +1,1 @@
+"""Observations of a batch: positions, units, arrays of layers, and the variables made of them."""

@@ -1,0 +1,1 @@
+"""Results as files: the report of a run, pages of the texts in it, and galleries of surveys."""

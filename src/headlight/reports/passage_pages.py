@@ -1,0 +1,151 @@
+"""Pages of the passages that a report shows, each with the heads that it is shown for.
+
+A survey keeps of each such text only some tokens, and a number by which it is found again.  For the
+few that are asked for, the corpus is gone through once more without the model, until they are
+found; these are read, and each becomes a small page of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import xarray
+
+from headlight.capture import CapturedModel
+from headlight.encode import Encoded
+from headlight.engine.folder import PAGES
+from headlight.engine.pass_folders import refuse_link
+from headlight.engine.plan import StudyPlan
+from headlight.engine.repeatable_corpus import is_read_once
+from headlight.engine.text_plan import plan_text_study
+from headlight.engine.text_sources import TextSource
+from headlight.errors import RunError, UsageError, setting
+from headlight.files import Location
+from headlight.findings import highlights, passage_of
+from headlight.observations.text_ids import rank_of
+from headlight.output_folder import OutputFolder
+from headlight.reading import read_example
+from headlight.result.kinds import split_kinds
+from headlight.views import reading_page
+from headlight.views.passages import PassagePages, Shown
+from headlight.views.reading.corpus_results import InCorpus
+
+REPORT = "../report.html"
+
+
+def check_pages(source: TextSource, folder: Location | None) -> None:
+    """Refuse, before a survey is run, what no pages of passages can be made from, or written to.
+
+    Raises:
+        UsageError: the corpus can be read only once.
+        RunError: the folder of pages is a link to somewhere else.
+    """
+    if folder is not None:
+        refuse_link(folder / PAGES, "writes its pages")
+    if is_read_once(source):
+        raise UsageError(
+            "pages of passages need a corpus that can be read again; save it to a file, or leave "
+            "out pages."
+        )
+
+
+def write_pages(
+    result: xarray.Dataset,
+    source: TextSource,
+    settings: Any,
+    model: CapturedModel,
+    output: OutputFolder,
+) -> PassagePages:
+    """Write a page for each of the first passages that the report shows.
+
+    Pages of before, from a run that was resumed, are kept.
+
+    Args:
+        result: of the survey.
+        source: what it read.
+        settings: its settings; `pages` says how many.
+        model: the model.
+        output: the folder of the run.
+
+    Returns:
+        The address of each page that the run has written, as seen from the folder.
+
+    Raises:
+        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
+    """
+    texts = _shown(result)
+    pages: dict[Shown, str] = {
+        each: f"{PAGES}/{number}.html" for number, each in enumerate(texts, 1)
+    }
+    wanted = list(texts)[: settings.pages]
+    if wanted:
+        output.claim(pages[each] for each in wanted)
+        plan = plan_text_study("survey", "Survey of attention", source, model, settings)
+        for each, example in _found(plan, wanted):
+            page = _page(plan, example, each[0], texts[each], result)
+            output.write(pages[each], page.encode())
+    written = output.names()
+    return {
+        each: address
+        for each, address in pages.items()
+        if address in written and (output.place / address).exists()
+    }
+
+
+def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
+    """The texts that the report shows, each with the heads that it is shown for."""
+    texts: dict[Shown, list[tuple[int, int]]] = {}
+    for kind, part in split_kinds(result).items():
+        for each in highlights(part):
+            if each.layer is None or each.head is None:
+                continue
+            passage = passage_of(part, each.kind, each.layer, each.head)
+            if passage is not None:
+                texts.setdefault((kind, passage.rank), []).append((each.layer, each.head))
+    return texts
+
+
+def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:
+    """The examples that are wanted, in the order of the corpus; none is made after the last.
+
+    Raises:
+        RunError: some are not in it any more.
+    """
+    missing = set(wanted)
+    kinds: list[Any] = sorted({kind for kind, _ in wanted})
+    for example in islice(plan.examples, plan.max_examples):
+        for text in missing & {(kind, rank_of(example, kind)) for kind in kinds}:
+            missing.discard(text)
+            yield text, example
+        if not missing:
+            return
+    raise RunError(
+        f"the corpus has changed since it was surveyed: {len(missing)} of {len(wanted)} texts that "
+        f"get a page are not in it any more. The result is kept; restore the corpus and go on with "
+        f"{setting('resume=True')}."
+    )
+
+
+def _page(
+    plan: StudyPlan[Encoded],
+    example: Encoded,
+    kind: Any,
+    heads: Sequence[tuple[int, int]],
+    result: xarray.Dataset,
+) -> str:
+    """The page of one text, which leads back to the report."""
+    ids = example.ids if kind == "encoder" or not example.target else example.target
+    tokenizer: Any = plan.model.tokenizer
+    reading = read_example(
+        plan.model,
+        example,
+        attributes=_origin(tokenizer.decode(ids, skip_special_tokens=True)),
+        kind=kind,
+        layers=plan.settings.layers,
+    )
+    corpus = InCorpus(survey=result, report=REPORT)
+    return reading_page(reading.dataset, whole_heads=heads, corpus=corpus)
+
+
+def _origin(text: str) -> Mapping[str, str]:
+    return {"text": text, "pair": "", "command": ""}

@@ -1,1 +1,0 @@
-"""Whole runs: a study from its source to the files in its folder, and galleries of surveys."""
