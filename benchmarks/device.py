@@ -139,6 +139,7 @@ def survey(model: CapturedModel, batch: Batch, kind: Kind, measures: Sequence[st
         recorder.query_block = None
         recorder.visit = observer.visit
         model.run(batch)
+    observer.to_host()
     return observer.tally()
 
 

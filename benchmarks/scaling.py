@@ -30,7 +30,7 @@ from headlight.encode import Examples, texts
 from headlight.engine.blocks import Block
 from headlight.engine.checkpoint import load_state, save_state
 from headlight.engine.file_names import BLOCKS
-from headlight.engine.folder import RunFolder
+from headlight.engine.folder import OpenFolder
 from headlight.reading.model import Model
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
@@ -165,7 +165,7 @@ class StateCosts:
 
 def measure_state(model: Model) -> StateCosts:
     """Of a block of a survey with all measures and passages."""
-    with tempfile.TemporaryDirectory() as folder, patch.object(RunFolder, "tidy"):
+    with tempfile.TemporaryDirectory() as folder, patch.object(OpenFolder, "tidy"):
         headlight.survey(
             SAMPLE_TEXT,
             model=model,

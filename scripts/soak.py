@@ -75,8 +75,9 @@ def soak(examples: int, model: CapturedModel) -> tuple[list[float], list[float]]
     Checkpoint.save = watched  # type: ignore[method-assign]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            place = RunFolder(path=folder)
-            run(Corpus("soak", lambda _: _texts(examples)), model, settings, folder=place)
+            corpus = Corpus("soak", lambda _: _texts(examples))
+            with RunFolder(path=folder).opened() as opened:
+                run(corpus, model, settings, folder=opened)
     finally:
         Checkpoint.save = save  # type: ignore[method-assign]
     return memory, descriptors

@@ -21,6 +21,7 @@ from headlight.engine.folder import RunFolder
 from headlight.errors import HeadlightError
 from headlight.measures import merged_norms
 from headlight.measures.entropy import entropy_of_sizes
+from open_folders import opening
 from studies.models import model, texts
 from studies.victims import VICTIMS, translations
 
@@ -38,7 +39,7 @@ def measured(name: str, network: CapturedModel, folder: Path, **more: Any) -> xa
         gold.write_text("".join(f"{links}\n" for _, links in translations(FEW)))
         settings = settings.replace(gold=str(gold))
     options = {"folder": RunFolder(), "progress": False, **victim.options}
-    return study.run(victim.source()[:FEW], network, settings, **options)
+    return opening(study.run)(victim.source()[:FEW], network, settings, **options)
 
 
 def again(network: CapturedModel) -> CapturedModel:
@@ -159,7 +160,7 @@ def test_a_batch_of_a_survey_keeps_to_its_budget_of_waits_and_kernels(
         place(network.transformer, "cuda")
         settings = study.settings(measures=measures)
         source = texts(14, longest=30)[:FEW]
-        study.run(source, again(network), settings, folder=RunFolder(), progress=False)
+        opening(study.run)(source, again(network), settings, folder=RunFolder(), progress=False)
     counts = waits[0], kernels[-1], beside[0]
     within = [count <= most for count, most in zip(counts, BUDGET[family, measures], strict=True)]
     assert all(within), counts
@@ -193,11 +194,11 @@ def test_a_batch_is_measured_again_where_an_answer_that_came_late_is_no(
     )
     settings = study.settings(measures=NORM, passages=False)
     source, options = texts(14, longest=30)[:FEW], {"folder": RunFolder(), "progress": False}
-    expected = study.run(source, network, settings, **options)
+    expected = opening(study.run)(source, network, settings, **options)
     assert calls == [True]
     with claimed_devices():
         place(network.transformer, "cuda")
-        result = study.run(source, again(network), settings, **options)
+        result = opening(study.run)(source, again(network), settings, **options)
     assert calls == [True, True, False]
     np.testing.assert_allclose(result["merged_share"], expected["merged_share"], rtol=1e-4)
 
@@ -213,7 +214,7 @@ def test_numbers_that_are_not_finite_are_refused_on_a_device_as_well() -> None:
         values = changed.transformer.encoder.layer[1].attention.self.value.bias
         values[:] = torch.inf
         with pytest.raises(HeadlightError, match="NaN or infinity"):
-            study.run(texts(14, longest=30)[:FEW], changed, settings, folder=RunFolder())
+            opening(study.run)(texts(14, longest=30)[:FEW], changed, settings, folder=RunFolder())
 
 
 # The mode itself

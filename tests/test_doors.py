@@ -24,13 +24,12 @@ MODULES = {
 CHANGING = {
     "files.py": "the door",
     "output_folder.py": "removes what its record holds, and appends to it in stores",
-    "run/lock.py": "the lock of a run, which the operating system knows",
-    "run/blocks.py": "removes its own claims",
-    "run/claims.py": "removes claims of machines that are gone",
-    "run/pass_folders.py": "removes what bears the names of blocks, in a folder that is the run's",
-    "analysis/run_folder.py": "marks a shared run, and tries a store",
-    "analysis/work_folders.py": "marks folders, and removes marked ones",
-    "analysis/runner.py": "removes a checkpoint of no examples, which it wrote",
+    "engine/lock.py": "the lock of a run, which the operating system knows",
+    "engine/blocks.py": "removes its own claims, and a checkpoint of no examples",
+    "engine/claims.py": "removes claims of machines that are gone",
+    "engine/pass_folders.py": "removes what bears the names of blocks, in a folder that is the run's",
+    "engine/folder.py": "marks a shared run, and tries a store",
+    "engine/work_folders.py": "marks folders, and removes marked ones",
     "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",
     "headlight_papers/studies/adversary/students.py": "models, in a folder with such a mark",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, in such a folder",
@@ -38,15 +37,15 @@ CHANGING = {
     "headlight_words/word_alignment/output.py": "a file that grows, and is named by the user",
     "headlight_words/links/aligners.py": "a temporary folder",
     "cli/guarded_terminal.py": "the device that swallows everything",
-    "sessions/workers.py": "logs in a temporary folder",
+    "engine/workers.py": "logs in a temporary folder",
     "result/netcdf.py": "makes a file in memory",
 }
 """Modules that change the disk by other means than the functions of `headlight.files`."""
 
 WRITING = {
-    "analysis/kept_results.py": "the result, whose name the run has claimed",
-    "analysis/run_folder.py": "the mark of a run, whose name it has claimed",
-    "analysis/work_folders.py": "marked folders",
+    "engine/kept_results.py": "the result, whose name the run has claimed",
+    "engine/folder.py": "the mark of a run, whose name it has claimed",
+    "engine/work_folders.py": "marked folders",
     "headlight_papers/classifiers/kept_files.py": "a folder with a mark",
     "headlight_words/cli/align.py": "a page that is named by the user",
     "cli/compare.py": "the result, whose name the run has claimed",
@@ -57,14 +56,14 @@ WRITING = {
     "reduce/tally.py": "a file that is named by the caller",
     "result/csv_files.py": "tables in a folder that is named by the user",
     "result/netcdf.py": "files that are named by the user",
-    "run/blocks.py": "a plan, whose name the run has claimed, and folders of blocks",
-    "run/pass_folders.py": "folders of passes, with a mark",
-    "run/checkpoint.py": "a checkpoint, whose name the run has claimed",
-    "run/engine.py": "makes the folder",
+    "engine/blocks.py": "a plan, whose name the run has claimed, and folders of blocks",
+    "engine/pass_folders.py": "folders of passes, with a mark",
+    "engine/checkpoint.py": "a checkpoint, whose name the run has claimed",
+    "engine/passes.py": "makes the folder",
     "headlight_papers/training/json_cache.py": "a folder with a mark",
     "headlight_words/training/model_store.py": "a folder with a mark",
-    "sessions/workers.py": "a temporary folder",
-    "sessions/tensor_parallel.py": "a temporary folder",
+    "engine/workers.py": "a temporary folder",
+    "engine/tensor_parallel.py": "a temporary folder",
     "headlight_papers/studies/guided/models.py": "a folder with a mark",
     "headlight_papers/studies/token_identity/extraction.py": "a folder with a mark",
     "headlight_words/studies/parser_probes/word_map_store.py": "a folder with a mark",
@@ -169,9 +168,9 @@ def test_folders_of_users_are_opened_as_runs() -> None:
         if any(last == "OutputFolder" for _, last, _ in calls(path))
     }
     assert users == {
-        "analysis/run_folder.py",
+        "engine/folder.py",
         # Within `reproduction_folder(...).opened()`:
         "headlight_papers/papers/exhibit_files.py",
         "headlight_papers/papers/paper_page.py",
-        "sessions/gallery_folder.py",  # within `RunFolder(...).opened()`
+        "reports/gallery.py",  # within `RunFolder(...).opened()`
     }

@@ -133,7 +133,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     assert not loaded & {
         "headlight.engine.folder",
         "headlight.corpora",
-        "headlight.run",
+        "headlight.engine.measurement",
         "rich",
     }
     assert not loaded & (HEAVY | NUMBERS)

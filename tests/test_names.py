@@ -8,10 +8,11 @@ import yaml
 
 import headlight
 from headlight.catalogue import find_study
-from headlight.cli.program import _run as command
 from headlight.engine.folder import RunFolder
 from headlight.reports.study_run import join_run
 from headlight.views.titles import Subject
+from open_folders import opening
+from program import command
 from study_runs import StudyRuns
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -80,7 +81,7 @@ def test_a_study_that_makes_its_result_by_itself_has_the_names_as_well(
     settings = study.settings.from_mapping({**study.smallest, "layers": (1,)})
     model = headlight.load(study_runs.data / "model").called(MODEL)
     folder = RunFolder(path=tmp_path / "run", corpus_name=CORPUS)
-    found = study.run(
+    found = opening(study.run)(
         study_runs.data / "corpus.txt", model, settings, folder=folder, progress=False
     )
     assert (found.attrs["model_label"], found.attrs["corpus_label"]) == (MODEL, CORPUS)

@@ -15,18 +15,21 @@ import torch
 import headlight
 from headlight.capture.torch_settings import one_thread
 from headlight.catalogue import find_study
-from headlight.cli.program import _run as command
 from headlight.engine.file_names import CLAIMS, PLAN, SHARED
-from headlight.engine.folder import RunFolder
+from headlight.engine.folder import OpenFolder, RunFolder
 from headlight.engine.workers import device_of, local_workers
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.study import run as run_survey
 from interruptions import interrupted_after
+from open_folders import opening
+from program import command
 from studies.models import model, texts
 
 pytestmark = pytest.mark.usefixtures("undrawn")
+
+survey = opening(run_survey)
 
 SETTINGS = SurveySettings(max_length=16)
 
@@ -108,7 +111,7 @@ def test_a_worker_that_ends_early_is_one_sentence(
         return process
 
     monkeypatch.setattr("headlight.engine.workers._start", start)
-    folder = RunFolder(path=tmp_path, workers=2)
+    folder = OpenFolder(RunFolder(path=tmp_path, workers=2), shared=True)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
     with pytest.warns(HeadlightWarning, match=message), working:
         pass
@@ -124,7 +127,7 @@ def test_a_worker_that_has_done_nothing_is_an_error(
         return process
 
     monkeypatch.setattr("headlight.engine.workers._start", start)
-    folder = RunFolder(path=tmp_path, workers=2)
+    folder = OpenFolder(RunFolder(path=tmp_path, workers=2), shared=True)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
     refused = pytest.raises(RunError, match="a worker ended without a result and without a word")
     with nullcontext() if output else refused, working:
@@ -137,11 +140,10 @@ import sys, warnings
 import headlight.cli.program as program
 from headlight.errors import HeadlightWarning
 
-def run(arguments):
+def run(arguments, standalone_mode):
     warnings.warn("a worker ended early.", HeadlightWarning)
-    return 0
 
-program._run = run
+program.app = run
 program.main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -160,7 +162,8 @@ def test_workers_trust_code_if_the_user_does(
 
     monkeypatch.setattr("headlight.engine.workers._start", start)
     trusted = replace(model("bert"), trust_remote_code=trust)
-    with local_workers(find_study("survey"), {}, RunFolder(path=tmp_path, workers=3), trusted):
+    folder = OpenFolder(RunFolder(path=tmp_path, workers=3), shared=True)
+    with local_workers(find_study("survey"), {}, folder, trusted):
         pass
     assert ["--trust-remote-code" in command for command in commands] == [trust, trust]
 
@@ -191,7 +194,7 @@ def stop_before_the_result(arguments: list[str]) -> None:
         def stop(*_: object) -> None:
             raise RunError("stopped here.")
 
-        patch.setattr("headlight.engine.shared_run._Worker._merge", stop)
+        patch.setattr("headlight.engine.blocks.SharedBlocks.merged", stop)
         assert command(["survey", *arguments, "--workers", "join"]) == RunError.exit_code
 
 
@@ -264,9 +267,8 @@ def test_what_is_left_of_workers_that_are_ended_is_cleared_away(
         return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 
     monkeypatch.setattr("headlight.engine.workers._start", start)
-    with local_workers(
-        find_study("survey"), {}, RunFolder(path=tmp_path, workers=2), model("bert")
-    ):
+    folder = OpenFolder(RunFolder(path=tmp_path, workers=2), shared=True)
+    with local_workers(find_study("survey"), {}, folder, model("bert")):
         pass
     assert not list(tmp_path.iterdir())
 

@@ -18,6 +18,7 @@ from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
 from headlight.engine.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.survey import SurveySettings, study
+from open_folders import opening
 from studies.models import model as studied, saved, texts, tokenizer, transformer
 
 CORPUS = texts(4, longest=8)
@@ -160,7 +161,7 @@ def test_the_revision_of_a_model_of_the_hub_is_its_commit(
 def survey(folder: Path, model: CapturedModel) -> Any:
     settings = SurveySettings(measures=("weight",))
     place = RunFolder(path=folder, resume=True)
-    return study.run(CORPUS, model, settings, folder=place, progress=False)
+    return opening(study.run)(CORPUS, model, settings, folder=place, progress=False)
 
 
 @pytest.mark.slow

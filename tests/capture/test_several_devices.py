@@ -16,6 +16,7 @@ from headlight.capture.value_map import value_map
 from headlight.catalogue import studies
 from headlight.engine.folder import RunFolder
 from headlight.errors import UnsupportedModelError, UsageError
+from open_folders import opening
 from studies.models import model, saved, texts
 
 STUDIED = {
@@ -47,9 +48,9 @@ def test_layers_on_several_devices_give_the_numbers_of_the_whole_model(name: str
     study = studies()[name if name in studies() else "survey"]
     settings = study.settings.from_mapping(STUDIED[name])
     options = {"folder": RunFolder(), "progress": False}
-    expected = study.run(texts(6, longest=8), model("llama"), settings, **options)
+    expected = opening(study.run)(texts(6, longest=8), model("llama"), settings, **options)
     with claimed_devices():
-        found = study.run(texts(6, longest=8), dispatched(), settings, **options)
+        found = opening(study.run)(texts(6, longest=8), dispatched(), settings, **options)
     for variable in set(expected.data_vars) - {"seconds"}:
         if expected[variable].dtype.kind == "f":
             np.testing.assert_allclose(found[variable], expected[variable], rtol=1e-4, atol=1e-5)

@@ -22,6 +22,7 @@ from headlight.encode import encode_one
 from headlight.engine.folder import RunFolder
 from headlight.errors import HeadlightError, RunInterruptedError
 from interruptions import interrupted_after
+from open_folders import opening
 from studies.models import model, saved, texts, tokenizer
 from two_processes import shared, together
 
@@ -39,7 +40,9 @@ def captured(folder: Path) -> CapturedModel:
 def run(name: str, network: CapturedModel) -> Any:
     study = studies()[name]
     settings = study.settings.from_mapping(STUDIED[name])
-    return study.run(texts(4, longest=8), network, settings, folder=RunFolder(), progress=False)
+    return opening(study.run)(
+        texts(4, longest=8), network, settings, folder=RunFolder(), progress=False
+    )
 
 
 def studied(_: int, folder: Path) -> dict[str, Any]:

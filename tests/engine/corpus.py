@@ -1,12 +1,20 @@
 """A small corpus, and a measurement whose last bits depend on the order of every addition."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from headlight.engine.blocks import OwnBlocks, SharedBlocks
+from headlight.engine.checkpoint import Checkpoint
+from headlight.engine.measurement import Measurement, settings_of
+from headlight.engine.progress import Progress
 from headlight.engine.shard_runner import BatchJob
+from headlight.engine.state import State
+from headlight.errors import RunError
+from headlight.files import make_folder
 from headlight.reduce import Grouped, Moments, Pearson, Tally
 
 
@@ -68,3 +76,34 @@ def bits(tally: Tally) -> dict[tuple[str, str], bytes]:
 
 def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
+
+
+def run(
+    examples: Iterable[Any],
+    job: BatchJob[Any],
+    *,
+    signature: Mapping[str, Any],
+    folder: Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> State:
+    """Measure a corpus alone."""
+    checkpoint = None
+    if folder is not None:
+        checkpoint = Checkpoint(make_folder(folder, error=RunError), settings_of(signature, job))
+    blocks = OwnBlocks(checkpoint, resume=resume)
+    return Measurement(examples, job, blocks, progress).finish()
+
+
+def run_shared(
+    examples: Iterable[Any],
+    job: BatchJob[Any],
+    *,
+    folder: Path,
+    signature: Mapping[str, Any],
+    hardware: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> State:
+    """Measure a corpus as one of any number of processes that share a folder."""
+    blocks = SharedBlocks(folder, settings_of(signature, job), hardware)
+    return Measurement(examples, job, blocks, progress).finish()

@@ -13,9 +13,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.corpus import Text, measure, texts, work
+from engine.corpus import Text, measure, run, texts, work
 from headlight.engine.lock import locked
-from headlight.engine.measurement import run
 from headlight.errors import HeadlightError
 from headlight.reduce import Tally
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 import yaml
-from analysis.test_runner import CASES, CORPUS, Case
 
+from engine.test_run import CASES, CORPUS, Case
 from headlight.catalogue import studies
 from headlight.engine.folder import RunFolder
 from headlight.errors import HeadlightError
@@ -119,7 +119,7 @@ def test_no_part_of_a_run_is_measured_with_other_settings(case: Case, tmp_path: 
     """
     whole = case.run(CORPUS).drop_attrs()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headlight.engine.runner.joined", stop)
+        patch.setattr("headlight.engine.run.joined", stop)
         for workers in (None, 1):
             folder = RunFolder(path=tmp_path / str(workers), workers=workers)
             with pytest.raises(KeyboardInterrupt):

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.corpus import bits, files, texts, work
+from engine.corpus import bits, files, run, texts, work
 from headlight.engine.checkpoint import load_state
-from headlight.engine.measurement import run
 from headlight.reduce import Tally
 from random_moments import random_moments
 

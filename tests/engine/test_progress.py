@@ -4,8 +4,7 @@ import io
 
 import pytest
 
-from engine.corpus import texts, work
-from headlight.engine.measurement import run
+from engine.corpus import run, texts, work
 from headlight.engine.progress import Bar, Lines, Progress, show_progress
 
 

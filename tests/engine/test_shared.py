@@ -10,17 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.corpus import bits, measure, texts, work
+from engine.corpus import bits, measure, run, run_shared, texts, work
 from headlight import files
 from headlight.encode import Counts, Encoded, Examples
 from headlight.encode.examples import Recipe
-from headlight.engine.blocks import Block, BlockFolder, read_plan
+from headlight.engine.blocks import Block, SharedBlocks, read_plan
 from headlight.engine.checkpoint import FILE as CHECKPOINT, SHARD_ELEMENTS
 from headlight.engine.claims import STALE, release_claims, workers_in
 from headlight.engine.file_names import BLOCKS, CLAIMS, COUNTS, MERGE, PLAN
-from headlight.engine.measurement import run
 from headlight.engine.pass_folders import begin_pass
-from headlight.engine.shared_run import run_shared
 from headlight.engine.state import State
 from headlight.errors import RunError
 from headlight.reduce import Grouped, Moments, Tally
@@ -99,15 +97,15 @@ def test_what_is_measured_is_not_encoded_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_others_are_at_is_passed_over_without_encoding_it(tmp_path: Path) -> None:
-    folder = BlockFolder(tmp_path, {"shard_elements": 4}, {})
+    folder = SharedBlocks(tmp_path, {"shard_elements": 4}, {})
     nothing_read = corpus()[0].shards(4).digest
-    assert folder.claim(Block(0, nothing_read).name)
+    assert folder.claim(Block(0, nothing_read))
     examples, encoded = corpus()
 
     def watching(batch: Sequence[Encoded]) -> Tally:
         if "corpus.txt:38" in (text.name for text in batch):  # of the last shard but one
             assert encoded[0] == "corpus.txt:5"
-            folder.release(Block(0, nothing_read).name)
+            folder.release(Block(0, nothing_read))
         return measure(batch)
 
     found = shared(tmp_path, examples, watching)
@@ -124,7 +122,7 @@ def test_blocks_are_merged_by_one_process_for_all(tmp_path: Path) -> None:
 
 
 def test_who_dies_while_it_merges_is_replaced(tmp_path: Path) -> None:
-    BlockFolder(tmp_path, {"shard_elements": 4}, {})
+    SharedBlocks(tmp_path, {"shard_elements": 4}, {})
     gone = multiprocessing.Process()
     gone.start()
     gone.join()
@@ -154,15 +152,15 @@ class Recorder:
 
 
 def test_what_others_do_is_shown_once_it_is_done(tmp_path: Path) -> None:
-    told, blocks = Recorder(), BlockFolder(tmp_path, {"shard_elements": 4}, {})
+    told, blocks = Recorder(), SharedBlocks(tmp_path, {"shard_elements": 4}, {})
     first = Block(0, corpus()[0].shards(4).digest)
-    assert blocks.claim(first.name)  # by somebody who gives up as soon as the third is measured
+    assert blocks.claim(first)  # by somebody who gives up as soon as the third is measured
     seen: list[int] = []
 
     def watching(batch: Sequence[Encoded]) -> Tally:
         seen.append(told.examples)
         if len(seen) == 4:
-            blocks.release(first.name)
+            blocks.release(first)
         return measure(batch)
 
     given = {"folder": tmp_path, "signature": {}, "hardware": {}, "progress": told}
@@ -275,7 +273,7 @@ def test_a_block_whose_arrays_do_not_fit_is_a_sentence(tmp_path: Path) -> None:
     """Its digest is right: somebody has made it so."""
     state = State(tally=Tally({"a": Grouped(Moments())}))
     state.tally["a"].at(3)
-    folder = BlockFolder(tmp_path, {SHARD_ELEMENTS: 4}, {})
+    folder = SharedBlocks(tmp_path, {SHARD_ELEMENTS: 4}, {})
     block = Block(0, "0" * 64)
     folder.keep(block, state)
     path = next((tmp_path / BLOCKS).iterdir())

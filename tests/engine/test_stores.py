@@ -11,9 +11,12 @@ from headlight.errors import RunError, RunInterruptedError, UsageError
 from headlight.output_folder import RECORD
 from headlight.result import load, save
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.study import run as run_survey
 from interruptions import interrupted_after
+from open_folders import opening
 from studies.models import model, texts
+
+survey = opening(run_survey)
 
 SETTINGS = SurveySettings(max_length=16)
 

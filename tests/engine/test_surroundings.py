@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from analysis.test_runner import MASKED, two_passes, with_head
 
+from engine.test_run import MASKED, two_passes, with_head
 from headlight.engine.checkpoint import FILE as CHECKPOINT
 from headlight.engine.claims import workers_at
 from headlight.engine.file_names import BLOCKS, CLAIMS, COUNTS, PASS, PLAN
@@ -100,7 +100,7 @@ def test_what_the_run_itself_has_half_done_is_removed(around: Path) -> None:
 
     for kept, workers in ((CHECKPOINT, None), (PLAN, 1)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("headlight.engine.runner.joined", stop)
+            patch.setattr("headlight.engine.run.joined", stop)
             folder = RunFolder(path=run, workers=workers, overwrite=True)
             with pytest.raises(KeyboardInterrupt):
                 two_passes(with_head("bert"), MASKED, [], folder=folder)

@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
-from analysis.test_surroundings import snapshot
 
+from engine.test_surroundings import snapshot
 from headlight.catalogue import studies
 from headlight.engine.folder import RunFolder
 from headlight.engine.work_folders import prepare_work_folders, remove_work_folder
 from headlight.errors import RunError
 from headlight.reports.passage_pages import check_pages
+from open_folders import opening
 from studies.victims import VICTIMS
 
 KEPT = [
@@ -69,7 +70,7 @@ def test_no_study_removes_what_it_has_not_made(name: str, kept: str, tmp_path: P
 
     def begin() -> None:
         folder = RunFolder(path=run, overwrite=True)
-        study.run(victim.source(), victim.model, settings, folder=folder, progress=False)
+        opening(study.run)(victim.source(), victim.model, settings, folder=folder, progress=False)
 
     (run / kept).symlink_to(outside, target_is_directory=True)
     with pytest.raises(RunError, match=f"{kept} is a link, where a run keeps"):

@@ -21,7 +21,8 @@ from headlight.encode.batch import collate
 from headlight.engine.folder import RunFolder
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.ablation import AblationSettings
-from headlight.studies.ablation.study import run
+from headlight.studies.ablation.study import run as run_study
+from open_folders import opening
 from studies.classifiers import classifier, labelled, tagged
 from studies.intervals import agrees
 from studies.models import model, texts, tokenizer
@@ -29,6 +30,8 @@ from studies.test_gradient import CAUSAL, MASKED, with_head
 from studies.test_numbers import examples_of
 from tiny_models import randomise
 from translators import FAMILIES
+
+run = opening(run_study)
 
 HEADS = 4
 WIDTH = 8

@@ -16,6 +16,7 @@ from headlight.engine.folder import RunFolder
 from headlight.errors import RunError
 from headlight.reports.study_run import run_study
 from headlight.result import load
+from open_folders import opening
 from random_moments import random_moments
 from studies.models import texts
 from studies.victims import VICTIMS, translations
@@ -60,7 +61,7 @@ def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
         if name in WITH_REPORT:
             run_study(study, source, settings, made, **options)
         else:
-            study.run(source, made, settings, **options)
+            opening(study.run)(source, made, settings, **options)
 
     whole, out = tmp_path / "whole", tmp_path / "out"
     run(whole)

@@ -14,10 +14,13 @@ from headlight.engine.folder import RunFolder
 from headlight.errors import CaptureError, MissingHeadError, RunError, UsageError
 from headlight.result import load, save_csv
 from headlight.studies.distances import DistanceSettings
-from headlight.studies.distances.study import run as head_distances
+from headlight.studies.distances.study import run as run_head_distances
+from open_folders import opening
 from studies import naive
 from studies.models import documents, model, texts, uneven
 from studies.test_numbers import examples_of
+
+head_distances = opening(run_head_distances)
 
 SMOOTHING = 0.001
 MEASURES = ("weight", "norm", "effective")

@@ -36,11 +36,14 @@ from headlight.engine.folder import RunFolder
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import load
 from headlight.studies.survey.importance import KEY_CATEGORIES, QUERY_CATEGORIES
-from headlight.studies.survey.study import run
+from headlight.studies.survey.study import run as run_study
 from headlight.vocabulary import CATEGORIES
+from open_folders import opening
 from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import SETTINGS, VOCABULARY, documents, subject, texts, tokenizer
 from tiny_models import randomise
+
+run = opening(run_study)
 
 gradient_importance = partial(survey_with, "importance")
 MASK = 3

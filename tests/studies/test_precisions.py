@@ -16,6 +16,7 @@ from headlight.engine.folder import RunFolder
 from headlight.errors import UsageError
 from headlight.settings import choices
 from headlight.vocabulary import MEASURES
+from open_folders import opening
 from studies.classifiers import NAMES
 from studies.models import tokenizer
 from studies.test_gradient import with_head
@@ -72,7 +73,7 @@ def measured(name: str, kind: str, dtype: torch.dtype, folder: Path) -> xarray.D
     options: dict[str, Any] = victim.options if kind == "encoder" else {}
     network, source = subject(name, kind, dtype), victim.source()[: TEXTS.get(name, 4)]
     run = {"folder": RunFolder(path=folder / "run"), "progress": False, **options}
-    return study.run(source, network, settings, **run)
+    return opening(study.run)(source, network, settings, **run)
 
 
 @pytest.mark.slow

@@ -13,12 +13,15 @@ from headlight.engine.text_plan import plan_text_study
 from headlight.output_folder import OutputFolder
 from headlight.reports.report import write_report
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.study import run as run_survey
 from headlight.views import result_contents
 from headlight.views.passages import NO_PAGES
+from open_folders import opening
 from studies.models import model
 from views.pages import Page
 from views.sample_results import survey_sample
+
+survey = opening(run_survey)
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

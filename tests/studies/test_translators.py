@@ -16,14 +16,18 @@ from headlight.findings import highlights
 from headlight.result.estimate import estimate_of
 from headlight.result.kinds import of_kind, split_kinds
 from headlight.studies.distances import DistanceSettings
-from headlight.studies.distances.study import run as distances
+from headlight.studies.distances.study import run as run_distances
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.study import run as run_survey
 from headlight.views.result_contents import tables
 from headlight.views.result_page import result_page
+from open_folders import opening
 from studies.chosen_numbers import settings_for
 from translators import FAMILIES, SOURCE, TARGET
 from views.pages import Page
+
+distances = opening(run_distances)
+survey = opening(run_survey)
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

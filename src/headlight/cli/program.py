@@ -64,7 +64,7 @@ def main() -> None:
     with safe_start(), guarded_terminal() as output:
         ignore_settings_of_folder()
         register_measures()
-        with _refusals_said() as ending:
+        with refusals_said() as ending:
             ending.code = int(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
         output.flush()
         code = ending.code or exit_code(output.failure)
@@ -97,7 +97,7 @@ def _sentence(refusal: str) -> str:
 
 
 @dataclass
-class _Ending:
+class Ending:
     """How the program ends.
 
     Attributes:
@@ -108,9 +108,9 @@ class _Ending:
 
 
 @contextmanager
-def _refusals_said() -> Iterator[_Ending]:
+def refusals_said() -> Iterator[Ending]:
     """Within the block, a refusal is said in one sentence; what is given is its exit code."""
-    ending = _Ending()
+    ending = Ending()
     try:
         yield ending
         if ending.code == RunInterruptedError.exit_code:  # the parser makes an exit code of Ctrl-C

@@ -26,6 +26,7 @@ from headlight.observations.positions import Texts
 from headlight_papers.classifiers.scores import macro_f1, span_f1
 from headlight_papers.studies.adversary.page import growth
 from headlight_papers.studies.adversary.students import StudentTrainer
+from open_folders import opening
 from studies.classifiers import classifier, labelled, tagged
 from studies.intervals import agrees
 from studies.models import model, texts, tokenizer
@@ -325,7 +326,9 @@ def test_finished_students_are_not_trained_again(tmp_path: Path, monkeypatch: An
     def result_of(resume: bool = True, **more: Any) -> xarray.Dataset:
         folder = RunFolder(path=tmp_path, resume=resume, overwrite=not resume)
         settings = study.settings.from_mapping(given_ | more)
-        return study.run(labelled(12), classifier(), settings, folder=folder, progress=False)
+        return opening(study.run)(
+            labelled(12), classifier(), settings, folder=folder, progress=False
+        )
 
     first = result_of()
     assert trained == ["adversary-0-0.0", "adversary-0-0.3", "seed-0"]

@@ -19,10 +19,13 @@ from headlight_papers.studies.token_identity import (
     outcomes,
 )
 from headlight_papers.studies.token_identity.extraction import extract_vectors
-from headlight_papers.studies.token_identity.study import run
+from headlight_papers.studies.token_identity.study import run as run_study
 from headlight_papers.studies.token_identity.training import fit
+from open_folders import opening
 from studies import models
 from studies.models import texts
+
+run = opening(run_study)
 
 LENGTHS = (7, 1, 12, 4, 9, 9, 3, 5)
 QUICK = TokenIdentitySettings(

@@ -28,6 +28,7 @@ from headlight.views.result_contents import pictures
 from headlight_words.findings.dependency import best_heads
 from headlight_words.studies.dependency import DependencySettings, study as module
 from headlight_words.studies.dependency.gold import summarize
+from open_folders import opening
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
 
@@ -61,7 +62,9 @@ TREES = trees(14)
 def evaluate(source, found, *, objective=None, folder=None, progress=False, **settings):
     place = folder if folder is None or isinstance(folder, RunFolder) else RunFolder(path=folder)
     chosen = DependencySettings(**settings)
-    return module.run(source, found, chosen, objective=objective, folder=place, progress=progress)
+    return opening(module.run)(
+        source, found, chosen, objective=objective, folder=place, progress=progress
+    )
 
 
 @pytest.fixture(scope="module")

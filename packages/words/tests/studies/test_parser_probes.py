@@ -16,11 +16,14 @@ from headlight_words.studies.parser_probes import BASELINES, PROBES, ParserProbe
 from headlight_words.studies.parser_probes.batches import unknown_share, vector_table
 from headlight_words.studies.parser_probes.evaluation import ProbeTrainer, TrainingData
 from headlight_words.studies.parser_probes.models import TrainingSettings
-from headlight_words.studies.parser_probes.study import run, split_treebank
+from headlight_words.studies.parser_probes.study import run as run_study, split_treebank
 from headlight_words.studies.parser_probes.word_map_store import open_word_maps
 from headlight_words.studies.parser_probes.word_maps import plan_word_maps
+from open_folders import opening
 from studies import models
 from studies.models import WORDS
+
+run = opening(run_study)
 
 QUICK = TrainingSettings(epochs=2, learning_rate=0.02)
 

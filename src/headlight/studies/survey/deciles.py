@@ -71,6 +71,8 @@ class DrawnTexts(PartObserver):
         host: the batch on the host.
     """
 
+    on_device = ("_found", "_ids", "_places")
+
     def __init__(
         self,
         batch: Batch,

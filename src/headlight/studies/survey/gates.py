@@ -51,6 +51,8 @@ class GateObserver(PartObserver):
         units: the unit of the corpus that each text is of.
     """
 
+    on_device = ("_means",)
+
     def __init__(self, queries: Positions, units: Int64[np.ndarray, " text"]) -> None:
         self._units = units
         self._members = query_members(queries)

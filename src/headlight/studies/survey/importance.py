@@ -94,6 +94,8 @@ class ImportanceObserver(PartObserver):
         units: the unit of the corpus that each text is of.
     """
 
+    on_device = ("_means", "_losses", "_predicted", "_masked")
+
     def __init__(
         self, batch: Prepared, kind: Kind, reduction: Reduction, units: Int64[np.ndarray, " text"]
     ) -> None:

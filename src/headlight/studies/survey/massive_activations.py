@@ -69,6 +69,8 @@ INPUT_VARIABLES = {
 class ResidualObserver(PartObserver):
     """Observer of the input of each block, and of its attention; `members` holds one batch."""
 
+    on_device = ("_streams", "_inputs", "_ids", "_masks", "_begins")
+
     wants_stream = True
 
     def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:

@@ -79,6 +79,8 @@ class HeadsObserver(Observer):
         compiled: whether sums over cells may come from compiled loops, as pays for many texts.
     """
 
+    on_device = ("_seen", "_key_members", "_key_lengths", "_key_mask", "_first_category")
+
     def __init__(  # noqa: PLR0913 - each is known of the batch
         self,
         queries: Positions,
@@ -135,14 +137,18 @@ class HeadsObserver(Observer):
         for part in self._parts:
             part.note_losses(losses)
 
-    def tally(self) -> Tally:
-        """The statistics of the batch: documents along the first axis, or tokens for dispersion.
-
-        All that was kept is copied to the host at once.
-        """
+    def to_host(self) -> None:
+        """Copy what this observer and its parts have kept to the host, all of it at once."""
         observers = self, *self._parts
-        for each, numbers in zip(observers, fetched([*map(vars, observers)]), strict=True):
-            vars(each).update(numbers)
+        kept = [
+            {name: getattr(observer, name) for name in observer.on_device} for observer in observers
+        ]
+        for observer, copies in zip(observers, fetched(kept), strict=True):
+            for name, copy in copies.items():
+                setattr(observer, name, copy)
+
+    def tally(self) -> Tally:
+        """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
         layers = [self._side_by_side(self._seen[layer]) for layer in sorted(self._seen)]
         sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = sums_by_name.pop("comoments", None)

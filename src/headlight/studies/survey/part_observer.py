@@ -71,6 +71,8 @@ class PartObserver:
     """Whether records should say what entered the block."""
     links: Bool[Tensor, "batch key"] | None = None
     """Keys among which the largest entry of each row is wanted."""
+    on_device: tuple[str, ...] = ()
+    """Names of the attributes of which `members` needs the tensors on the host."""
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe a measure of a block of queries."""

@@ -86,6 +86,8 @@ class PassageSeeker(PartObserver):
         counter: what counts the behaviours that are looked for, too.
     """
 
+    on_device = ("_found", "_ids", "_category")
+
     def __init__(
         self,
         batch: Batch,

@@ -122,6 +122,8 @@ class RankObserver(PartObserver):
         units: the unit of the corpus that each text is of; by default each is one.
     """
 
+    on_device = ("_seen", "_members")
+
     def __init__(
         self,
         texts: Texts,

@@ -87,6 +87,7 @@ class TextStatistics:
             heads: which are kept.
         """
         plan, (one,) = self._plan, self._plan.passes
+        self._observer.to_host()
         result = dataset(Outcome(plan, one, self._settings, self._observer.tally()))
         result.attrs["kind"] = plan.kind
         rows = statistics_of(result)

@@ -57,6 +57,8 @@ class TokenCounter(PartObserver):
         host: the batch on the host, where it is there already.
     """
 
+    on_device = ("_found",)
+
     def __init__(
         self,
         batch: Batch,

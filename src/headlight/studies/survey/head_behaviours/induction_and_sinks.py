@@ -181,6 +181,8 @@ class BehaviourCounter(PartObserver):
         host: the batch on the host, where it is there already.
     """
 
+    on_device = ("_found",)
+
     _masks: _Masks | None = None
     _stacked: _Stacked | None = None
 

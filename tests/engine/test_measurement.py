@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.corpus import Text, bits, by_length, files, measure, never, texts, work
-from headlight.engine.measurement import run
+from engine.corpus import Text, bits, by_length, files, measure, never, run, texts, work
 from headlight.engine.shard_runner import BatchJob
 from headlight.engine.state import State
 from headlight.errors import RunError, RunInterruptedError, UsageError

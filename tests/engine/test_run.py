@@ -22,7 +22,7 @@ from headlight.engine.batch_size import BATCH_TOKENS
 from headlight.engine.folder import RunFolder
 from headlight.engine.pass_folders import begin_pass
 from headlight.engine.plan import Pass, StudyPlan
-from headlight.engine.runner import run_study
+from headlight.engine.run import run
 from headlight.engine.state import State
 from headlight.engine.text_plan import plan_text_study
 from headlight.errors import CorpusError, RunError, UsageError
@@ -37,6 +37,7 @@ from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
 from headlight.studies.survey.study import dataset
 from headlight.study_settings.measures import MeasureSettings
+from open_folders import opening
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 
@@ -69,7 +70,7 @@ class Case:
         found = with_head("bert") if self.head else model("bert")
         given = {"objective": MASKED} if self.head else {}
         study = studies()[self.name].run
-        return study(corpus, found, settings, progress=False, **given, **more)
+        return opening(study)(corpus, found, settings, progress=False, **given, **more)
 
 
 FEW = {"passages": False, "token_types": 0}
@@ -164,7 +165,7 @@ def test_a_folder_is_left_alone_while_another_run_is_in_it(tmp_path: Path) -> No
     case.run(CORPUS, folder=RunFolder(path=tmp_path))
     before = (tmp_path / "result.nc").read_bytes()
     with RunFolder(path=tmp_path, resume=True).opened() as mine:
-        for theirs in (RunFolder(path=tmp_path, overwrite=True), replace(mine, mine=False)):
+        for theirs in (RunFolder(path=tmp_path, overwrite=True), mine.request):
             with pytest.raises(RunError, match=rf"in use by another run \(process {os.getpid()}"):
                 case.run(CORPUS, folder=theirs)
         assert (tmp_path / "result.nc").read_bytes() == before
@@ -262,15 +263,17 @@ def two_passes(found: CapturedModel, objective: Any, seen: list[str], **more: An
         passes=passes, measures=measures,
     )  # fmt: skip
 
-    def observer(one: Pass, batch: Any, _: Any) -> HeadsObserver:
+    def observe(part: StudyPlan[Encoded], batch: Any, _: Any) -> HeadsObserver:
+        (one,) = part.passes
         seen.append(one.measures[0])
         sides = Positions.for_kind(batch, plan.kind)
         return HeadsObserver(*sides, plan.kind, measures=one.measures)
 
-    def to_dataset(one: Pass, state: State) -> xarray.Dataset:
+    def to_dataset(part: StudyPlan[Encoded], state: State) -> xarray.Dataset:
+        (one,) = part.passes
         return dataset(Outcome(plan, one, SurveySettings(), state.tally))
 
-    return run_study(plan, observer, to_dataset, progress=False, **more)
+    return opening(run)(plan, observe, to_dataset, progress=False, **more)
 
 
 @pytest.mark.slow
