@@ -27,7 +27,7 @@ CHANGING = {
     "engine/lock.py": "the lock of a run, which the operating system knows",
     "engine/blocks.py": "removes its own claims, and a checkpoint of no examples",
     "engine/claims.py": "removes claims of machines that are gone",
-    "engine/pass_folders.py": "removes what bears the names of blocks, in a folder that is the run's",
+    "engine/pass_folders.py": "removes what bears the names of blocks, in a run's folder",
     "engine/folder.py": "marks a shared run, and tries a store",
     "engine/work_folders.py": "marks folders, and removes marked ones",
     "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",

@@ -365,7 +365,9 @@ def test_versions_name_what_a_result_depends_on() -> None:
     assert found["xarray"] == xarray.__version__
 
 
-@pytest.mark.parametrize("module", ["headlight.result", "headlight.reduce", "headlight.engine.measurement"])
+@pytest.mark.parametrize(
+    "module", ["headlight.result", "headlight.reduce", "headlight.engine.measurement"]
+)
 @pytest.mark.slow
 def test_importing_it_loads_no_model_library(module: str) -> None:
     program = (

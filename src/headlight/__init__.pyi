@@ -128,8 +128,8 @@ def survey(
             for each query, evenly spaced; 0 for all.
         pages: texts that get a page of their own, which the passages of the report link to;
             they are read in a further pass over the corpus.
-        objective: whose gradient or predictions are looked at, where they are; by default that
-            of what the model was trained for.
+        objective: Objective whose gradient or predictions are looked at, where they are; by
+            default that of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -214,8 +214,8 @@ def distances(
         value_bias: value bias in T of effective attention.
         smoothing: share of every row that is spread evenly over its keys; 0.001 in the authors'
             code.
-        objective: whose gradient or predictions are looked at, where they are; by default that
-            of what the model was trained for.
+        objective: Objective whose gradient or predictions are looked at, where they are; by
+            default that of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -302,8 +302,8 @@ def ablation(
             model's outputs; by default the model's own names, or numbers from 0.
         sentences: keep passages around the predictions that change most, for the report
             (language models).
-        objective: whose gradient or predictions are looked at, where they are; by default that
-            of what the model was trained for.
+        objective: Objective whose gradient or predictions are looked at, where they are; by
+            default that of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.

@@ -189,13 +189,7 @@ class Recorder:
             return self._own[module](module, *arguments, **options)
         site = self._sites[index]
         if (size := self._block_size(site, arguments)) is not None:
-            by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
-            if site.gate is None:
-                return by_blocks(None), None
-            query = arguments[0]
-            ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
-            self._gated = _Gated(site, ones, by_blocks)
-            return ones, None
+            return self._begin_blocks(site, size, arguments, options), None
         if self._tape is not None:
             arguments = self._tape.rooted(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
@@ -218,6 +212,18 @@ class Recorder:
         ones = torch.ones_like(context)
         self._gated = _Gated(site, ones, finish)
         return ones, weight
+
+    def _begin_blocks(
+        self, site: AttentionSite, size: int, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> Tensor:
+        """Return the context, computed by blocks of queries; where a gate is awaited, ones."""
+        by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
+        if site.gate is None:
+            return by_blocks(None)
+        query = arguments[0]
+        ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
+        self._gated = _Gated(site, ones, by_blocks)
+        return ones
 
     def _hold(self, index: int, record: LayerRecord) -> bool:
         """Keep a record that waits for its residual, or for gradients; whether it does."""

@@ -1,19 +1,12 @@
-"""The configuration of a run, everything that repeats it, and its file."""
+"""The configuration of a run: everything that repeats it."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from headlight.capture import CapturedModel
 from headlight.catalogue import Study
 from headlight.catalogue.embedded_models import EMBEDDED_NAME, embedded_models
-from headlight.engine.folder import CONFIG
-from headlight.output_folder import OutputFolder
 from headlight.settings import StudySettings
-
-_HEADING = "# headlight {command} --config {file} --out FOLDER repeats this run.\n"
 
 
 def configuration(
@@ -46,20 +39,3 @@ def _name_of_another(model: CapturedModel) -> str | None:
     named = str(getattr(model.tokenizer, "name_or_path", ""))
     own = {"", model.name, str(embedded_models().get(model.name, ""))}
     return None if named in own else named
-
-
-def write_configuration(configuration: Mapping[str, Any], output: OutputFolder) -> None:
-    """Write ``config.yaml``, which repeats a run.
-
-    Args:
-        configuration: what repeats it.
-        output: the folder of the run.
-
-    Raises:
-        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
-    """
-    command = str(configuration["study"]).replace("_", "-")
-    settings = {name: value for name, value in configuration.items() if name != "study"}
-    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-    heading = _HEADING.format(command=command, file=CONFIG)
-    output.write(CONFIG, (heading + text).encode(errors="replace"))

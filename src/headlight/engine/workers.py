@@ -15,7 +15,7 @@ import yaml
 from headlight import files
 from headlight.capture import CapturedModel
 from headlight.catalogue import Study
-from headlight.engine.configuration import write_configuration
+from headlight.engine.configuration_file import write_configuration
 from headlight.engine.folder import JOIN, OpenFolder, RunFolder
 from headlight.engine.pass_folders import remove_partials
 from headlight.engine.ray_workers import ray_workers

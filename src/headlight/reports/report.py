@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray
 
-from headlight.engine.configuration import write_configuration
+from headlight.engine.configuration_file import write_configuration
 from headlight.engine.folder import REPORT, TABLES
 from headlight.files import Location
 from headlight.output_folder import OutputFolder

@@ -102,8 +102,8 @@ def dependency(
             model.
         sentences: keep an example sentence for each relation, for the report; switch it off
             where texts are private.
-        objective: whose gradient or predictions are looked at, where they are; by default that
-            of what the model was trained for.
+        objective: Objective whose gradient or predictions are looked at, where they are; by
+            default that of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -211,8 +211,8 @@ def coreference(
         sentences: keep an example passage for each kind of mention, for the report; switch it
             off where texts are private.
         seed: random seed of the loss.
-        objective: whose gradient or predictions are looked at, where they are; by default that
-            of what the model was trained for.
+        objective: Objective whose gradient or predictions are looked at, where they are; by
+            default that of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
