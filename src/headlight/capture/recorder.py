@@ -219,7 +219,8 @@ class Recorder:
         """Return the context, computed by blocks of queries; where a gate is awaited, ones."""
         by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
         if site.gate is None:
-            return by_blocks(None)
+            context: Tensor = by_blocks(None)
+            return context
         query = arguments[0]
         ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
         self._gated = _Gated(site, ones, by_blocks)
