@@ -22,7 +22,7 @@ from headlight.engine.batch_size import BATCH_TOKENS
 from headlight.engine.folder import RunFolder
 from headlight.engine.pass_folders import begin_pass
 from headlight.engine.plan import Pass, StudyPlan
-from headlight.engine.run import run
+from headlight.engine.run import run_plan
 from headlight.engine.state import State
 from headlight.engine.text_plan import plan_text_study
 from headlight.errors import CorpusError, RunError, UsageError
@@ -273,7 +273,7 @@ def two_passes(found: CapturedModel, objective: Any, seen: list[str], **more: An
         (one,) = part.passes
         return dataset(Outcome(plan, one, SurveySettings(), state.tally))
 
-    return opening(run)(plan, observe, to_dataset, progress=False, **more)
+    return opening(run_plan)(plan, observe, to_dataset, progress=False, **more)
 
 
 @pytest.mark.slow

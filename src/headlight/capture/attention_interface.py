@@ -96,7 +96,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 def register() -> None:
     """Make the hook known to transformers; calling it again changes nothing."""
-    AttentionInterface.register(IMPLEMENTATION, attend)
+    AttentionInterface.register(IMPLEMENTATION, dispatch_attention)
     # The model's own eager functions expect masks to be added to the logits.
     AttentionMaskInterface.register(IMPLEMENTATION, added_mask)
 
@@ -234,7 +234,9 @@ def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, T
     return output
 
 
-def attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+def dispatch_attention(
+    module: nn.Module, *arguments: Any, **options: Any
+) -> tuple[Tensor, Tensor | None]:
     """The hook itself: what a module calls, or what stands for a call in its own code."""
     # Some models give them by name.
     arguments += tuple(options.pop(name) for name in _TENSORS[len(arguments) :])

@@ -222,7 +222,7 @@ class Recorder:
             context: Tensor = by_blocks(None)
             return context
         query = arguments[0]
-        ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
+        ones: Tensor = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
         self._gated = _Gated(site, ones, by_blocks)
         return ones
 

@@ -63,7 +63,7 @@ class Measurement(Generic[E]):
                 reader = read_shards(self.examples, self.job.shard_size)
                 skip_done(reader, begun)
                 for block in self._free_blocks(reader):
-                    self._measure(runner, reader, block)
+                    self._measure_block(runner, reader, block)
                 if not self.blocks.wait(self.progress):
                     self.blocks.show(self.progress)
                     return self.blocks.merged()
@@ -82,7 +82,7 @@ class Measurement(Generic[E]):
                 _skip(reader, block)
             first += block.shards
 
-    def _measure(self, runner: ShardRunner[E], reader: ShardReader[E], block: Block) -> None:
+    def _measure_block(self, runner: ShardRunner[E], reader: ShardReader[E], block: Block) -> None:
         """Measure a block and keep it."""
         alive = partial(self.blocks.beat, block)
         state = State()
@@ -91,7 +91,7 @@ class Measurement(Generic[E]):
             for _ in range(block.shards):
                 if not reader.at_end:
                     shard, counts = reader.take()
-                    tally = runner.measure(shard, alive)
+                    tally = runner.measure_shard(shard, alive)
                     tokens = sum(map(self.job.length, shard))
                     state = state.joined(_shard_state(shard, tally, tokens, reader.digest, counts))
             self.blocks.keep(block, state)

@@ -34,7 +34,7 @@ Observe = Callable[[StudyPlan[E], Batch, Sequence[E]], Observer]
 ToDataset = Callable[[StudyPlan[E], State], xarray.Dataset]
 
 
-def run(
+def run_plan(
     plan: StudyPlan[E],
     observe: Observe[E],
     to_dataset: ToDataset[E],

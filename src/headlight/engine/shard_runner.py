@@ -43,7 +43,7 @@ class ShardRunner(Generic[E]):
         self._limit: int | None = None  # tokens of a batch at most, padding included, in this shard
         self._told: int | None = None
 
-    def measure(self, shard: Sequence[E], before_batch: Callable[[], None]) -> Tally:
+    def measure_shard(self, shard: Sequence[E], before_batch: Callable[[], None]) -> Tally:
         """Measure a shard; a batch for which memory does not suffice is halved, again and again.
 
         Args:

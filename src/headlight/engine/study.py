@@ -11,7 +11,7 @@ from headlight.encode.batch import Batch
 from headlight.engine.folder import NOWHERE, OpenFolder
 from headlight.engine.observer import Observer
 from headlight.engine.plan import StudyPlan
-from headlight.engine.run import run
+from headlight.engine.run import run_plan
 from headlight.engine.state import State
 from headlight.engine.text_plan import plan_text_study
 from headlight.settings import Settings
@@ -146,7 +146,7 @@ class CorpusStudy(ABC, Generic[S]):
         """
         study = cls(source, model, settings or cls.settings_class(), objective)
         study.prepare(folder, progress=progress)
-        return run(
+        return run_plan(
             study.plan,
             study.observe,
             study.dataset,

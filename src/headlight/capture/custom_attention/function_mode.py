@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from headlight.capture.attention_interface import attend
+from headlight.capture.attention_interface import dispatch_attention
 from headlight.capture.custom_attention.layout import NoLayoutError, Notation, Step
 from headlight.capture.custom_attention.products import (
     FusedProduct,
@@ -276,7 +276,7 @@ class OwnCode(TorchFunctionMode):
         self.paused = True
         try:
             self._routes[module].verify(own, type(module).__name__)
-            context, _ = attend(module, *own.arguments, **own.options)
+            context, _ = dispatch_attention(module, *own.arguments, **own.options)
         finally:
             self.paused = False
         self._tags.clear()
