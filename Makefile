@@ -96,7 +96,7 @@ $(bin)/python -m venv --clear --without-pip $(1)
   case "$$each" in $(subst $(space),|,$(patsubst %,*%*,$(2)))) ;; *) ln -s "$$each" . ;; esac; done
 endef
 space := $(subst ,, )
-below := analysis capture corpora encode measures reduce run serve studies
+below := capture corpora encode engine measures reduce serve studies
 test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where no other distribution is installed
 	$(call without,$(core),headlight_words headlight_papers)
 	OMP_NUM_THREADS=$(THREADS) $(subst $(VENV),$(core),$(bin))/$(pytest) tests $(addprefix --ignore=tests/,$(below)) \
@@ -155,7 +155,7 @@ fuzz: $(VENV)/.installed-dev ## look for new examples, feed damaged inputs to al
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 	  $(bin)/$(pytest) tests/test_reader_fuzz.py
 	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 HEADLIGHT_TEST_SEED=$(or $(SEED),$$(date +%s)) $(bin)/$(pytest) \
-	  tests/studies/test_deaths.py tests/studies/test_processes.py tests/run packages/papers/tests/papers/test_death.py
+	  tests/studies/test_deaths.py tests/studies/test_processes.py tests/engine packages/papers/tests/papers/test_death.py
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)
