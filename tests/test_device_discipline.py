@@ -120,9 +120,9 @@ BUDGET = {
 of a survey with these measures, at most.
 
 Numbers only fall; once those of a batch rose by ten, which ask all layers together whether padding
-has weight, and once by six, for constants by which each layer takes up to eleven fewer.  A batch waits for its ids on the host, for masks (transformers' own and ours, or the
-place of the stream, which texts of a new form are asked for), once for all checks of its layers
-together, and for its sums; none is for each layer, but for the effective attention of a decoder,
+has weight, and once by six, for constants by which each layer takes up to eleven fewer.  A batch
+waits for its ids on the host, for masks (transformers' own and ours, or the place of the stream,
+which texts of a new form are asked for), once for all checks of its layers together, and for its sums; none is for each layer, but for the effective attention of a decoder,
 which asks once in each which rows are distinct (and once for the condition of a projection).
 The aims are one wait and 40 kernels for weights and norms, 90 for all.
 """

@@ -40,13 +40,15 @@ def random_cells(shape: tuple[int, ...], signed: bool, causal: bool, seed: int) 
     return cells.tril() if causal else cells
 
 
-def look(cells: torch.Tensor, category: torch.Tensor, first: int = 0, **how) -> RowSums:
-    """Return the sums of a measure that is no share."""
+def look(
+    cells: torch.Tensor, category: torch.Tensor, first: int = 0, name: str = "norm", **how
+) -> RowSums:
+    """Return the sums of one measure."""
     links = Links(torch.arange(len(category)), category > 0)
     members, there = membership(category, CATEGORIES), category >= 0
     members = torch.cat([members, torch.ones_like(members[..., :1])], -1)
     asked = Asked(members, OFFSETS, there, no_pairs(len(category)), links)
-    return CellSums(asked, **how).sums({"norm": cells}, first)
+    return CellSums(asked, **how).sums({name: cells}, first)
 
 
 @settings(max_examples=40, deadline=None)
@@ -67,7 +69,8 @@ def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, compiled
     category = torch.randint(-1, CATEGORIES, (2, keys), generator=generator)
     columns = keys if not causal else min(keys, first + 30)
     cells = whole[:, :, first : first + 30, :columns]
-    found = look(cells, category, first, compiled=compiled)
+    name = "effective" if signed else "norm"  # of which only the first is a share
+    found = look(cells, category, first, name, compiled=compiled)
     exact, size = cells.double().numpy(), cells.double().abs().numpy()
 
     unit = size.sum(-1).max()
@@ -81,9 +84,11 @@ def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, compiled
     linked = cells.masked_fill(category[:, None, None, :columns] < 1, -torch.inf).amax(-1)
     np.testing.assert_array_equal(found.linked, linked)
     there = (category[:, first : first + 30] >= 0).numpy()[:, None]
-    np.testing.assert_array_equal(found.counted, there & (found.total > 0).numpy())
     total = found.total.double().numpy()
-    factor = np.where(there & (total > 0), 1 / np.where(total > 0, total, 1), 0)[..., None]
+    counted = there & (signed | (total > 0))
+    np.testing.assert_array_equal(found.counted, counted)
+    same(found.whole, np.where(counted, 1 if signed else total, 0))
+    factor = np.where(counted, 1 / np.where(counted & (not signed), total, 1), 0)[..., None]
     largest = (factor * size).sum((2, 3)).max()
     same(found.received[..., :columns], (factor * exact).sum(2), largest)
     assert not found.received[..., columns:].any()
@@ -99,7 +104,7 @@ def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, compiled
     diagonal = np.zeros((2, heads, 2 * keys - 1))
     for query in range(cells.shape[2]):
         along = slice(keys - 1 - first - query, keys - 1 - first - query + columns)
-        diagonal[..., along] += (factor[:, :, query] > 0) * exact[:, :, query]
+        diagonal[..., along] += counted[:, :, query, None] * exact[:, :, query]
     same(found.diagonal, diagonal, size.sum((2, 3)).max())
 
 

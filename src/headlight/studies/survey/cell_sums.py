@@ -60,7 +60,7 @@ class CellSums:
         total = columns[..., WHOLE]
         pairs = asked.pairs(slice(first, first + queries), keys)
         linked = score[:0, :, :, 0]
-        if asked.links is not None:
+        if constants.linked is not None and constants.barred is not None:
             linked = (score[constants.linked] + constants.barred).amax(-1)
         counted = whole = factor = constants.present.expand_as(total)
         if constants.share is not None:
@@ -149,9 +149,7 @@ class CellSums:
         return _Constants(
             columns=asked.columns[:, :keys].to(score),
             present=asked.present[:, None, rows].to(score),
-            share=None
-            if all(measure(name).share for name in heads)
-            else shares_of(heads).to(device),
+            share=None if all_shares else shares_of(heads).to(device),
             beside=Beside.of(asked.offsets, first, queries, keys, asked.keys).on(device),
             order=order_of_offsets(first, queries, keys, asked.keys).to(device),
             pairs=(*pairs, copy[:, None] > 0),

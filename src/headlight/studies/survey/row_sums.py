@@ -71,8 +71,8 @@ class PairLists:
         return bounds, np.concatenate([np.zeros(0, np.int64), *keys])
 
     @cached_property
-    def joined(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Text, query of the range, key, row that a pair is added to, and whether it is a copy."""
+    def joined(self) -> Int64[Tensor, "5 pair"]:
+        """Text, query of the range, key, row that a pair is added to, and 1 for a copy."""
         width, lists = self.queries.stop - self.queries.start, len(self.lists)
         sizes = torch.tensor([len(pairs.key) for pairs in self.lists], dtype=torch.int64)
         number = torch.repeat_interleave(sizes)
