@@ -19,6 +19,7 @@ from headlight.processes import keep_freed_memory
 from headlight.reduce import Sample, Tally
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.frequency_ranks import FrequencyRanks, Occurrences
+from headlight.studies.survey.part_observer import SeenBlock
 from headlight.studies.survey.ranks import Known, RankObserver
 from headlight.vocabulary import CATEGORIES
 
@@ -40,8 +41,8 @@ def all_ranks(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") -> C
         samples = Sample(size, 2, len(CATEGORIES)), Sample(size, 4)
         observer = RankObserver(texts, known, sites, *samples)
         with subject.capture() as recorder:
-            recorder.visit = lambda record: observer.note_block(
-                Scores(record, precision=torch.float32)
+            recorder.visit = lambda record: observer.note_block(  # which looks at no sums
+                SeenBlock(Scores(record, precision=torch.float32), None)  # type: ignore[arg-type]
             )
             subject.run(batch)
         merged.take(Tally(observer.members()))

@@ -18,17 +18,17 @@ from headlight.corpora import Document
 from headlight.encode.texts import texts as encode_texts
 from headlight.encode.token_categories import word_ids
 from headlight.measures import Scores
-from headlight.pool import membership, over_keys
 from headlight.reduce.keyed_sums import UNIT
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
 from headlight.studies.survey.massive_activations import ResidualObserver
-from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure
+from headlight.studies.survey.part_observer import SeenLayer
 from headlight.studies.survey.token_types import TokenCounter
-from headlight.vocabulary import CATEGORIES, measure
+from headlight.vocabulary import measure
 from real.models import MODELS, needs_models
 from real.test_behaviours import TEXT
 from studies import behaviours_naive as naive
-from studies.test_behaviours import NAIVE_NAMES, note_together
+from studies.row_sums import asked_of, seen_block
+from studies.test_behaviours import NAIVE_NAMES
 from studies.test_residual import of_text
 from studies.test_token_types import naive_sums
 
@@ -44,8 +44,8 @@ def test_every_behaviour_is_that_of_loops_in_float64() -> None:
     encoded = list(encode_texts(given, model.tokenizer, max_length=90))
     batch = model.collate(encoded)
     known = word_ids(model.tokenizer, FUNCTION_WORDS)
-    members = membership(batch.category, len(CATEGORIES))
     counter = BehaviourCounter(batch, encoded, "decoder", MEASURES, {"function_words": known})
+    asked = asked_of(batch, counter)
     tokens = TokenCounter(batch, "decoder", MEASURES, 1000)
     stream = ResidualObserver(batch, encoded, "decoder")
     kept: dict[int, dict[str, torch.Tensor]] = {}
@@ -54,11 +54,9 @@ def test_every_behaviour_is_that_of_loops_in_float64() -> None:
     def visit(record: LayerRecord) -> None:
         scores, layer = Scores(record), record.site.layer
         kept[layer] = {name: scores.of(name).double() for name in MEASURES}
-        for name, score in kept[layer].items():
-            rows = {"rows": over_keys(score, members)}
-            measured = SeenMeasure(name, score, record, None, rows)
-            tokens.note_measure(measured)
-        note_together(counter, kept[layer], record)
+        block = seen_block(asked, kept[layer], 0, compiled=False)
+        tokens.note_block(block)
+        counter.note_block(block)
         whole = SeenLayer(record, scores, {})
         counter.note_layer(whole)
         tokens.note_layer(whole)

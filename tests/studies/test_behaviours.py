@@ -1,7 +1,6 @@
 """What heads do, against plain loops."""
 
 from dataclasses import replace
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,21 +19,19 @@ from headlight.catalogue.statistics import (
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.encode.token_categories import word_ids
-from headlight.observations.positions import Positions
-from headlight.pool import membership
 from headlight.reduce import Tally
 from headlight.result.estimate import estimate_of
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.cell_sums import OnePass
 from headlight.studies.survey.head_behaviours import counted_keys, induction_and_sinks
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter, numbers
-from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure, SeenTogether
+from headlight.studies.survey.part_observer import SeenLayer
 from headlight.studies.survey.study import run as survey
-from headlight.vocabulary import CATEGORIES, DISTANCES, NEIGHBOURS, RELATIVE, measure
+from headlight.vocabulary import DISTANCES, NEIGHBOURS, RELATIVE, measure
 from studies import behaviours_naive as naive
 from studies.intervals import agrees
 from studies.models import documents, subject, texts
 from studies.naive import layers_of
+from studies.row_sums import asked_of, seen_block
 from studies.test_numbers import _corpus, examples_of
 
 MEASURES = ("weight", "norm", "effective")
@@ -105,47 +102,22 @@ def counted(
     words = {"function_words": FUNCTION}
     counter = BehaviourCounter(batch, encoded, kind, MEASURES, words, tokenizer)
     width = batch.input_ids.shape[1]
+    asked = asked_of(batch, counter)
     for first in range(0, width, block):
         stop = min(first + block, width)
         keys = stop if kind == "decoder" else width
-        record = SimpleNamespace(first=first)
         parts = {name: score[:, :, first:stop, :keys] for name, score in scores.items()}
-        if not one_pass:
-            note_together(counter, parts, record)
-            continue
-        for name, part in parts.items():
-            sums = in_one_pass(counter, batch, part.contiguous().float(), name, first)
-            counter.note_measure(SeenMeasure(name, part, record, sums, {}))
+        counter.note_block(seen_block(asked, parts, first, compiled=one_pass))
     counter.note_layer(seen_layer(torch.ones(len(encoded), HEADS, width)))
     return {name: each.compute() for name, each in counter.members().items()}
-
-
-def note_together(counter, scores: dict[str, torch.Tensor], record) -> None:
-    """Let a counter observe measures of a block in the same operations."""
-    score = torch.cat([*scores.values()], 1)
-    places = np.cumsum([0, *(each.shape[1] for each in scores.values())]).tolist()
-    heads = {name: slice(*of) for name, of in zip(scores, pairwise(places), strict=True)}
-    keys = counter.key_columns[:, None, : score.shape[3]].to(score.dtype)
-    counter.note_together(SeenTogether(heads, score, score @ keys, record))
 
 
 def seen_layer(norm: torch.Tensor, inputs: torch.Tensor | None = None) -> SeenLayer:
     """A layer that was seen, with the lengths of its vectors and their inputs."""
     record = SimpleNamespace(
-        site=SimpleNamespace(layer=0), input=inputs, block=None, weight=norm.float()
+        site=SimpleNamespace(layer=0), input=inputs, block=None, dtype=torch.float32
     )
     return SeenLayer(record, SimpleNamespace(vectors=SimpleNamespace(norm=norm)), {})
-
-
-def in_one_pass(counter, batch, score: torch.Tensor, name: str, first: int):
-    """Return the sums of the compiled loop."""
-    members = membership(batch.category, len(CATEGORIES))
-    words = torch.stack(counter.word_classes, -1).float()
-    look = OnePass(
-        Positions(batch.category, batch.lengths), torch.cat([members, words], -1), (-1, 0, 1)
-    ).look
-    asked = counter.asked(slice(first, first + score.shape[2]))
-    return look(score, first, asked, share=measure(name).share, diagonal=True)
 
 
 def assert_as_defined(found: dict, expected: dict[str, np.ndarray], at: tuple, tolerance: float):
@@ -257,11 +229,12 @@ def test_the_length_of_a_text_is_no_matter_of_memory():
     size = 5000
     ids = (7,) * size
     example = Encoded("long", ids, (0,) * size, (3,) * size, tuple(range(size)))
-    counter = BehaviourCounter(collate([example], 0), [example], "decoder", ("weight",))
+    batch = collate([example], 0)
+    counter = BehaviourCounter(batch, [example], "decoder", ("weight",))
     score = torch.zeros(1, 1, 4, size)
     score[..., 0] = 1
-    record = SimpleNamespace(first=size - 4, visible=None)
-    note_together(counter, {"weight": score}, record)
+    asked = asked_of(batch, counter)
+    counter.note_block(seen_block(asked, {"weight": score}, size - 4, compiled=False))
     assert counter._stacked is not None
     found = counter._unstacked(counter._stacked)["weight"]
     assert found.given[0, 0, BEHAVIOURS_AT["duplicate"]] == 4
@@ -441,10 +414,11 @@ def test_words_of_a_vocabulary_that_are_function_words():
 
 def test_what_was_counted_can_be_kept(tmp_path):
     encoded = [Encoded("one", (1, 2, 1), (0,) * 3, (3,) * 3, (0, 1, 2))]
-    counter = BehaviourCounter(collate(encoded, 0), encoded, "decoder", ("weight",))
+    batch = collate(encoded, 0)
+    counter = BehaviourCounter(batch, encoded, "decoder", ("weight",))
     score = torch.rand(1, 2, 3, 3).tril()
-    record = SimpleNamespace(first=0, visible=None)
-    note_together(counter, {"weight": score}, record)
+    asked = asked_of(batch, counter)
+    counter.note_block(seen_block(asked, {"weight": score}, 0, compiled=True))
     counter.note_layer(seen_layer(torch.rand(1, 2, 3), torch.rand(1, 3, 5)))
     tally = Tally(counter.members())
     tally.save(tmp_path / "tally")

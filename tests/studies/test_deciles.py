@@ -8,22 +8,16 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.capture import LayerRecord
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.engine.plan import StudyPlan
-from headlight.measures import Scores
-from headlight.observations.positions import Positions
-from headlight.pool import membership
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings, deciles
-from headlight.studies.survey.cell_sums import OnePass
 from headlight.studies.survey.deciles import DECILES, DrawnTexts, deciles_of
-from headlight.studies.survey.part_observer import SeenMeasure
 from headlight.studies.survey.query_and_key_tokens import token_places
 from headlight.studies.survey.study import run as survey
-from headlight.vocabulary import measure
 from studies.models import documents, model, texts
+from studies.row_sums import asked_of, seen_block
 from studies.test_behaviours import BATCHES, HEADS, MEASURES, random_scores
 
 
@@ -242,27 +236,17 @@ def test_links_are_those_of_whole_rows_to_the_bit(
     hashes = sorted(deciles.hash_of(each, kind) for each in encoded)
     highest = hashes[:drawn][-1]
     seeker = DrawnTexts(batch, encoded, plan, MEASURES, highest, batch)
-    one_pass = OnePass(
-        Positions(batch.category, batch.lengths), membership(batch.category, 4), (0,), seeker.links
-    )
+    asked = asked_of(batch, links=seeker.links)
     for first in range(0, width, block):
         stop = min(first + block, width)
         keys = stop if kind == "decoder" else width
         parts = {name: each[:, :, first:stop, :keys].contiguous() for name, each in scores.items()}
-        record = Mock(
-            LayerRecord,
-            first=first,
-            block=None if block >= width else True,
-            ends=stop == width,
-            site=SimpleNamespace(layer=0),
-        )
-        for name, part in parts.items():
-            share = measure(name).share
-            sums = None
-            if compiled:
-                sums = one_pass.look(part, first, None, share=share, diagonal=False)
-            seeker.note_measure(SeenMeasure(name, part, record, sums, {}))
-        seeker.note_block(Mock(Scores, record=record, of=parts.__getitem__))
+        about = {
+            "block": None if block >= width else True,
+            "ends": stop == width,
+            "site": SimpleNamespace(layer=0),
+        }
+        seeker.note_block(seen_block(asked, parts, first, compiled=compiled, **about))
     rows = seeker.members()["drawn"].compute()["rows"]
     rows = rows[np.isfinite(rows[:, : deciles.LONGEST]).any(1)]
     chosen = [at for at, each in enumerate(encoded) if deciles.hash_of(each, kind) <= highest]

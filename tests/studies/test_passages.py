@@ -18,7 +18,7 @@ from headlight.observations.text_ids import rank_of
 from headlight.reading import read
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
-from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure
+from headlight.studies.survey.part_observer import SeenBlock, SeenLayer
 from headlight.studies.survey.passages import (
     ALIKE,
     HIGHEST,
@@ -30,6 +30,7 @@ from headlight.studies.survey.passages import (
     _kept,
     _means,
 )
+from headlight.studies.survey.row_sums import RowSums
 from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES
 from studies import behaviours_naive as naive
@@ -203,9 +204,9 @@ def test_rows_are_the_first_of_those_that_are_alike(encoded, seed, side, block, 
             site=SimpleNamespace(layer=0),
         )
         scores = Mock(Scores, record=record, weight=weight[:, :, here])
-        of_rows = {name: each[:, :, here] for name, each in rows.items()}
-        seeker.note_measure(SeenMeasure("weight", weight, record, None, of_rows))
-        seeker.note_block(scores)
+        sums = Mock(RowSums, heads={"weight": slice(heads)}, columns=rows["rows"][:, :, here])
+        sums.neighbours, sums.entropy = rows["neighbour"][:, :, here], rows["entropy"][:, :, here]
+        seeker.note_block(SeenBlock(scores, sums))
     seeker.note_layer(SeenLayer(record, scores, {"weight": means_of}))
     found = seeker._found[0]
     by_row = [rows["rows"][..., CATEGORIES.index(name)] for name in TO_CATEGORY]

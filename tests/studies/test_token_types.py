@@ -11,10 +11,9 @@ from hypothesis import given, settings
 
 from headlight.encode.batch import collate
 from headlight.findings import heads, highlights
-from headlight.pool import membership, over_keys
 from headlight.reduce import KeyedSums
 from headlight.studies.survey import SurveySettings
-from headlight.studies.survey.part_observer import SeenLayer, SeenMeasure
+from headlight.studies.survey.part_observer import SeenLayer
 from headlight.studies.survey.study import run as survey
 from headlight.studies.survey.token_types import (
     MOST_NUMBERS,
@@ -27,6 +26,7 @@ from headlight.views.accessor import HeadlightAccessor
 from headlight.vocabulary import CATEGORIES, measure
 from studies.models import subject, texts
 from studies.naive import layers_of
+from studies.row_sums import asked_of, seen_block
 from studies.test_behaviours import BATCHES, MEASURES, random_scores
 from studies.test_numbers import examples_of
 
@@ -71,15 +71,13 @@ def test_sums_are_those_of_loops(encoded, seed, side, kind, block):
     generator = torch.Generator().manual_seed(seed)
     scores = random_scores(lengths, side, kind == "decoder", generator)
     counter = TokenCounter(batch, kind, MEASURES, 100)
-    members = membership(batch.category, len(CATEGORIES))
+    asked = asked_of(batch)
     for first in range(0, width, block):
         stop = min(first + block, width)
         keys = stop if kind == "decoder" else width
-        for name, score in scores.items():
-            part = score[:, :, first:stop, :keys].contiguous()
-            rows = {"rows": over_keys(part, members[:, :keys])}
-            record = SimpleNamespace(first=first, block=True if block < width else None)
-            counter.note_measure(SeenMeasure(name, part, record, None, rows))
+        parts = {name: each[:, :, first:stop, :keys] for name, each in scores.items()}
+        part_of_text = True if block < width else None
+        counter.note_block(seen_block(asked, parts, first, compiled=False, block=part_of_text))
     counter.note_layer(SeenLayer(SimpleNamespace(site=SimpleNamespace(layer=0)), None, {}))
     found = {name: each.compute() for name, each in counter.members().items()}
     for number, (name, score) in enumerate(scores.items()):

@@ -68,6 +68,16 @@ class LayerRecord:
     stream: Float[Tensor, "batch token d_stream"] | None = field(default=None, repr=False)
 
     @property
+    def shape(self) -> torch.Size:
+        """Numbers of texts, heads, queries and keys."""
+        return self.weight.shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of the weights."""
+        return self.weight.dtype
+
+    @property
     def first(self) -> int:
         """The number of the first query."""
         return 0 if self.block is None else self.block.first
@@ -75,7 +85,7 @@ class LayerRecord:
     @property
     def ends(self) -> bool:
         """Whether no more queries of the layer follow."""
-        return self.block is None or self.first + self.weight.shape[2] == self.block.queries
+        return self.block is None or self.first + self.shape[2] == self.block.queries
 
     def on(self, device: torch.device) -> "LayerRecord":
         """Return the record with all its numbers on one device, where the measures are computed."""

@@ -27,7 +27,10 @@ def import_numba() -> ModuleType:
 
 
 def compile_loop(
-    loop: Callable[..., Any], helpers: Sequence[Callable[..., Any]] = ()
+    loop: Callable[..., Any],
+    helpers: Sequence[Callable[..., Any]] = (),
+    *,
+    finite: bool = False,
 ) -> Callable[..., Any]:
     """Compile a loop, and functions that it calls, each of which may call those before it.
 
@@ -40,6 +43,8 @@ def compile_loop(
     Args:
         loop: of arrays and numbers alone.
         helpers: that it calls.
+        finite: Whether no number that it reads or makes is NaN or infinite, so that comparisons of
+            several cells can be made in one step.
 
     Raises:
         UsageError: numba is missing or damaged.
@@ -49,13 +54,14 @@ def compile_loop(
     for each in map(unwrap, (*helpers, loop)):  # out of what checks their types, if anything
         function = FunctionType(each.__code__, scope, each.__name__)
         function.__qualname__ = each.__qualname__
-        scope[each.__name__] = _kept(numba, function)
+        scope[each.__name__] = _kept(numba, function, finite=finite)
     compiled: Callable[..., Any] = scope[loop.__name__]
     return compiled
 
 
-def _kept(numba: ModuleType, function: Callable[..., Any]) -> Any:
-    options = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+def _kept(numba: ModuleType, function: Callable[..., Any], *, finite: bool) -> Any:
+    liberties = {"reassoc", "contract", "nsz"} | ({"nnan", "ninf"} if finite else set())
+    options = {"nogil": True, "fastmath": liberties}
     has_home = Path(os.path.expanduser("~")).is_absolute()  # noqa: PTH111 - pathlib raises
     try:
         # Of a user without a home, the folder for what is kept would lie in the working folder.

@@ -22,13 +22,13 @@ from headlight.capture import LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.engine.plan import StudyPlan
-from headlight.measures import Scores
 from headlight.observations.layer_arrays import stacked
 from headlight.observations.text_ids import hash_of
 from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenMeasure
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock
 from headlight.studies.survey.query_and_key_tokens import sides, token_places
+from headlight.studies.survey.row_sums import Links
 from headlight.tensors import Score, double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
@@ -100,43 +100,23 @@ class DrawnTexts(PartObserver):
             later = keys & (self._places[1] > 0)
             keys = torch.where(later.any(1, keepdim=True), later, keys)
         self._keys = keys
-        # -inf where there is no link: of rows, and of cells.
-        self._barred = [
-            torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)[:, span].to(self._texts.device)
-            for mask, span in zip((queries, keys), self._spans, strict=True)
-        ]
+        # −∞ where a row has no link.
+        barred = torch.zeros(queries.shape).masked_fill(~queries, -torch.inf)
+        self._barred = barred[:, self._spans[0]].to(self._texts.device)
         if len(chosen):
-            self.links = torch.zeros(categories[1].shape, dtype=torch.bool)
-            self.links[chosen] = keys
+            self.links = Links(self._texts, keys.to(self._texts.device))
 
-    def note_measure(self, measured: SeenMeasure) -> None:
-        """Keep the strength of the strongest link of each row."""
-        name, score, record, sums, _ = measured
-        if name not in self._highest or not len(self._hashes):
-            return
-        if sums is None:
-            highest = (self._cells_of(score, record) + self._barred[1][:, None, None]).amax(-1)
-        else:
-            highest = sums.row("linked").masked_fill(sums.row("total").isnan(), torch.nan)
-            highest = self._of_texts(highest[:, :, self._rows_of(record)])
-            later = self._keys[:, score.shape[3] :].any(1)  # which get nothing
-            if bool(later.any()):
-                highest = torch.where(later[:, None, None], highest.clamp_min(0), highest)
-        self._highest[name].append(highest)
-
-    def note_block(self, scores: Scores) -> None:
+    def note_block(self, block: SeenBlock) -> None:
         """Keep the rows of the strongest links; of several blocks, all rows until the last."""
-        record = scores.record
+        record, scores = block.record, block.scores
         if not len(self._hashes):
             return
-        if record.block is not None:
-            for name, cells in self._cells.items():
-                cells.append(self._cells_of(scores.of(name), record).clone())
-            if not record.ends:
-                return
+        self._keep(block)
+        if not record.ends:
+            return
         strengths = torch.stack([torch.cat(blocks, 2) for blocks in self._highest.values()])
         strengths = strengths.nan_to_num(-torch.inf, torch.inf, -torch.inf)
-        strengths += self._barred[0][:, None]
+        strengths += self._barred[:, None]
         query = _strongest(strengths)
         rows = []
         head = torch.arange(query.shape[2], device=query.device)
@@ -151,6 +131,19 @@ class DrawnTexts(PartObserver):
         self._found[record.site.layer] = score, query, rows
         for name in self._cells:
             self._highest[name], self._cells[name] = [], []
+
+    def _keep(self, block: SeenBlock) -> None:
+        """Keep the strength of the strongest link of each row, and the cells of one of several."""
+        record, sums = block.record, block.sums
+        later = self._keys[:, record.shape[3] :].any(1)[:, None, None]  # which get nothing
+        for name, strengths in self._highest.items():
+            highest = sums.linked[:, sums.heads[name], self._rows_of(record)]
+            if bool(later.any()):
+                highest = torch.where(later.to(highest.device), highest.clamp_min(0), highest)
+            strengths.append(highest)
+        if record.block is not None:
+            for name, cells in self._cells.items():
+                cells.append(self._cells_of(block.scores.of(name), record).clone())
 
     def members(self) -> dict[str, Accumulator]:
         """Return the texts and their links, by the name of their member of a tally."""
@@ -219,7 +212,8 @@ class DrawnTexts(PartObserver):
 
     def _filled(self, rows: Tensor) -> Tensor:
         """Return rows of all keys; those that a block leaves out get nothing."""
-        missing = self._barred[1].shape[1] - rows.shape[-1]
+        span = self._spans[1]
+        missing = span.stop - span.start - rows.shape[-1]
         return pad(rows, (0, missing)) if missing else rows
 
 

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from headlight.measures import Scores
 from headlight.observations.layer_arrays import stacked
 from headlight.observations.positions import Positions
 from headlight.observations.variables import Variable
@@ -15,7 +14,7 @@ from headlight.pool import over_queries
 from headlight.reduce import Accumulator
 from headlight.studies.survey.block_rows import BlockRows
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenLayer
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer
 from headlight.studies.survey.query_and_key_tokens import query_members
 from headlight.studies.survey.text_means import means, number
 from headlight.tensors import single
@@ -59,9 +58,9 @@ class GateObserver(PartObserver):
         self._blocks = BlockRows()
         self._means: dict[int, Tensor] = {}
 
-    def note_block(self, scores: Scores) -> None:
+    def note_block(self, block: SeenBlock) -> None:
         """Keep `VARIABLES` of each query; NaN in a layer without gates."""
-        record = scores.record
+        record = block.record
         if record.gate is None:
             shape = (*record.weight.shape[:3], 2)
             rows = single(record.weight[..., :2]).new_full(shape, torch.nan)

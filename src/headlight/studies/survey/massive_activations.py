@@ -20,7 +20,6 @@ from headlight.observations.variables import Variable
 from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.accumulator import Array
 from headlight.reduce.moments import medians
-from headlight.studies.survey.cell_sums import MAGNITUDE
 from headlight.studies.survey.part import Outcome, Variables
 from headlight.studies.survey.part_observer import PartObserver, SeenLayer, inputs_of
 from headlight.studies.survey.query_and_key_tokens import sides
@@ -30,6 +29,9 @@ from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, Kind
 
 SAMPLED = 16
 """Tokens of a text, evenly spread, whose entries have the median: that of all costs far more."""
+
+MAGNITUDE = np.int32(0x7FFFFFFF)
+"""The bits of a float32 without that of its sign."""
 
 BY_TEXT = {
     "residual_max": Variable(

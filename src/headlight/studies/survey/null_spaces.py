@@ -15,7 +15,7 @@ from headlight.observations.positions import Texts
 from headlight.observations.variables import Variable, with_slots
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock
 from headlight.tensors import double
 
 RANKS = ("rank", "dimension", "dimension_with_ones")
@@ -110,10 +110,10 @@ class NullSpaceObserver(PartObserver):
         self._key_counts = (texts.keys >= 0).sum(-1)
         self._seen: dict[int, dict[str, Tensor]] = {}
 
-    def note_block(self, scores: Scores) -> None:
+    def note_block(self, block: SeenBlock) -> None:
         """Observe some queries of a layer, or all."""
-        layer, numbers = scores.record.site.layer, self._look(scores)
-        if scores.record.first:
+        layer, numbers = block.record.site.layer, self._look(block.scores)
+        if block.record.first:
             before = self._seen[layer]
             numbers = {name: _TOGETHER[name](before[name], each) for name, each in numbers.items()}
         self._seen[layer] = numbers

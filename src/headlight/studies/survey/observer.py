@@ -1,8 +1,7 @@
 """Observer of a survey, layer by layer, while a batch runs through the model."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,36 +20,32 @@ from headlight.measures.effective_correlation import (
     summed,
     sums_by_row,
 )
-from headlight.measures.entropy import entropy_of_sizes
 from headlight.measures.layer_vectors import Vectors
 from headlight.observations.layer_arrays import array, filled, moments, stacked
 from headlight.observations.positions import Positions
 from headlight.pool import (
-    Beside,
     Membership,
-    mean_to_neighbours,
     mean_weights,
     membership,
     over_keys,
-    over_queries,
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Slots, Tally
 from headlight.reduce.accumulator import Array
 from headlight.studies.survey.block_rows import BlockRows
-from headlight.studies.survey.cell_sums import OnePass, Sums
+from headlight.studies.survey.cell_sums import CellSums
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
 from headlight.studies.survey.part_observer import (
     PartObserver,
+    SeenBlock,
     SeenLayer,
-    SeenMeasure,
-    SeenTogether,
     inputs_of,
 )
 from headlight.studies.survey.query_and_key_tokens import query_members
+from headlight.studies.survey.row_sums import Asked, PairLists, RowSums
 from headlight.studies.survey.rows import OFFSETS
 from headlight.studies.survey.text_means import means, ratio_to_whole, ratios, sums_of_powers
-from headlight.tensors import Score, double
-from headlight.vocabulary import CATEGORIES, MEASURES, Measure, ValueBias, measure
+from headlight.tensors import double
+from headlight.vocabulary import CATEGORIES, MEASURES, ValueBias, measure
 
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
@@ -76,7 +71,7 @@ class HeadsObserver(Observer):
         parts: other observers, which are handed measures, blocks and layers as they are seen.
         units: the unit of the corpus that each text is of; by default each is one.
         sampled: queries at which norms are taken where a gate is a vector; None for all.
-        compiled: whether sums over cells may come from compiled loops, as pays for many texts.
+        compiled: Whether sums over cells may come from compiled loops, as pays for many texts.
     """
 
     on_device = ("_seen", "_key_members", "_key_lengths", "_key_mask", "_first_category")
@@ -99,7 +94,6 @@ class HeadsObserver(Observer):
         self._measures = measures
         self._parts = parts
         self.wants_stream = any(part.wants_stream for part in parts)
-        self._counter = next((each for each in parts if isinstance(each, BehaviourCounter)), None)
         self._units = np.arange(len(keys.lengths)) if units is None else units
         self._sampled = sampled
         self._sample: Tensor | None = None
@@ -109,11 +103,11 @@ class HeadsObserver(Observer):
         self._key_lengths, self._key_mask = keys.lengths, keys.category >= 0
         self._begin = self._key_mask.int().argmax(1)
         self._first_category = keys.category.gather(1, self._begin[:, None])
-        self._compiled = compiled
-        links = next((each.links for each in parts if each.links is not None), None)
-        self._one_pass = _one_pass(queries, self._key_members, self._counter, links)
-        self._constants = _Constants(self._columns())
+        self._asked = self._all_asked(queries)
+        self._cells = CellSums(self._asked, compiled=compiled)
+        self._precision = torch.float32 if compiled else torch.float64
         self._heads: dict[str, slice] = {}
+        self._weights: dict[str, Tensor] = {}
         self._seen: dict[int, dict[str, Any]] = {}
         self._vectors: Vectors | None = None
         self._blocks = BlockRows()
@@ -123,8 +117,7 @@ class HeadsObserver(Observer):
         if not record.first:
             self._vectors = None
         self._sample = self._sampled if record.site.gate == "element" else None
-        precision = torch.float32 if self._compiled else torch.float64
-        scores = Scores(record, self._value_bias, precision, self._vectors, self._sample)
+        scores = Scores(record, self._value_bias, self._precision, self._vectors, self._sample)
         self._vectors = scores.vectors
         self._blocks.keep(record, self._look(scores))
         if record.ends:
@@ -206,141 +199,75 @@ class HeadsObserver(Observer):
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
-        record, totals = scores.record, {}
-        statistics: dict[str, Tensor] = {}
+        record = scores.record
+        if not self._measures:
+            return {}
         measured = {name: scores.of(name).float() for name in self._measures}
-        cells = {name: self._sums(each, record, measure(name)) for name, each in measured.items()}
-        together = {name: measured[name] for name, each in cells.items() if each is None}
-        rows_by_name = self._by_products(together, record, statistics) if together else {}
-        for name, score in measured.items():
-            sums = cells[name]
-            if sums is None:
-                rows = rows_by_name[name]
-                if "square" in rows:
-                    totals[name] = rows["total"], rows["square"]
-            else:
-                rows = self._by_row(score, record, measure(name), sums)
-                totals[name] = sums.row("total"), sums.row("square")
-                statistics |= {f"{name} {kind}": each for kind, each in rows.items()}
-            for part in self._parts:
-                part.note_measure(SeenMeasure(name, score, record, sums, rows))
+        sums = self._cells.sums(measured, record.first)
         for part in self._parts:
-            part.note_block(scores)
+            part.note_block(SeenBlock(scores, sums))
+        self._heads = dict(sums.heads)
+        numbers = [
+            sums.columns[..., : len(CATEGORIES)],
+            sums.neighbours.nan_to_num(0.0),
+            sums.entropy[..., None],
+            sums.columns[..., -1:],
+        ]
+        if any(measure(name).needs == "gradient" for name in self._measures):
+            numbers.append((sums.size[..., None] > 0).to(sums.size))
+        if "effective" in sums.heads:
+            numbers += [sums.total[..., None], sums.square[..., None]]
+        statistics = {"rows": double(torch.cat(numbers, -1))}
         if "norm" in self._measures:
             merged = scores.merged_norm[:, None]
             statistics["merged"] = over_keys(merged, self._key_members[:, : merged.shape[3]])
         if "effective" in self._measures:
             # One for all queries where they see the same keys.
-            statistics["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
-            raw, effective = (
-                totals.get(name) or sums_by_row(scores.of(name)) for name in ("weight", "effective")
-            )
-            visible = scores.record.visible
-            statistics["comoments"] = moments_by_row(raw, effective, visible, self._key_lengths)
+            statistics["rank"] = scores.rank.expand(-1, -1, record.shape[2])
+            statistics["comoments"] = self._comoments(scores, sums, statistics["rows"][..., -2:])
         return statistics
 
-    def _sums(self, score: Score, record: LayerRecord, row: Measure) -> Sums | None:
-        """All sums over the cells in one pass, where that is possible."""
-        of_gradient = row.signed and row.needs == "gradient"
-        if not self._compiled or len(score) != len(self._present) or of_gradient:
-            return None
-        behaviours, queries = self._counter, score.shape[2]
-        cell_queries = None
-        if behaviours is not None and score.device.type == "cpu":
-            cell_queries = behaviours.asked(slice(record.first, record.first + queries))
-        return self._one_pass.look(
-            score,
-            record.first,
-            cell_queries,
-            share=row.share,
-            diagonal=cell_queries is not None and self._kind != "cross",
+    def _comoments(
+        self, scores: Scores, sums: RowSums, powers: Float[Tensor, "batch head query power=2"]
+    ) -> Float[Tensor, "batch head query sum=5"]:
+        """Return the sums of each row of which weights and effective attention are correlated."""
+        total, square = powers.unbind(-1)
+        raw, effective = (
+            (total[:, places], square[:, places])
+            if (places := sums.heads.get(name)) is not None
+            else sums_by_row(scores.of(name))
+            for name in ("weight", "effective")
         )
+        return moments_by_row(raw, effective, scores.record.visible, self._key_lengths)
 
-    def _by_row(
-        self, score: Score, record: LayerRecord, row: Measure, sums: Sums
-    ) -> dict[str, Tensor]:
-        """One measure; its entropy is that of its absolute values."""
-        rows = {
-            "rows": sums.row("categories")[..., : len(CATEGORIES)],
-            "entropy": sums.row("entropy"),
-            "neighbour": sums.row("neighbours"),
-        }
-        if self._kind == "decoder":
-            begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
-            rows["first"] = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
-        if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
-            rows["some"] = (sums.row("size") > 0).to(score.dtype)
-        return rows
+    def _all_asked(self, queries: Positions) -> Asked:
+        """What is asked of the rows of a batch, by all parts.
 
-    def _by_products(
-        self, measured: Mapping[str, Score], record: LayerRecord, statistics: dict[str, Tensor]
-    ) -> dict[str, dict[str, Tensor]]:
-        """Return the rows of measures, as `_by_row`, from operations for all of them together.
-
-        What is linear in the cells of a row is one product with columns that are the same for all
-        layers: on a GPU each operation costs as much as some thousand cells.
+        The columns are the keys of each category, then those of behaviours: all of them, words,
+        and last the first token.
         """
-        self._heads = heads_of(measured)
-        score = torch.cat([*measured.values()], 1).detach()
-        queries, keys = score.shape[2:]
-        columns = score.flatten(1, 2) @ self._constants.columns[:, :keys]
-        columns = columns.view(*score.shape[:3], -1)
-        of_categories, of_behaviours = columns.tensor_split([len(CATEGORIES)], dim=-1)
-        size = score.abs() if any(measure(name).signed for name in measured) else score
-        entropy = entropy_of_sizes(size)
-        block = record.first, queries, keys
-        if block not in self._constants.beside:
-            beside = Beside.of(OFFSETS, *block, self._key_members.shape[1]).on(score.device)
-            self._constants.beside[block] = beside
-        neighbour = self._constants.beside[block].take(score)
-        first = of_behaviours[..., -1]
-        numbers = [of_categories, neighbour.nan_to_num(0.0), entropy[..., None], first[..., None]]
-        rows = {"rows": of_categories, "entropy": entropy, "neighbour": neighbour}
-        if self._kind == "decoder":
-            rows["first"] = first
-        if any(measure(name).needs == "gradient" for name in measured):
-            numbers.append((size.sum(-1, keepdim=True) > 0).to(score.dtype))
-        if "effective" in measured:
-            length = score.norm(dim=-1, keepdim=True)
-            numbers += [of_behaviours[..., :1], length.square()]
-        statistics["together"] = double(torch.cat(numbers, -1))
-        if "effective" in measured:
-            rows["total"], rows["square"] = statistics["together"][..., -2:].unbind(-1)
-        if self._counter is not None:
-            self._counter.note_together(SeenTogether(self._heads, score, of_behaviours, record))
-        return {
-            name: {kind: each[:, heads] for kind, each in rows.items()}
-            for name, heads in self._heads.items()
-        }
-
-    def _columns(self) -> Float[Tensor, "batch key column"]:
-        """Return the keys of each category, then those of the behaviours: all, ..., the first."""
-        if self._counter is None:
+        counter = next((each for each in self._parts if isinstance(each, BehaviourCounter)), None)
+        links = next((each.links for each in self._parts if each.links is not None), None)
+        if counter is None:
             places = torch.arange(self._key_members.shape[1], device=self._begin.device)
             first = (places == self._begin[:, None]).float()
-            behaviours = torch.stack([torch.ones_like(first), first], -1)
+            columns = torch.stack([torch.ones_like(first), first], -1)
+            pairs: Callable[[slice, int], PairLists] = partial(_no_pairs, len(first))
         else:
-            behaviours = self._counter.key_columns
-        return torch.cat([self._key_members, behaviours], -1)
+            columns, pairs = counter.key_columns, counter.pairs
+        columns = torch.cat([self._key_members, columns], -1)
+        return Asked(columns, OFFSETS, queries.category >= 0, pairs, links)
 
     def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Any]:
         """The statistics of a layer, of those of all its rows."""
-        summary: dict[str, Any] = {
-            "means": {
-                name: self._means(rows, name)
-                for name in self._measures
-                if f"{name} entropy" in rows
-            }
-        }
-        means = summary["means"]
-        if "together" in rows:
-            weights = self._mean_weights(self._heads)
-            summary |= {"heads": self._heads, "together": weights @ rows["together"]}
-            means = means | self._apart(self._heads, summary["together"])
+        summary: dict[str, Any] = {}
+        means: dict[str, dict[str, Tensor]] = {}
+        if self._measures:
+            together = self._mean_weights(self._heads) @ rows["rows"]
+            summary |= {"heads": self._heads, "together": together}
+            means = self._apart(self._heads, together)
         for part in self._parts:
             part.note_layer(SeenLayer(scores.record, scores, means))
-        if not means:
-            return {}
         if "norm" in self._measures:
             summary |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
@@ -348,26 +275,10 @@ class HeadsObserver(Observer):
             summary["comoments"] = summed(rows["comoments"], self._present)
         return summary
 
-    def _means(self, rows: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-        """One measure, averaged over queries."""
-        members = self._members_of(name)
-        entropies = over_queries(rows[f"{name} entropy"][..., None], members)
-        if f"{name} some" in rows:
-            entropies /= over_queries(rows[f"{name} some"][..., None], members)
-        total = over_queries(rows[f"{name} rows"], members)
-        to_neighbour = rows[f"{name} neighbour"]
-        neighbour = mean_to_neighbours(to_neighbour, members[..., 0])
-        if self._kind == "cross":
-            neighbour.fill_(torch.nan)
-        means_by_name = {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
-        if f"{name} first" in rows:
-            means_by_name["first"] = over_queries(rows[f"{name} first"][..., None], members)[..., 0]
-        return means_by_name
-
     def _apart(
         self, heads: Mapping[str, slice], together: Float[Tensor, "batch head category number"]
     ) -> dict[str, dict[str, Tensor]]:
-        """Return the means of each measure, as `_means`, from those of all together."""
+        """Return the means of each measure from those of all together."""
         before = np.cumsum([len(CATEGORIES), len(OFFSETS), 1, 1]).tolist()
         total, neighbour, entropy, first, others = together.tensor_split(before, dim=-1)
         neighbour, entropy = neighbour[:, :, 0], entropy[..., 0]
@@ -387,9 +298,7 @@ class HeadsObserver(Observer):
         """Return the statistics of a layer, with measures along the third axis."""
         if not of_layer:
             return {}
-        means = of_layer.pop("means")
-        if "together" in of_layer:
-            means = means | self._apart(of_layer.pop("heads"), of_layer.pop("together"))
+        means = self._apart(of_layer.pop("heads"), of_layer.pop("together"))
         by_measure = [means[name] for name in self._measures]
         heads = max(each["entropy"].shape[1] for each in by_measure)
         for name in by_measure[0]:
@@ -401,7 +310,7 @@ class HeadsObserver(Observer):
         self, heads: Mapping[str, slice]
     ) -> Float[Tensor, "batch head category query"]:
         """Return the weights of the mean over queries; NaN for categories that a text has not."""
-        weights, key = self._constants.weights, (*heads.items(), self._sample is None)
+        weights, key = self._weights, (*heads.items(), self._sample is None)
         if str(key) not in weights:
             parts = []
             for name, of_measure in heads.items():
@@ -435,28 +344,7 @@ class HeadsObserver(Observer):
         return grouped
 
 
-@dataclass(frozen=True, eq=False)
-class _Constants:
-    """Tensors of a batch that all its layers share; not a tree, of which tensors are fetched."""
-
-    columns: Float[Tensor, "batch key column"]
-    beside: dict[tuple[int, int, int], Beside] = field(default_factory=dict)
-    weights: dict[str, Tensor] = field(default_factory=dict)
-
-
-def _one_pass(
-    queries: Positions,
-    members: Membership,
-    behaviours: BehaviourCounter | None,
-    links: Bool[Tensor, "batch key"] | None,
-) -> OnePass:
-    """Return the pass over the categories, with each class of words as one more."""
-    words = [] if behaviours is None else behaviours.word_classes
-    members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
-    return OnePass(queries, members, OFFSETS, links)
-
-
-def heads_of(measured: Mapping[str, Score]) -> dict[str, slice]:
-    """Return the places of the heads of each measure, one after the other."""
-    ends = np.cumsum([each.shape[1] for each in measured.values()]).tolist()
-    return {name: slice(*of) for name, of in zip(measured, pairwise([0, *ends]), strict=True)}
+def _no_pairs(texts: int, queries: slice, keys: int) -> PairLists:
+    """Return no lists of pairs, where nothing counts behaviours."""
+    del keys
+    return PairLists((), 0, texts, queries)

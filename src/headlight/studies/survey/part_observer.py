@@ -1,50 +1,32 @@
-"""Observer of a part of a survey, and the measures, blocks and layers that it is shown."""
+"""Observer of a part of a survey, and the blocks and layers that it is shown."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from headlight.capture import LayerRecord
 from headlight.measures import Scores
 from headlight.reduce import Accumulator
-from headlight.studies.survey.cell_sums import Sums
-from headlight.tensors import Score
+from headlight.studies.survey.row_sums import Links, RowSums
 
 
-class SeenMeasure(NamedTuple):
-    """A measure of some queries of a layer.
-
-    Attributes:
-        name: of the measure.
-        score: of these queries.
-        record: which queries they are.
-        sums: over its cells, where one pass over them was possible.
-        rows: statistics of each row: ``rows`` by category, ``entropy``, ``neighbour``.
-    """
-
-    name: str
-    score: Score
-    record: LayerRecord
-    sums: Sums | None
-    rows: Mapping[str, Tensor]
-
-
-class SeenTogether(NamedTuple):
-    """Measures of some queries of a layer, their heads one after the other.
+class SeenBlock(NamedTuple):
+    """Some queries of a layer, or all of them.
 
     Attributes:
-        heads: of each measure.
-        score: of these queries, and of the heads of all measures.
-        columns: ``batch head query column``; sums over the keys of `BehaviourCounter.key_columns`.
-        record: which queries they are.
+        scores: Their measures, of which single cells may be asked.
+        sums: Sums of the rows of all measures.
     """
 
-    heads: Mapping[str, slice]
-    score: Score
-    columns: Tensor
-    record: LayerRecord
+    scores: Scores
+    sums: RowSums
+
+    @property
+    def record(self) -> LayerRecord:
+        """Record of these queries."""
+        return self.scores.record
 
 
 class SeenLayer(NamedTuple):
@@ -69,16 +51,13 @@ class PartObserver:
 
     wants_stream = False
     """Whether records should say what entered the block."""
-    links: Bool[Tensor, "batch key"] | None = None
+    links: Links | None = None
     """Keys among which the largest entry of each row is wanted."""
     on_device: tuple[str, ...] = ()
     """Names of the attributes of which `members` needs the tensors on the host."""
 
-    def note_measure(self, measured: SeenMeasure) -> None:
-        """Observe a measure of a block of queries."""
-
-    def note_block(self, scores: Scores) -> None:
-        """Observe a block of queries, after all its measures."""
+    def note_block(self, block: SeenBlock) -> None:
+        """Observe a block of queries."""
 
     def note_layer(self, layer: SeenLayer) -> None:
         """Observe a layer as a whole, after all its blocks."""

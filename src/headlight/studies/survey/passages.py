@@ -24,7 +24,7 @@ from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.deciles import DRAWN, shows_texts
 from headlight.studies.survey.head_behaviours.induction_and_sinks import SHOWN, BehaviourCounter
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenLayer, SeenMeasure
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer
 from headlight.studies.survey.query_and_key_tokens import sides, token_places
 from headlight.tensors import back_to, double, single
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
@@ -96,7 +96,6 @@ class PassageSeeker(PartObserver):
         counter: BehaviourCounter,
     ) -> None:
         self._counter = counter
-        self._rows: Mapping[str, Tensor] = {}
         self._ids, self._category = sides(batch, kind)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
@@ -113,16 +112,12 @@ class PassageSeeker(PartObserver):
         self._found: dict[int, Row] = {}
         self._best: _Best | None = None
 
-    def note_measure(self, measured: SeenMeasure) -> None:
-        """Keep what is known of the rows of the weight until all measures of them were seen."""
-        if measured.name == "weight":
-            self._rows = measured.rows
-
-    def note_block(self, scores: Scores) -> None:
+    def note_block(self, block: SeenBlock) -> None:
         """Observe weights, and keep of each example the row in which a head does most."""
-        record = scores.record
+        record, sums = block.record, block.sums
+        places = sums.heads["weight"]
         shares, neighbours, entropies = (
-            self._rows[name] for name in ("rows", "neighbour", "entropy")
+            each[:, places] for each in (sums.columns, sums.neighbours, sums.entropy)
         )
         of_rows = *_shares(shares), *neighbours.unbind(-1), entropies, -entropies
         score = torch.stack([*of_rows, *self._counter.rows_of_weight()])
@@ -132,7 +127,7 @@ class PassageSeeker(PartObserver):
         best = _Best(back_to(step, score.device), query + record.first, None)
         if record.block is not None:
             text = torch.arange(query.shape[1], device=query.device)[:, None]
-            rows = self._rows_of(scores, text, query)
+            rows = self._rows_of(block.scores, text, query)
             best = best._replace(weight=rows)
             best = self._best.or_later(best) if record.first and self._best else best
         self._best = best

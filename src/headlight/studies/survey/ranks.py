@@ -16,7 +16,6 @@ from headlight.encode import Encoded
 from headlight.encode.texts import count_types
 from headlight.engine.plan import StudyPlan
 from headlight.errors import UsageError, setting
-from headlight.measures import Scores
 from headlight.observations.layer_arrays import array, stacked
 from headlight.observations.positions import Texts
 from headlight.observations.variables import Variable
@@ -27,7 +26,7 @@ from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.frequency_correlation import correlations, seen_with
 from headlight.studies.survey.frequency_ranks import FrequencyRanks, Occurrences
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock
 from headlight.studies.survey.rank_samples import PairSample, occurrence_sample
 from headlight.studies.survey.sink_tokens import Sinks, find_sinks, looks_for_sinks
 from headlight.studies.survey.text_means import means, number
@@ -143,9 +142,10 @@ class RankObserver(PartObserver):
         self._pairs = PairSample(self._texts, groups, sites, pairs)
         self._seen: dict[int, dict[str, Tensor]] = {}
 
-    def note_block(self, scores: Scores) -> None:
+    def note_block(self, block: SeenBlock) -> None:
         """Observe one layer; one number per token and head is kept of it, and the ranks."""
-        record, weight, norm = scores.record, scores.weight, scores.vector_norm
+        scores, record = block.scores, block.record
+        weight, norm = scores.weight, scores.vector_norm
         received = (self._present[:, None, None] @ weight.float())[:, :, 0].to(norm.dtype)
         mean = received / self._present.sum(-1)[:, None, None]
         members = self._members.to(norm.dtype)

@@ -21,10 +21,10 @@ from headlight.observations.layer_arrays import filled, stacked
 from headlight.reduce import Accumulator, KeyedSums
 from headlight.reduce.accumulator import Array
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenLayer, SeenMeasure
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer
 from headlight.studies.survey.query_and_key_tokens import sides
 from headlight.tensors import double
-from headlight.vocabulary import CATEGORIES, Kind, measure
+from headlight.vocabulary import CATEGORIES, Kind
 
 SIDES = ("key", "query")
 ORDINARY = ("punctuation", "other")
@@ -82,50 +82,36 @@ class TokenCounter(PartObserver):
         device = batch.input_ids.device
         # From a text that begins with a special token nothing has to be taken off.
         self._takes_first_off = kind != "cross" and bool(ordinary.any())
-        self._begin, self._first_is_ordinary = begin.to(device), ordinary.to(device)
-        self._queries = (categories[0] >= 0).float().to(device)[:, None]
-        self._widths = categories[1].shape[1], categories[0].shape[1]
-        self._given: dict[str, tuple[Tensor, Tensor]] = {}
+        self._first_is_ordinary = ordinary.to(device)
+        self._width = categories[0].shape[1]
+        self._given: tuple[Mapping[str, slice], Tensor, Tensor] = {}, begin, begin
         self._found: dict[int, list[tuple[Tensor, Tensor]]] = {}
 
-    def note_measure(self, measured: SeenMeasure) -> None:
+    def note_block(self, block: SeenBlock) -> None:
         """Observe what each query gives to which tokens."""
-        name, score, record, sums, of_rows = measured
-        first, rows = record.first, of_rows["rows"]
-        queries = slice(first, first + score.shape[2])
-        factor = self._queries[..., queries].to(score.dtype).expand(score.shape[:3])
-        if not measure(name).share:
-            whole = rows.sum(-1)
-            factor = (factor / whole).where(whole > 0, 0)
-        if sums is None:
-            gets = (factor[:, :, None] @ score)[:, :, 0]
-        else:
-            gets = sums.head("columns").to(score)
-        punctuation, others = (rows[..., CATEGORIES.index(each)] for each in ORDINARY)
+        sums, first = block.sums, block.record.first
+        queries = slice(first, first + sums.entropy.shape[2])
+        punctuation, others = (sums.columns[..., CATEGORIES.index(name)] for name in ORDINARY)
         gives = punctuation + others
         if self._takes_first_off:
-            to_first = of_rows.get("first")
-            if to_first is None:
-                # Of a text whose padding is before it, a block may end before the first token.
-                begin = self._begin.clamp_max(score.shape[3] - 1)[..., None, None]
-                to_first = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
-            gives = gives - to_first * self._first_is_ordinary[..., None]
-        gives = gives * factor
-        if record.block is not None:
-            if not first:
-                self._given[name] = (
-                    gets.new_zeros(*gets.shape[:2], self._widths[0]),
-                    gives.new_zeros(*gives.shape[:2], self._widths[1]),
-                )
-            whole_gets, whole_gives = self._given[name]
-            whole_gets[..., : gets.shape[2]] += gets
-            whole_gives[..., queries] = gives
-            gets, gives = whole_gets, whole_gives
-        self._given[name] = gets, gives
+            gives = gives - sums.columns[..., -1] * self._first_is_ordinary[..., None]
+        gives = gives * sums.factor
+        if block.record.block is None:
+            self._given = sums.heads, sums.received, gives
+            return
+        if not first:
+            shape = *gives.shape[:2], self._width
+            self._given = sums.heads, torch.zeros_like(sums.received), gives.new_zeros(shape)
+        _, whole_received, whole_given = self._given
+        whole_received += sums.received
+        whole_given[..., queries] = gives
 
     def note_layer(self, layer: SeenLayer) -> None:
         """Keep what all measures of the layer say."""
-        self._found[layer.record.site.layer] = [self._given.pop(name) for name in self._measures]
+        heads, received, given = self._given
+        self._found[layer.record.site.layer] = [
+            (received[:, heads[name]], given[:, heads[name]]) for name in self._measures
+        ]
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name."""
@@ -163,7 +149,7 @@ class _Types:
     ) -> Float[Tensor, "type head measure"]:
         """Sum the values of all tokens of each type."""
         heads = max(each.shape[1] for each in by_measure)
-        values = torch.stack([filled(each, heads) for each in by_measure])
+        values = torch.stack([filled(double(each), heads) for each in by_measure])
         rows = double(values.permute(1, 3, 2, 0)[self._there])
         return rows.new_zeros(len(self.keys), *rows.shape[1:]).index_add_(0, self._place, rows)
 

@@ -1,7 +1,7 @@
 """Counter of behaviours in a batch: first tokens, duplicates, induction, copies, word pieces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -10,18 +10,16 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.capture import LayerRecord
 from headlight.catalogue.statistics import FIRST_TOKENS, behaviours, segment_rows
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.observations.layer_arrays import filled, stacked
 from headlight.observations.positions import Positions
 from headlight.observations.text_ids import units_of
-from headlight.pool import Groups, Pairs, offsets_of, over_offsets
+from headlight.pool import Groups, Pairs
 from headlight.reduce import Accumulator, Count, Ratio, Slots
 from headlight.reduce.accumulator import Array
 from headlight.reduce.moments import medians
-from headlight.studies.survey.cell_sums import GROUPS, Asked, Sums, listed
 from headlight.studies.survey.head_behaviours.counted_keys import (
     chosen_keys,
     tokens_of_segment,
@@ -34,14 +32,10 @@ from headlight.studies.survey.head_behaviours.distances import (
     offset_basis,
 )
 from headlight.studies.survey.part import Subject
-from headlight.studies.survey.part_observer import (
-    PartObserver,
-    SeenLayer,
-    SeenMeasure,
-    SeenTogether,
-)
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer
+from headlight.studies.survey.row_sums import PairLists
 from headlight.studies.survey.text_means import means, ratios
-from headlight.tensors import Score, double, single
+from headlight.tensors import double, widest
 from headlight.vocabulary import CATEGORIES, DISTANCES, FAR, RELATIVE, SINK, Kind, measure
 
 
@@ -50,7 +44,10 @@ def numbers() -> tuple[str | int, ...]:
     return (*behaviours(), *RELATIVE, *DISTANCES)
 
 
-SHOWN = ("first", "duplicate", "induction", "subword")
+GROUPS = ("duplicate", "induction", "subword")
+"""Behaviours towards keys that are listed for each query."""
+
+SHOWN = ("first", *GROUPS)
 """Behaviours whose weight is kept for each row, for passages."""
 
 COPIES = ("copy", "copy_far")
@@ -116,36 +113,18 @@ class _Masks:
     """Masks of a block of queries, which all measures and layers share; no tree of tensors.
 
     Attributes:
-        block: first query, queries and keys.
+        block: First query, queries and keys.
         columns: ``batch 1 query column``; 0 where a query does not count towards a column of keys;
             the first is 1 for all queries that are no padding.
-        pairs: text, query of the block, key, and the row that the pair is added to.
-        is_copy: ``pair 1``; pairs whose query must give nothing more to another key.
-        kinds: of pairs.
         displayed: ``batch 1 query behaviour``; queries that have keys of `SHOWN`.
         queries: ``batch query number``, float64; queries of each sum, then how often the first
             token is among its keys, then where the first token is in `offset_basis`.
-        basis: ``offset number``, float64; `offset_basis` in the order of `over_offsets`.
     """
 
     block: tuple[int, int, int]
     columns: Tensor
-    pairs: tuple[Tensor, Tensor, Tensor, Tensor]
-    is_copy: Tensor
-    kinds: int
     displayed: Tensor
     queries: Tensor
-    basis: Tensor
-    share: dict[str, Tensor] = field(default_factory=dict)
-
-    def shares(self, heads: Mapping[str, slice]) -> Bool[Tensor, "head 1"]:
-        """Return the mask of heads whose measure is a share as it is; kept for other layers."""
-        if (key := str(heads)) not in self.share:
-            numbers = [of.stop - of.start for of in heads.values()]
-            is_share = torch.tensor([measure(name).share for name in heads])
-            of_heads = torch.repeat_interleave(is_share, torch.tensor(numbers))
-            self.share[key] = of_heads[:, None].to(self.is_copy.device)
-        return self.share[key]
 
 
 class _Stacked(NamedTuple):
@@ -181,7 +160,7 @@ class BehaviourCounter(PartObserver):
         host: the batch on the host, where it is there already.
     """
 
-    on_device = ("_found",)
+    on_device = ("_found", "_key_there", "_begin", "_there")
 
     _masks: _Masks | None = None
     _stacked: _Stacked | None = None
@@ -237,56 +216,34 @@ class BehaviourCounter(PartObserver):
         if self._own and tokenizer is not None:
             self._keys = chosen_keys(examples, kind, tokenizer, category >= 0)
         self._described: tuple[tuple[int, int], _Described] | None = None
-        self._asked_in_pass: tuple[tuple[int, int], Asked] | None = None
-        self._sums: dict[str, Parts] = {}
+        self._listed: tuple[tuple[int, int, int], PairLists] | None = None
         self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Any]] = {}
         self._rounding = ROUNDING
 
-    def note_measure(self, measured: SeenMeasure) -> None:
-        """Observe sums over the cells that `asked` names; others are observed together."""
-        name, score, record, sums, _ = measured
-        if sums is None:
-            return
-        parts = self._parts_of_sums(name, score, sums, record)
-        if record.first:
-            parts = Parts(*(one + two for one, two in zip(self._sums[name], parts, strict=True)))
-        self._sums[name] = parts
-
-    def note_together(self, measured: SeenTogether) -> None:
+    def note_block(self, block: SeenBlock) -> None:
         """Observe what each query gives to which keys, for all measures in the same operations."""
-        heads, score, columns, record = measured
-        masks = self._masks_of(record.first, *score.shape[2:])
-        columns = columns * masks.columns
-        whole = torch.where(masks.shares(heads), masks.columns[..., 0], columns[..., 0])
-        counted = (whole > 0).to(score.dtype)
-        text, query, key, row = masks.pairs
-        values, largest = score[text, :, query, key], score.amax(3)[text, :, query]
-        values = torch.where(masks.is_copy, values >= largest, values)
-        shape = *score.shape[:3:2], masks.kinds, score.shape[1]
-        to_pairs = values.new_zeros(shape).flatten(0, 2).index_add_(0, row, values)
-        to_pairs = to_pairs.view(shape).permute(0, 3, 1, 2)
-        # What is counted of copies is the queries, whatever they give.
-        copies = (to_pairs[..., -2:] > 0).to(score.dtype)
-        parts = columns, to_pairs[..., :-2], copies, counted[..., None], whole[..., None]
-        rows = torch.cat(parts, -1)
-        first = columns.shape[3] - 1
-        if "weight" in heads:
-            of_weight = rows[:, heads["weight"], :, first : first + len(SHOWN)]
-            of_weight = of_weight.where(masks.displayed, torch.nan)
-            self._rows = dict(zip(SHOWN, of_weight.unbind(-1), strict=True))
-        wide = double(rows)
-        received, counted_rows = wide[..., :-2] * wide[..., -2:-1], wide[..., -2]
+        sums, first = block.sums, block.record.first
+        masks = self._masks_of(first, *block.record.shape[2:])
+        columns = sums.columns[..., len(CATEGORIES) :] * masks.columns
+        rows = torch.cat([columns, sums.pairs], -1)
+        at_first = columns.shape[3] - 1
+        if "weight" in sums.heads:
+            shown = rows[:, sums.heads["weight"], :, at_first : at_first + len(SHOWN)]
+            shown = shown.where(masks.displayed, torch.nan)
+            self._rows = dict(zip(SHOWN, shown.unbind(-1), strict=True))
+        rows = rows * sums.counted[..., None]
+        given = double(rows.sum(2, dtype=widest(rows.device)))
+        each = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
+        query_counts = masks.queries[..., : given.shape[2]].sum(1)
         if self._own:
-            along = over_offsets(score, counted) @ masks.basis
+            along = double(sums.diagonal) @ self._basis
         else:
-            along = wide.new_zeros(*wide.shape[:2], NUMBERS_OF_OFFSETS)
-        each = torch.cat([counted_rows, wide[..., -1] * counted_rows, received[..., first]], 1)
-        query_counts = masks.queries[..., : received.shape[3]].sum(1)
-        stacked = _Stacked(heads, received.sum(2), query_counts, each @ masks.queries, along)
-        if record.first and (before := self._stacked) is not None:
-            sums = (one + two for one, two in zip(before[1:], stacked[1:], strict=True))
-            stacked = _Stacked(heads, *sums)
+            along = given.new_zeros(*given.shape[:2], NUMBERS_OF_OFFSETS)
+        stacked = _Stacked(sums.heads, given, query_counts, each @ masks.queries, along)
+        if first and (before := self._stacked) is not None:
+            added = (one + two for one, two in zip(before[1:], stacked[1:], strict=True))
+            stacked = _Stacked(sums.heads, *added)
         self._stacked = stacked
 
     def rows_of_weight(self) -> list[Rows]:
@@ -297,18 +254,11 @@ class BehaviourCounter(PartObserver):
 
     def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
         """Their means in each text, over the queries of the layer so far."""
-        if self._stacked is not None and "weight" in self._stacked.heads:
-            _, sums, _, queries, _ = self._stacked
-            places = [self._places[name] for name in SHOWN]
-            columns, weight = slice(places[0], places[-1] + 1), self._stacked.heads["weight"]
-            return (sums[:, weight, columns] / queries[:, weight, columns]).movedim(2, 0)
-        parts = self._sums["weight"]
-        places = [behaviours().index(name) for name in SHOWN]
-        received, queries = (
-            torch.stack([each[..., place] for place in places])
-            for each in (parts.given, parts.queries)
-        )
-        return torch.where(queries > 0, received / queries, torch.nan)
+        assert self._stacked is not None  # noqa: S101 - a block was seen before
+        heads, sums, _, queries, _ = self._stacked
+        places = [self._places[name] for name in SHOWN]
+        columns, weight = slice(places[0], places[-1] + 1), heads["weight"]
+        return (sums[:, weight, columns] / queries[:, weight, columns]).movedim(2, 0)
 
     @property
     def key_columns(self) -> Float[Tensor, "batch key column"]:
@@ -331,38 +281,27 @@ class BehaviourCounter(PartObserver):
         """Return the masks of tokens that are words of each class, where that is known."""
         return list(self._words.values()) if self._own else []
 
-    def asked(self, queries: slice) -> Asked:
-        """Return the cells that one pass over some queries sums; kept for the next pass."""
-        which = queries.start, queries.stop
-        if self._asked_in_pass is None or self._asked_in_pass[0] != which:
-            masks = [self._asked[:, queries]]
-            pairs: tuple[Pairs, ...] = ()
-            if self._own:
-                kinds = (self._repeated, self._later, self._copied, self._copied_far)
-                masks.append(torch.stack([each[:, queries] for each in kinds], -1))
-                described = self._described_pairs(queries)
-                pairs = described.duplicate, described.subword, described.copy
-            everyone = self._there[:, queries, None]
-            bounds, keys = listed(pairs, len(self._begin), queries)
-            queried = Asked(
-                begin=self._begin.numpy(),
-                firsts=self._firsts.numpy(),
-                queries=torch.cat([*masks, everyone], -1).to(torch.uint8).numpy(),
-                bounds=bounds,
-                keys=keys,
-                first=queries.start,
-                far=FAR,
-            )
-            self._asked_in_pass = which, queried
-        return self._asked_in_pass[1]
+    def pairs(self, queries: slice, keys: int) -> PairLists:
+        """Return the pairs of each statistic of single pairs; kept for other layers.
+
+        Args:
+            queries: Range of the queries.
+            keys: Number of keys that they see, from the first on.
+        """
+        block = queries.start, queries.stop, keys
+        if self._listed is None or self._listed[0] != block:
+            lists = [*self._listed_pairs(queries, keys).values()]
+            texts = len(self._begin)
+            self._listed = block, PairLists(lists, len(COPIES), texts, queries)
+        return self._listed[1]
 
     def note_layer(self, layer: SeenLayer) -> None:
         """Add up what was observed of the blocks of the layer."""
-        sums: dict[str, Any] = {"parts": dict(self._sums), "stacked": self._stacked}
+        sums: dict[str, Any] = {"stacked": self._stacked}
         if "norm" in self._measures:
             sums["drain"] = layer.scores.vectors.norm
         self._found[layer.record.site.layer] = sums
-        self._rounding = max(self._rounding, torch.finfo(layer.record.weight.dtype).eps)
+        self._rounding = max(self._rounding, torch.finfo(layer.record.dtype).eps)
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name; texts are along their first axis."""
@@ -400,9 +339,7 @@ class BehaviourCounter(PartObserver):
 
     def _by_field(self, found: dict[str, Any]) -> dict[str, Tensor]:
         """Return what was observed of a layer, by field, with measures side by side."""
-        parts, stacked = found.pop("parts"), found.pop("stacked")
-        if stacked is not None:
-            parts |= self._unstacked(stacked)
+        parts = self._unstacked(found.pop("stacked"))
         by_measure = [parts[name] for name in self._measures]
         heads = max(each.given.shape[1] for each in by_measure)
         fields = zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
@@ -447,123 +384,6 @@ class BehaviourCounter(PartObserver):
                     each[..., number] = 0
         return parts
 
-    def _parts_of_sums(self, name: str, score: Score, sums: Sums, record: LayerRecord) -> Parts:
-        """Return the parts of the sums of one pass over the cells."""
-        factor = sums.row("factor")
-        queries = slice(record.first, record.first + factor.shape[2])
-        firsts = sums.head("firsts")
-        counts = self._counts_of_sums(sums, queries)
-        everyone = counts[-1]
-        nothing = torch.zeros_like(everyone.rest)
-        rows: dict[str, KeySums] = {}
-        for number, key in enumerate(FIRST_TOKENS):
-            got = firsts[..., number]
-            rows[key] = counts[number]._replace(given=got, given_rest=got)
-        rows["first"] = rows["first"]._replace(given_rest=nothing, rest=nothing)
-        if measure(name).share:
-            missing = (factor * (1 - sums.row("total"))).sum(2)
-            rows["missing"] = everyone._replace(given=missing, rest=nothing)
-        if self._own:
-            rows |= self._of_text_of_sums(sums, counts)
-        if self._keys:
-            rows |= self._of_keys(name, score, sums, queries)
-        along = without = nothing[..., None].expand(-1, -1, NUMBERS_OF_OFFSETS)
-        along_counts = [nothing] * 3
-        if self._own:
-            along = sums.head("diagonal") @ self._basis
-            of_first = sums.head("first") @ self._basis[self._places_of_first(queries)]
-            without = along - of_first
-            along_counts = [everyone.queries, everyone.whole, everyone.rest]
-        if name == "weight":
-            self._rows = self._rows_of_sums(sums, queries)
-        return _joined(self._in_order(rows), (along, without), along_counts)
-
-    def _rows_of_sums(self, sums: Sums, queries: slice) -> dict[str, Rows]:
-        """Return the rows of each query, from the sums of one pass."""
-        rows = {"first": self._of_other_queries(single(sums.head("first")), queries)}
-        if self._own:
-            masks = self._repeated, self._repeated, self._later
-            for key, to_group, mask in zip(
-                GROUPS, sums.head("listed").unbind(2), masks, strict=True
-            ):
-                mask = mask[:, None, queries]
-                rows[key] = single(to_group).masked_fill(~mask, torch.nan)
-        return rows
-
-    def _counts_of_sums(self, sums: Sums, queries: slice) -> list[KeySums]:
-        """Return of the queries of `asked` how many there are and what they give, keys left out."""
-        _, wholes, rests = (each.unbind(-1) for each in sums.head("counts").unbind(-1))
-        query_counts = torch.from_numpy(self.asked(queries).queries).sum(1).to(wholes[0]).unbind(-1)
-        nothing = torch.zeros_like(wholes[0])
-        return [
-            KeySums(nothing, number[:, None].expand_as(whole), whole, nothing, rest)
-            for number, whole, rest in zip(query_counts, wholes, rests, strict=True)
-        ]
-
-    def _of_text_of_sums(self, sums: Sums, counts: Sequence[KeySums]) -> dict[str, KeySums]:
-        """Return the sums that depend on the tokens of the text, from the sums of one pass."""
-        repeated, later, copied, copied_far = range(len(FIRST_TOKENS), len(counts) - 1)
-        of_groups: dict[str, KeySums] = {}
-        masks = (repeated, repeated, later)
-        for key, place, group in zip(GROUPS, masks, sums.head("groups").unbind(2), strict=True):
-            to_group, others = group.unbind(-1)
-            of_groups[key] = counts[place]._replace(given=to_group, given_rest=others)
-        is_counted = (sums.row("factor") != 0).double()
-        columns = sums.row("categories")[..., len(CATEGORIES) :]
-        for number, (key, is_word) in enumerate(self._words.items()):
-            to_group = (is_counted * columns[..., number]).sum(2)
-            at_first = is_word.gather(1, self._begin[:, None]).to(to_group)
-            others = to_group - at_first * sums.head("first").sum(2)
-            of_groups[key] = counts[-1]._replace(given=to_group, given_rest=others)
-        hits = sums.head("hits").unbind(-1)
-        for key, place, of_queries in zip(COPIES, (copied, copied_far), hits, strict=True):
-            # What is counted is the queries, whatever they give.
-            giving = sums.head("counts")[..., place, 0]
-            nothing = torch.zeros_like(giving)
-            queries = counts[place].queries
-            of_groups[key] = KeySums(of_queries, queries, giving, nothing, nothing)
-        return of_groups
-
-    def _of_keys(
-        self, measure_name: str, score: Score, sums: Sums, queries: slice
-    ) -> dict[str, KeySums]:
-        """Rows of other packages, which say which keys are meant."""
-        counted, first = (sums.row("factor") != 0).double(), sums.head("first")
-        whole = counted if measure(measure_name).share else counted * sums.row("total")
-        of_rows: dict[str, KeySums] = {}
-        for name, chosen in self._keys.items():
-            here = chosen[:, queries, : score.shape[3]]
-            to_keys = (score * here[:, None]).sum(3) * counted
-            begin = self._begin[:, None, None].expand(-1, here.shape[1], 1)
-            at_first = here.gather(2, begin.clamp_max(here.shape[2] - 1))[..., 0]
-            others = to_keys - first * at_first[:, None]
-            has_keys = chosen[:, None, queries].any(3)
-            query_counts = has_keys.expand_as(whole).double()
-            sums_by_row = (
-                to_keys,
-                query_counts,
-                whole * has_keys,
-                others,
-                (whole - first) * has_keys,
-            )
-            of_rows[name] = KeySums(*(each.sum(2) for each in sums_by_row))
-        return of_rows
-
-    def _in_order(self, rows: Mapping[str, KeySums]) -> KeySums:
-        """Numbers in the order of `behaviours`; 0 of 0 where one is not defined."""
-        nothing = torch.zeros_like(next(iter(rows.values())).given)
-        ordered = [rows.get(key, KeySums(*[nothing] * 5)) for key in behaviours()]
-        if self._own:  # texts without segments have none of their numbers
-            of = self._segmented.to(nothing)[:, None]
-            for place, key in enumerate(behaviours()):
-                if key in segment_rows() and key in rows:
-                    ordered[place] = KeySums(*(each * of for each in rows[key]))
-        return KeySums(*(double(torch.stack(each, -1)) for each in zip(*ordered, strict=True)))
-
-    def _of_other_queries(self, first: Rows, queries: slice) -> Rows:
-        """Mask the first token's own query in what queries give to the first token."""
-        return first.masked_fill(~self._other_queries[:, None, queries], torch.nan)
-
     @property
     def _other_queries(self) -> Bool[Tensor, "batch query"]:
         return self._there & ((self._there.cumsum(1) > 1) | (not self._own))
@@ -584,36 +404,22 @@ class BehaviourCounter(PartObserver):
         return self._masks
 
     def _make_masks(self, first: int, size: int, keys: int) -> _Masks:
-        queries, device = slice(first, first + size), self._begin.device
-        columns, pairs = self.key_columns, self._listed_pairs(queries, keys)
-        text, query, key = (torch.cat(each) for each in zip(*pairs.values(), strict=True))
-        kind = torch.repeat_interleave(torch.tensor([len(each.key) for each in pairs.values()]))
-        row = (text * size + query - first) * len(pairs) + kind
-        is_copy = (kind >= len(pairs) - len(COPIES)).long()
-        text, query, key, row, is_copy = (
-            torch.stack([text, query - first, key, row, is_copy]).to(device).unbind(0)
-        )
-        of_columns, of_pairs, displayed = self._masks_of_queries(queries, list(pairs))
+        queries, columns = slice(first, first + size), self.key_columns
+        lists = self.pairs(queries, keys)
+        text, _, key, row, _ = lists.joined.to(self._begin.device).unbind(0)
+        of_columns, of_pairs, displayed = self._masks_of_queries(queries)
         begin = self._begin[:, None, None].expand(-1, 1, columns.shape[2])
         is_first = (key == self._begin[text]).to(columns.dtype)
         pairs_at_first = columns.new_zeros(of_pairs.numel()).index_add_(0, row, is_first)
-        basis = of_first = double(columns).new_zeros(*of_pairs.shape[:2], NUMBERS_OF_OFFSETS)
+        of_first = double(columns).new_zeros(*of_pairs.shape[:2], NUMBERS_OF_OFFSETS)
         if self._own:
             of_first = self._basis[self._places_of_first(queries)]
-            offsets, exists = offsets_of(size, keys)
-            places = (offsets - first + self._there.shape[1] - 1).clamp(0, len(self._basis) - 1)
-            of_offset = torch.where(exists, places, len(self._basis)).to(basis.device)
-            basis = torch.nn.functional.pad(self._basis, (0, 0, 0, 1))[of_offset]
         firsts = columns.gather(1, begin).expand(-1, size, -1), pairs_at_first.view(of_pairs.shape)
         return _Masks(
             block=(first, size, keys),
             columns=of_columns[:, None].to(columns.dtype),
-            pairs=(text, query, key, row),
-            is_copy=is_copy[:, None] > 0,
-            kinds=len(pairs),
             displayed=displayed[:, None],
             queries=torch.cat([*map(double, (of_columns, of_pairs, *firsts)), of_first], -1),
-            basis=basis,
         )
 
     def _listed_pairs(self, queries: slice, keys: int) -> dict[str, Pairs]:
@@ -629,11 +435,10 @@ class BehaviourCounter(PartObserver):
             pairs[name] = Pairs(text, query + queries.start, key)
         return pairs
 
-    def _masks_of_queries(
-        self, queries: slice, names: Sequence[str]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _masks_of_queries(self, queries: slice) -> tuple[Tensor, Tensor, Tensor]:
         """Return which queries have a part in each sum over keys or over pairs, and in `SHOWN`."""
         everyone = self._there[:, queries]
+        names = *GROUPS, *self._keys, *COPIES
         masks = dict.fromkeys(names, torch.zeros_like(everyone))
         words = []
         if self._own:
