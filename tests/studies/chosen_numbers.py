@@ -7,6 +7,7 @@ import xarray as xr
 from headlight.observations.variables import long_names
 from headlight.studies.survey import NEEDS, SurveySettings
 from headlight.studies.survey.study import PARTS, run
+from open_folders import opening
 
 NAMES = {part.name: set(long_names(part.variables)) for part in PARTS if part.chosen}
 """Variables of each of them."""
@@ -31,7 +32,7 @@ def survey_with(
     name: str, corpus: Any, found: Any, settings: SurveySettings | None = None, **more: Any
 ) -> xr.Dataset:
     """Those numbers of a survey."""
-    result = run(corpus, found, settings or settings_for(name), progress=False, **more)
+    result = opening(run)(corpus, found, settings or settings_for(name), progress=False, **more)
     return only(name, result)
 
 

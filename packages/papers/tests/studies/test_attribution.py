@@ -28,6 +28,7 @@ from headlight_papers.studies.attribution.contribution_sums import (
 )
 from headlight_papers.studies.attribution.expected_time import outlook
 from headlight_papers.studies.attribution.study import AttributionStudy, run
+from open_folders import opening
 from studies import attribution_naive as naive
 from studies.models import model, texts
 
@@ -85,7 +86,9 @@ def examples_of(encoded) -> Examples:
 
 def study(encoded, found=None, settings=SETTINGS, method=EXACT, **more):
     settings = settings.replace(attribution=method)
-    return run(examples_of(encoded), found or model("bert"), settings, progress=False, **more)
+    return opening(run)(
+        examples_of(encoded), found or model("bert"), settings, progress=False, **more
+    )
 
 
 def same(first, second, **tolerance):

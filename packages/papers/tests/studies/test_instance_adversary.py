@@ -51,7 +51,7 @@ def observed(made: CapturedModel, data: Any, **settings: Any) -> tuple[InstanceO
     study = InstanceAdversaryStudy(data, made, asked)
     examples: list[Classified] = list(study.plan.examples)
     batch = made.collate(examples)
-    return study.observe(batch, examples), (batch, examples, study.plan.sites)
+    return study.observe(study.plan, batch, examples), (batch, examples, study.plan.sites)
 
 
 @pytest.mark.parametrize("head", [None, 1])

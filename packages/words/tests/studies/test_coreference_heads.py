@@ -19,6 +19,7 @@ from headlight_words.corpora import CoreferenceDocument, Mention
 from headlight_words.findings.coreference import best_heads, systems_table
 from headlight_words.studies.coreference import CoreferenceSettings, TaskSettings
 from headlight_words.studies.coreference.study import AntecedentObserver, run
+from open_folders import opening
 from studies.coreference_documents import bakery, random_document, windows
 from studies.intervals import agrees
 from studies.models import WORDS, model, uneven
@@ -41,7 +42,7 @@ def documents(number: int = 10, seed: int = 5) -> list[CoreferenceDocument]:
 def found(corpus, family="bert", *, folder=None, objective=None, **settings) -> xarray.Dataset:
     made = model(family) if isinstance(family, str) else family
     plain = {"max_length": 40, "measures": ("weight",), "sentences": False}
-    return run(
+    return opening(run)(
         corpus, made, CoreferenceSettings(**plain | settings), objective=objective, folder=folder,
         progress=False,
     )  # fmt: skip
