@@ -149,6 +149,7 @@ class BatchRunner(Generic[E]):
             capture = self.model.capture(self.sites, stream=stream, residual=self.residual)
             self._recorder = self._open.enter_context(capture)
         self._recorder.query_block = self._query_block
+        self._recorder.kernel = None if attribution else getattr(observer, "kernel", None)
 
         def visit(record: LayerRecord) -> None:
             if attribution is not None:

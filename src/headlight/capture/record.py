@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.capture.attention_site import AttentionSite
@@ -76,6 +76,31 @@ class LayerRecord:
     def dtype(self) -> torch.dtype:
         """Precision of the weights."""
         return self.weight.dtype
+
+    @property
+    def real(self) -> Bool[Tensor, "batch key"] | None:
+        """Keys that the last query sees, where there are as many queries as keys; None for all."""
+        block, visible = self.block, self.visible
+        if block is not None:
+            return block.real if block.queries == block.value.shape[2] else None
+        if visible is None or visible.shape[1] != visible.shape[2]:
+            return None
+        return visible[:, -1]
+
+    @property
+    def visible_counts(self) -> Int[Tensor, "batch #query"] | None:
+        """Number of keys that each query sees; None where all see all."""
+        return None if self.visible is None else self.visible.sum(-1)
+
+    def hides(self, queries: Tensor, keys: Tensor) -> bool:
+        """Whether it is known, without its weights, that they are 0 between these and other keys.
+
+        Args:
+            queries: ``batch query``; not 0 for queries that are tokens.
+            keys: ``batch key``; not 0 for keys that are tokens.
+        """
+        del queries, keys
+        return False
 
     @property
     def first(self) -> int:

@@ -16,6 +16,7 @@ from headlight.capture.attention_interface import (
     eager_function,
     install,
     listener_of,
+    own_code,
     own_function,
     register,
     remove_listener,
@@ -28,6 +29,17 @@ from headlight.capture.custom_attention.function_mode import own_code_seen
 from headlight.capture.finite_numbers import require_finite_attention
 from headlight.capture.gradient_tape import GradientTape
 from headlight.capture.hooks import Place, Registration, hooked
+from headlight.capture.kernel_check import difference_of
+from headlight.capture.output_projection import TOLERANCE
+from headlight.capture.plain_attention import (
+    AttentionKernel,
+    PlainCall,
+    PlainRecord,
+    SeenRanges,
+    is_plain,
+    plain_call,
+    seen_ranges,
+)
 from headlight.capture.query_blocks import AttentionFunction, block_size, blocks
 from headlight.capture.record import LayerRecord, QueryBlock
 from headlight.capture.residual_connection import Residual, ResidualSite
@@ -117,6 +129,12 @@ class Recorder:
         self._added_to: dict[Place, Tensor] = {}
         self._waiting: tuple[int, LayerRecord] | None = None
         self._masked: tuple[Tensor | None, torch.Size, Visible | None] | None = None
+        self.kernel: AttentionKernel | None = None
+        """What computes the attention of plain calls; None for the model's own function."""
+        self.refused: dict[AttentionSite, float] = {}
+        """Relative difference of what the kernel and the model's function make, where too large."""
+        self._compared: set[AttentionSite] = set()
+        self._ranges: tuple[Tensor | None, tuple[int, ...], SeenRanges | None] | None = None
 
     @contextmanager
     def taped(self) -> Iterator[GradientTape]:
@@ -133,7 +151,7 @@ class Recorder:
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
         self._next = 0
-        self._gated = self._waiting = self._masked = None
+        self._gated = self._waiting = self._masked = self._ranges = None
         self._added_to.clear()
         self._inputs.clear()
         self._forget_stream()
@@ -146,7 +164,7 @@ class Recorder:
         """
         self._inputs.clear()
         self._added_to.clear()
-        self._masked = None
+        self._masked = self._ranges = None
         self._forget_stream()
         if self._next != len(self._sites):
             raise CaptureError(
@@ -188,6 +206,10 @@ class Recorder:
         if index not in self._wanted or self.visit is None:
             return self._own[module](module, *arguments, **options)
         site = self._sites[index]
+        if (call := self._plain_call(site, arguments, options)) is not None:
+            context = self._attend_by_kernel(site, call, arguments, options)
+            if context is not None:
+                return context, None
         if (size := self._block_size(site, arguments)) is not None:
             by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
             if site.gate is None:
@@ -217,6 +239,50 @@ class Recorder:
         ones = torch.ones_like(context)
         self._gated = _Gated(site, ones, finish)
         return ones, weight
+
+    def _plain_call(
+        self, site: AttentionSite, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> PlainCall | None:
+        """Return the call for the kernel; None where the model's own function is to make it."""
+        module = site.module
+        if self.kernel is None or site in self.refused or site in self._residuals:
+            return None
+        if self._tape is not None or module in own_code or replacer_of(module) is not None:
+            return None
+        if not is_plain(site, arguments, options):
+            return None
+        mask, query, key = mask_of(arguments, options), *arguments[:2]
+        form = len(query), query.shape[2], key.shape[2]
+        if self._ranges is None or self._ranges[0] is not mask or self._ranges[1] != form:
+            self._ranges = mask, form, seen_ranges(mask, *form)
+        seen = self._ranges[2]
+        return None if seen is None else plain_call(arguments, options, seen)
+
+    def _attend_by_kernel(
+        self,
+        site: AttentionSite,
+        call: PlainCall,
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> Tensor | None:
+        """Return the context that the kernel makes, once it was compared; None if it is refused."""
+        assert self.kernel is not None  # noqa: S101 - by it the call was taken
+        batch, _, queries, keys = call.shape
+        source = None if site.source is None else self._inputs.get(site.source)
+        inputs = None if source is None else source.reshape(batch, keys, -1)
+        record = PlainRecord(site, call, inputs, self._stream_before(site, batch, queries))
+        context = self.kernel(record)
+        if site not in self._compared:
+            self._compared.add(site)
+            function = self._function_of(site.module)
+            error = difference_of(record, context, function, arguments, options)
+            if not error <= TOLERANCE[torch.float32]:
+                self.refused[site] = error
+                return None
+        self._input_of(site, batch, keys)
+        self._watch(record)
+        self._visit(record)
+        return context
 
     def _pass_on(self, index: int, record: LayerRecord) -> None:
         if record.site in self._residuals and record.residual is None:

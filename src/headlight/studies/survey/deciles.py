@@ -106,7 +106,7 @@ class DrawnTexts(PartObserver):
 
     def note_block(self, block: SeenBlock) -> None:
         """Keep the rows of the strongest links; of several blocks, all rows until the last."""
-        record, scores = block.record, block.scores
+        record = block.record
         if not len(self._hashes):
             return
         self._keep(block)
@@ -124,7 +124,7 @@ class DrawnTexts(PartObserver):
                 rows.append(torch.cat(cells, 2)[text[:, None], head, row])
             else:  # of which no cell is copied
                 place = self._texts[:, None], head, row + self._spans[0].start
-                rows.append(self._filled(scores.of(name).detach()[place][..., self._spans[1]]))
+                rows.append(self._filled(block.rows(name, *place)[..., self._spans[1]]))
         score = strengths.gather(-1, query[..., None])[..., 0]
         self._found[record.site.layer] = score, query, rows
         for name in self._cells:

@@ -101,6 +101,8 @@ class NullSpaceObserver(PartObserver):
         points: what keeps a sample of points; empty.
     """
 
+    wants_cells = True
+
     def __init__(self, texts: Texts, points: Sample) -> None:
         self._text_ids = texts.text_ids
         self._points = points

@@ -13,6 +13,7 @@ from headlight.analysis.batch_runner import LENGTH_BIN
 from headlight.analysis.layer_arrays import array, filled, moments, stacked
 from headlight.analysis.positions import Positions
 from headlight.capture import Kind, LayerRecord
+from headlight.capture.plain_attention import AttentionKernel
 from headlight.encode.batch import fetched
 from headlight.measures import Scores, input_norm
 from headlight.measures.effective_correlation import (
@@ -28,6 +29,7 @@ from headlight.reduce.accumulator import Array
 from headlight.studies.survey.block_rows import BlockRows
 from headlight.studies.survey.cell_sums import CellSums
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
+from headlight.studies.survey.kernel_sums import KernelSums, MadeByKernel, made_by_kernel
 from headlight.studies.survey.part_observer import (
     PartObserver,
     SeenBlock,
@@ -96,23 +98,34 @@ class HeadsObserver:
         self._first_category = keys.category.gather(1, self._begin[:, None])
         self._asked = self._all_asked(queries)
         self._cells = CellSums(self._asked, compiled=compiled)
+        self._kernel = None
+        if compiled and "weight" in measures and not any(part.wants_cells for part in parts):
+            self._kernel = KernelSums(self._asked, measures, value_bias)
         self._precision = torch.float32 if compiled else torch.float64
         self._heads: dict[str, slice] = {}
         self._weights: dict[str, Tensor] = {}
         self._seen: dict[int, dict[str, Any]] = {}
         self._vectors: Vectors | None = None
         self._blocks = BlockRows()
+        self._block: SeenBlock
 
     @property
     def wants_stream(self) -> bool:
         """Whether records should say what entered the block."""
         return any(part.wants_stream for part in self._parts)
 
+    @property
+    def kernel(self) -> AttentionKernel | None:
+        """What computes the attention of plain calls, with all sums; None to see it written."""
+        return self._kernel
+
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
         if not record.first:
             self._vectors = None
         self._sample = self._sampled if record.site.gate == "element" else None
+        if (made := made_by_kernel(record)) is not None:
+            self._vectors = made.vectors
         scores = Scores(record, self._value_bias, self._precision, self._vectors, self._sample)
         self._vectors = scores.vectors
         self._blocks.keep(record, self._look(scores))
@@ -191,13 +204,13 @@ class HeadsObserver:
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
-        record = scores.record
+        record, made = scores.record, made_by_kernel(scores.record)
         if not self._measures:
             return {}
-        measured = {name: scores.of(name).float() for name in self._measures}
-        sums = self._cells.sums(measured, record.first)
+        sums = self._sums(scores, made)
+        self._block = SeenBlock(scores, sums)
         for part in self._parts:
-            part.note_block(SeenBlock(scores, sums))
+            part.note_block(self._block)
         self._heads = dict(sums.heads)
         numbers = [
             sums.columns[..., : len(CATEGORIES)],
@@ -209,28 +222,41 @@ class HeadsObserver:
             numbers.append((sums.size[..., None] > 0).to(sums.size))
         if "effective" in sums.heads:
             numbers += [sums.total[..., None], sums.square[..., None]]
-        statistics = {"rows": double(torch.cat(numbers, -1))}
-        if "norm" in self._measures:
+        statistics = {"rows": torch.cat(numbers, -1)}
+        if made is not None and made.merged is not None:
+            statistics["merged"] = made.merged[:, None, :, : len(CATEGORIES)]
+        elif "norm" in self._measures:
             merged = scores.merged_norm[:, None]
             statistics["merged"] = over_keys(merged, self._key_members[:, : merged.shape[3]])
         if "effective" in self._measures:
+            rank = scores.rank if made is None or made.factors is None else made.factors.rank
             # One for all queries where they see the same keys.
-            statistics["rank"] = scores.rank.expand(-1, -1, record.shape[2])
+            statistics["rank"] = rank.expand(-1, -1, record.shape[2])
             statistics["comoments"] = self._comoments(scores, sums, statistics["rows"][..., -2:])
         return statistics
+
+    def _sums(self, scores: Scores, made: MadeByKernel | None) -> RowSums:
+        """Return the sums of all measures, of which the kernel has made some."""
+        known = () if made is None else made.sums.heads
+        written = {name: scores.of(name).float() for name in self._measures if name not in known}
+        if made is None:
+            return self._cells.sums(written, scores.record.first)
+        if not written:
+            return made.sums
+        return made.sums.beside(self._cells.sums(written, scores.record.first))
 
     def _comoments(
         self, scores: Scores, sums: RowSums, powers: Float[Tensor, "batch head query power=2"]
     ) -> Float[Tensor, "batch head query sum=5"]:
         """Return the sums of each row of which weights and effective attention are correlated."""
-        total, square = powers.unbind(-1)
+        total, square = double(powers).unbind(-1)
         raw, effective = (
             (total[:, places], square[:, places])
             if (places := sums.heads.get(name)) is not None
             else sums_by_row(scores.of(name))
             for name in ("weight", "effective")
         )
-        return moments_by_row(raw, effective, scores.record.visible, self._key_lengths)
+        return moments_by_row(raw, effective, scores.record.visible_counts, self._key_lengths)
 
     def _all_asked(self, queries: Positions) -> Asked:
         """What is asked of the rows of a batch, by all parts.
@@ -259,7 +285,7 @@ class HeadsObserver:
             summary |= {"heads": self._heads, "together": together}
             means = self._apart(self._heads, together)
         for part in self._parts:
-            part.note_layer(SeenLayer(scores.record, scores, means))
+            part.note_layer(SeenLayer(self._block, means))
         if "norm" in self._measures:
             summary |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
@@ -308,7 +334,7 @@ class HeadsObserver:
             for name, of_measure in heads.items():
                 of_heads = mean_weights(self._members_of(name))[:, None]
                 parts.append(of_heads.expand(-1, of_measure.stop - of_measure.start, -1, -1))
-            weights[str(key)] = torch.cat(parts, 1)
+            weights[str(key)] = torch.cat(parts, 1).float()
         return weights[str(key)]
 
     def _members_of(self, name: str) -> Membership:
@@ -321,7 +347,7 @@ class HeadsObserver:
         """Return the statistics of the norms alone; of x only where it was found."""
         weights = self._mean_weights({"norm": slice(0, 1)})
         statistics = {
-            "merged": (weights @ double(merged))[:, 0],
+            "merged": (weights @ merged)[:, 0],
             "vector_norm": scores.vectors.norm.transpose(1, 2).flatten(0, 1),
         }
         inputs = inputs_of(scores.record)

@@ -9,6 +9,7 @@ from torch import Tensor
 from headlight.capture import LayerRecord
 from headlight.measures import Scores
 from headlight.reduce import Accumulator
+from headlight.studies.survey.kernel_sums import made_by_kernel
 from headlight.studies.survey.row_sums import Links, RowSums
 
 
@@ -28,19 +29,43 @@ class SeenBlock(NamedTuple):
         """Record of these queries."""
         return self.scores.record
 
+    def rows(
+        self, name: str, text: Tensor, head: Tensor, query: Tensor
+    ) -> Float[Tensor, "*row key"]:
+        """Return single rows of a measure.
+
+        Args:
+            name: Name of the measure.
+            text: Text of each row.
+            head: Head of each row.
+            query: Query of each row, counted in the block.
+        """
+        made = made_by_kernel(self.record)
+        if made is not None and name in made.sums.heads:
+            return made.rows(name, text, head, query)
+        return self.scores.of(name).detach()[text, head, query]
+
 
 class SeenLayer(NamedTuple):
     """A layer, once all its queries were seen.
 
     Attributes:
-        record: of its last queries.
-        scores: of them, with the vectors of the whole layer.
-        means: of each measure the statistics of its rows, averaged over queries.
+        block: Its last queries, with the vectors of the whole layer.
+        means: Statistics of the rows of each measure, averaged over queries.
     """
 
-    record: LayerRecord
-    scores: Scores
+    block: SeenBlock
     means: Mapping[str, Mapping[str, Tensor]]
+
+    @property
+    def record(self) -> LayerRecord:
+        """Record of its last queries."""
+        return self.block.record
+
+    @property
+    def scores(self) -> Scores:
+        """Measures of its last queries."""
+        return self.block.scores
 
 
 class PartObserver:
@@ -51,6 +76,8 @@ class PartObserver:
 
     wants_stream = False
     """Whether records should say what entered the block."""
+    wants_cells = False
+    """Whether it looks at so many cells that they are better written."""
     links: Links | None = None
     """Keys among which the largest entry of each row is wanted."""
 

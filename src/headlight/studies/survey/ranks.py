@@ -121,6 +121,8 @@ class RankObserver(PartObserver):
         units: the unit of the corpus that each text is of; by default each is one.
     """
 
+    wants_cells = True
+
     def __init__(
         self,
         texts: Texts,

@@ -230,7 +230,9 @@ class BehaviourCounter(PartObserver):
             shown = rows[:, sums.heads["weight"], :, at_first : at_first + len(SHOWN)]
             shown = shown.where(masks.displayed, torch.nan)
             self._rows = dict(zip(SHOWN, shown.unbind(-1), strict=True))
-        rows = rows * sums.counted[..., None]
+        if any(measure(name).signed and not measure(name).share for name in sums.heads):
+            # Of all others, rows that do not count give nothing to what is asked of.
+            rows = rows * sums.counted[..., None]
         given = double(rows.sum(2, dtype=widest(rows.device)))
         each = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
         query_counts = masks.queries[..., : given.shape[2]].sum(1)
