@@ -205,12 +205,12 @@ class PlainRecord(LayerRecord):
         object.__setattr__(self, "made", made)
 
     @cached_property
-    def weight(self) -> Weight:  # type: ignore[override]
+    def weight(self) -> Weight:
         """α, written now."""
         return self.call.weights()
 
     @property
-    def visible(self) -> Visible:  # type: ignore[override]
+    def visible(self) -> Visible:
         """Which keys each query may attend to."""
         return self.call.seen.visible
 

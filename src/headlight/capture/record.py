@@ -53,6 +53,8 @@ class LayerRecord:
             None unless the residual was asked for.
         stream: what entered the block, of all attending tokens, before anything normalised it; None
             unless it was asked for and found.
+        difference: Relative difference of what a kernel made of the attention of the site, for
+            which it was refused; None where none was.
     """
 
     site: AttentionSite
@@ -66,6 +68,7 @@ class LayerRecord:
     gate: GateValues | None = field(default=None, repr=False)
     residual: Residual | None = field(default=None, repr=False)
     stream: Float[Tensor, "batch token d_stream"] | None = field(default=None, repr=False)
+    difference: float | None = field(default=None, repr=False)
 
     @property
     def shape(self) -> torch.Size:

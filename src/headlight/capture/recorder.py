@@ -206,18 +206,11 @@ class Recorder:
         if index not in self._wanted or self.visit is None:
             return self._own[module](module, *arguments, **options)
         site = self._sites[index]
-        if (call := self._plain_call(site, arguments, options)) is not None:
-            context = self._attend_by_kernel(site, call, arguments, options)
-            if context is not None:
-                return context, None
+        if (context := self._attend_by_kernel(site, arguments, options)) is not None:
+            return context, None
         if (size := self._block_size(site, arguments)) is not None:
             by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
-            if site.gate is None:
-                return by_blocks(None), None
-            query = arguments[0]
-            ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
-            self._gated = _Gated(site, ones, by_blocks)
-            return ones, None
+            return self._once_gated(site, arguments[0], by_blocks), None
         if self._tape is not None:
             arguments = self._tape.rooted(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
@@ -259,14 +252,15 @@ class Recorder:
         return None if seen is None else plain_call(arguments, options, seen)
 
     def _attend_by_kernel(
-        self,
-        site: AttentionSite,
-        call: PlainCall,
-        arguments: tuple[Any, ...],
-        options: dict[str, Any],
+        self, site: AttentionSite, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> Tensor | None:
-        """Return the context that the kernel makes, once it was compared; None if it is refused."""
-        assert self.kernel is not None  # noqa: S101 - by it the call was taken
+        """Return the context that the kernel makes, and visit its record; None where it does not.
+
+        What it makes of the first call of a site is compared with what the model's function makes.
+        """
+        call = self._plain_call(site, arguments, options)
+        if call is None or self.kernel is None:
+            return None
         batch, _, queries, keys = call.shape
         source = None if site.source is None else self._inputs.get(site.source)
         inputs = None if source is None else source.reshape(batch, keys, -1)
@@ -283,6 +277,16 @@ class Recorder:
         self._watch(record)
         self._visit(record)
         return context
+
+    def _once_gated(
+        self, site: AttentionSite, query: Tensor, finish: Callable[[GateValues | None], Tensor]
+    ) -> Tensor:
+        """Return the context; of a site with a gate ones, until it is known."""
+        if site.gate is None:
+            return finish(None)
+        ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
+        self._gated = _Gated(site, ones, finish)
+        return ones
 
     def _pass_on(self, index: int, record: LayerRecord) -> None:
         if record.site in self._residuals and record.residual is None:
@@ -372,8 +376,9 @@ class Recorder:
             if of_block is not None:
                 require_finite_attention(place, of_block, of_block, part, visible)
             record = LayerRecord(
-                site, weight, part, visible, block_inputs, block=whole, gate=of_block, stream=stream
-            )
+                site, weight, part, visible, block_inputs, block=whole, gate=of_block,
+                stream=stream, difference=self.refused.get(site),
+            )  # fmt: skip
             if site in self._residuals:
                 written = _projected(site, all_contexts, of_block)
                 residual = self._residual(site, written, len(value), rows)
@@ -424,7 +429,10 @@ class Recorder:
         visible = self._visible(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         stream = self._stream_before(site, *weight.shape[::2])
-        return LayerRecord(site, weight, value, visible, inputs, stream=stream)
+        difference = self.refused.get(site)
+        return LayerRecord(
+            site, weight, value, visible, inputs, stream=stream, difference=difference
+        )
 
 
 def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:

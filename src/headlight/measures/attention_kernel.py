@@ -26,6 +26,7 @@ from headlight.measures.row_loops import (
     Lengths,
     Listed,
     Projection,
+    Room,
     RowArrays,
     compiled_attention,
     compiled_rows,
@@ -110,11 +111,16 @@ def projection_of(factors: EffectiveFactors | None) -> Projection:
     """Return the factors as compiled loops take them."""
     if factors is None:
         return Projection(none_of(4), none_of(4), 0)
-    parts = (
-        none_of(4) if each is None else each.float().contiguous().numpy()
+    basis, null = (
+        none_of(4) if each is None else _array(each.float())
         for each in (factors.basis, factors.null)
     )
-    return Projection(*parts, factors.start)
+    return Projection(basis, null, factors.start)
+
+
+def _array(tensor: Tensor) -> Array:
+    """Return a tensor as an array without gaps."""
+    return np.asarray(tensor.contiguous().numpy())
 
 
 def lengths_of(vectors: Vectors | None) -> Lengths:
@@ -126,11 +132,17 @@ def lengths_of(vectors: Vectors | None) -> Lengths:
     if vectors is None:
         nothing = none_of(3)
         return Lengths(nothing, nothing, none_of(2), nothing, nothing, CANCELLATION)
-    length = vectors.norm.float().contiguous()
+    length = vectors.norm.float()
     logarithm = length.clamp_min(torch.finfo(torch.float32).tiny).log()
-    unit, in_units, packed = vectors.together(torch.float32, compiled=True)
-    arrays = (each.contiguous().numpy() for each in (unit, in_units, packed))
-    return Lengths(length.numpy(), logarithm.numpy(), *arrays, CANCELLATION)
+    together = vectors.together(torch.float32, compiled=True)
+    return Lengths(
+        length=_array(length),
+        logarithm=_array(logarithm),
+        unit=_array(together.unit),
+        in_units=_array(together.length),
+        packed=_array(together.products),
+        threshold=CANCELLATION,
+    )
 
 
 def attend(
@@ -156,42 +168,64 @@ def attend(
     height = HELD // (columns * (heads if merged else 1))
     height = min(max(height, LOWEST_BLOCK), HIGHEST_BLOCK, queries)
     of_rows = (texts, measures * heads, queries)
-    single = partial(np.zeros, dtype=np.float32)
+    written, single = (partial(make, dtype=np.float32) for make in (np.empty, np.zeros))
     linked = keys.barred.shape[0]
     arrays = KernelArrays(
-        context=single((texts, queries, heads, call.value.shape[3])),
+        context=written((texts, queries, heads, call.value.shape[3])),
         rows=RowArrays(
-            entropy=single(of_rows),
-            size=single(of_rows),
-            square=single(of_rows),
+            entropy=written(of_rows),
+            size=np.ones(of_rows, np.float32),  # of weights; those of others are written
+            square=written(of_rows),
             pairs=single((*of_rows, len(listed.bounds))),
             received=np.zeros((parts, *of_rows[:2], columns)),
             diagonal=np.zeros((parts, *of_rows[:2], queries + columns - 1)),
         ),
-        columns=single((*of_rows, keys.columns.shape[2])),
+        columns=written((*of_rows, keys.columns.shape[2])),
         neighbours=single((*of_rows, len(keys.offsets))),
         linked=single((linked, *of_rows[1:])),
-        merged=single((texts, queries, keys.columns.shape[2]) if merged else (0, 0, 0)),
+        merged=written((texts, queries, keys.columns.shape[2]) if merged else (0, 0, 0)),
         lost=np.zeros((texts * parts, LOST, 2), np.int64),
         norms=single((texts * parts, LOST)),
         losses=np.zeros(texts * parts, np.int64),
     )
-    bias = none_of(4) if call.seen.bias is None else call.seen.bias.contiguous().numpy()
-    plain = Call(
-        *(each.contiguous().numpy() for each in (call.query, call.key, call.value)),
-        *(each.numpy() for each in (call.seen.low, call.seen.high)),
-        bias,
-        float(call.scale),
-    )
-    loop = partial(compiled_attention(), plain, keys, listed, lengths, projection, arrays, height)
+    given = _as_arrays(call), keys, listed, lengths, projection, arrays, height
     threads = min(torch.get_num_threads(), texts * parts)
+
+    def work(thread: int) -> None:
+        room = _room(given[0], keys, projection, height, held=heads if merged else 1)
+        compiled_attention()(*given, room, threads, thread)
+
     with _one_thread():
         if threads == 1:
-            loop(1, 0)
+            work(0)
         else:
             with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(partial(loop, threads), range(threads)))
+                list(pool.map(work, range(threads)))
     return arrays
+
+
+def _room(call: Call, asked: Keys, projection: Projection, height: int, *, held: int) -> Room:
+    """Return room for blocks of so many queries, and for weights of so many heads."""
+    keys, columns = asked.columns.shape[1:]
+    vectors = projection.null.shape[2]
+    within = max(call.value.shape[3], projection.basis.shape[3], vectors)
+    single = partial(np.empty, dtype=np.float32)
+    return Room(
+        weights=single((held, height * keys)),
+        image=single(height * keys),
+        lost=np.empty(height * keys, np.uint8),
+        inside=single(height * within),
+        null=single(vectors * keys),
+        queries=single(height * call.query.shape[3]),
+        keys=single(keys * columns),
+        rows=single((3, keys)),
+        bounds=np.empty((3, height), np.int64),
+        sums=single((2, height)),
+        diagonals=np.zeros((2, keys + height), np.float32),
+        factors=single(2 * height),
+        received=single(2 * keys),
+        ones=np.ones(keys, np.float32),
+    )
 
 
 def write_rows(
@@ -218,8 +252,11 @@ def _as_arrays(call: PlainCall) -> Call:
     """Return a call as compiled loops take it."""
     seen = call.seen
     return Call(
-        *(each.contiguous().numpy() for each in (call.query, call.key, call.value)),
-        *(each.numpy() for each in (seen.low, seen.high)),
-        none_of(4) if seen.bias is None else seen.bias.contiguous().numpy(),
-        float(call.scale),
+        query=_array(call.query),
+        key=_array(call.key),
+        value=_array(call.value),
+        low=_array(seen.low),
+        high=_array(seen.high),
+        bias=none_of(4) if seen.bias is None else _array(seen.bias),
+        scale=float(call.scale),
     )

@@ -162,10 +162,10 @@ class CausalSpaces:
     def short_null_vectors(
         self,
     ) -> tuple[Float[Tensor, "batch space vector key"], Int[Tensor, "batch head query"]] | None:
-        """Return u_k of A⊥_i = α_i − Σ_k ⟨α_i, u_k⟩ u_k, of which query i has those of keys up to i.
+        """Return u_k of A⊥_i = α_i − Σ ⟨α_i, u_k⟩ u_k, of which query i has those up to itself.
 
-        They are zeros in texts whose rows are all independent.  None where rows are equal, texts are
-        so long that other ways are shorter, or vectors are not exact enough.
+        They are zeros in texts whose rows are all independent.  None where rows are equal, vectors
+        are not exact enough, or texts are so long that other ways are shorter.
 
         Returns:
             One vector for each key from the number head_dim on; and the rank for each query.

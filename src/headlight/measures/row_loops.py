@@ -305,6 +305,42 @@ class KernelArrays(NamedTuple):
     losses: Array
 
 
+class Room(NamedTuple):
+    """Room for a block of queries, which is used again for every block of a thread.
+
+    Attributes:
+        weights: ``head query·key``; of all heads where norms are merged, else of one.
+        image: ``query·key``; effective attention, or norms of sums over heads.
+        lost: ``query·key``.
+        inside: ``query·column``; coordinates of rows, or contexts.
+        null: ``vector·key``; null vectors of the keys of the block.
+        queries: ``query·size``; queries times the scale.
+        keys: ``key·column``; sets of keys times lengths.
+        rows: ``3 key``.
+        bounds: ``3 query``.
+        sums: ``2 query``; entropies and sums of squares of norms.
+        diagonals: ``2 place``; zeros between two blocks.
+        factors: ``measure·query``.
+        received: ``measure·key``.
+        ones: ``key``; ones.
+    """
+
+    weights: Array
+    image: Array
+    lost: Array
+    inside: Array
+    null: Array
+    queries: Array
+    keys: Array
+    rows: Array
+    bounds: Array
+    sums: Array
+    diagonals: Array
+    factors: Array
+    received: Array
+    ones: Array
+
+
 LOG_2_E = np.float32(1.4426950408889634)
 LN_2_HIGH, LN_2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 E0, E1, E2, E3, E4, E5 = (
@@ -473,7 +509,9 @@ def _add_biases(scores, bounds, bias, low):
 
 
 @no_type_check
-def _weigh(weights, bounds, lengths, logarithms, room, sums):
+def _weigh(  # noqa: PLR0913 - see above
+    weights, bounds, lengths, logarithms, room, entropies, squares, norms, of_norms
+):
     """Put weights in the place of scaled products, and fill the sums of each row.
 
     Args:
@@ -482,8 +520,10 @@ def _weigh(weights, bounds, lengths, logarithms, room, sums):
         lengths: Lengths of the vectors of each key; empty for no norms.
         logarithms: Their logarithms.
         room: ``3 key``.
-        sums: ``number query``; of weights the entropy and the sum of squares, then of norms their
-            sum, entropy and sum of squares.
+        entropies: ``query``.
+        squares: ``query``.
+        norms: ``query``; sums of norms.
+        of_norms: ``2 query``; entropies and sums of squares of norms.
     """
     exponentials = room[1]
     for line in range(len(weights)):
@@ -492,7 +532,7 @@ def _weigh(weights, bounds, lengths, logarithms, room, sums):
         top = _largest(row, room[0])
         rest, tops, inner = _exponentiate(row, top, exponentials)
         inverse = np.float32(1) / (tops + rest)
-        sums[0, line] = np.log(tops) + np.log1p(rest / tops) - inner * inverse
+        entropies[line] = np.log(tops) + np.log1p(rest / tops) - inner * inverse
         if len(lengths):
             length, logarithm = lengths[begin:end], logarithms[begin:end]
             whole = _inner_product(length, exponentials)
@@ -501,10 +541,75 @@ def _weigh(weights, bounds, lengths, logarithms, room, sums):
                 row, exponentials, inverse, length, logarithm, log_whole
             )
             norm = whole * inverse
-            sums[1, line], sums[2, line], sums[4, line] = square, norm, norm_square
-            sums[3, line] = max(-inner / norm, np.float32(0)) if norm > 0 else np.float32(0)
+            squares[line], norms[line], of_norms[1, line] = square, norm, norm_square
+            of_norms[0, line] = max(-inner / norm, np.float32(0)) if norm > 0 else np.float32(0)
         else:
-            sums[1, line] = _to_weights(row, exponentials, inverse)
+            squares[line] = _to_weights(row, exponentials, inverse)
+
+
+@no_type_check
+def _scale_queries(queries, scale, scaled):
+    """Fill the queries of a block, times the scale."""
+    for line in range(len(queries)):
+        for number in range(queries.shape[1]):
+            scaled[line, number] = queries[line, number] * scale
+
+
+@no_type_check
+def _put_context(context, first, head, contexts):
+    """Put the context of a head where those of all queries and heads of a text are."""
+    for line in range(len(context)):
+        for number in range(context.shape[1]):
+            contexts[first + line, head, number] = context[line, number]
+
+
+@no_type_check
+def _take_factors(present, norms, factors):
+    """Fill the factors by which rows of weights and of norms are added to what keys receive."""
+    for line in range(len(present)):
+        factors[0, line] = present[line]
+        if len(norms):
+            factors[1, line] = present[line] / norms[line] if norms[line] > 0 else np.float32(0)
+
+
+@no_type_check
+def _scale_sets(sets, lengths, scaled):
+    """Fill sets of keys, times the lengths of these."""
+    for key in range(len(sets)):
+        for column in range(sets.shape[1]):
+            scaled[key, column] = sets[key, column] * lengths[key]
+
+
+@no_type_check
+def _flush_diagonal(buffer, sums):
+    """Add the diagonals of a block to those of a text, and begin anew."""
+    for place in range(len(buffer)):
+        sums[place] += np.float64(buffer[place])
+        buffer[place] = 0
+
+
+@no_type_check
+def _copy_null(vectors, low, copied):
+    """Fill the null vectors of the keys of a block."""
+    for vector in range(len(copied)):
+        for key in range(copied.shape[1]):
+            copied[vector, key] = vectors[vector, low + key]
+
+
+@no_type_check
+def _subtract(matrix, image):
+    """Put what is left of a matrix, without its image, in the place of that."""
+    for line in range(len(matrix)):
+        for key in range(matrix.shape[1]):
+            image[line, key] = matrix[line, key] - image[line, key]
+
+
+@no_type_check
+def _cut_null(inside, first, start):
+    """Leave of the null vectors those of the keys that each query sees."""
+    for line in range(len(inside)):
+        for vector in range(max(first + line + 1 - start, 0), inside.shape[1]):
+            inside[line, vector] = 0
 
 
 @no_type_check
@@ -522,7 +627,9 @@ def _add_diagonals(matrix, bounds, present, factors, diagonals):
 
 
 @no_type_check
-def _add_received(matrix, factors, lengths, room, received, head, heads, low):
+def _add_received(  # noqa: PLR0913 - see above
+    matrix, factors, lengths, room, received, head, heads, low
+):
     """Add what keys receive, rows times factors; of the second measure times lengths as well.
 
     Args:
@@ -559,7 +666,7 @@ def _largest_product(row, factors, added, room):
 
 
 @no_type_check
-def _take_pairs_and_neighbours(
+def _take_pairs_and_neighbours(  # noqa: PLR0913, C901 - see above
     matrix, factors, bounds, place, offsets, listed, barred, room, pairs, neighbours, linked
 ):
     """Fill what is asked of single keys: entries are those of a matrix times factors of its keys.
@@ -630,18 +737,14 @@ def _project(matrix, image, basis, null, start, first, room):
         return
     inside = room[: count * len(null)].reshape(count, len(null))
     np.dot(matrix, null.T, inside)
-    for line in range(count):
-        inside[line, max(first + line + 1 - start, 0) :] = 0
+    _cut_null(inside, first, start)
     np.dot(inside, null, image)
-    for line in range(count):
-        row, other = matrix[line], image[line]
-        for key in range(len(row)):
-            other[key] = row[key] - other[key]
+    _subtract(matrix, image)
 
 
 @no_type_check
-def _sum_image(image, bounds, room, sums):
-    """Fill the sums of the rows of effective attention: size, entropy and sum of squares."""
+def _sum_image(image, bounds, room, all_sizes, entropies, squares):
+    """Fill the sums of the rows of effective attention."""
     for line in range(len(image)):
         begin, end = bounds[0, line], bounds[1, line]
         image[line, :begin] = 0
@@ -649,12 +752,14 @@ def _sum_image(image, bounds, room, sums):
         row = image[line, begin:end]
         sizes = room[1, : len(row)]
         size, square, peak = _sum_sizes(row, sizes, room[0])
-        sums[0, line], sums[2, line] = size, square
-        sums[1, line] = _entropy_of_sizes(sizes, size, peak)
+        all_sizes[line], squares[line] = size, square
+        entropies[line] = _entropy_of_sizes(sizes, size, peak)
 
 
 @no_type_check
-def _merge(weights, norms, bounds, first, in_units, packed, unit, room, threshold, lost):
+def _merge(  # noqa: PLR0913 - see above
+    weights, norms, bounds, first, in_units, packed, unit, room, threshold, lost
+):
     """Fill the norms of the sums over heads of a block; return in how many cells digits are lost.
 
     Args:
@@ -690,7 +795,33 @@ def _merge(weights, norms, bounds, first, in_units, packed, unit, room, threshol
 
 
 @no_type_check
-def _attend(call, asked, listed, lengths, projection, arrays, height, step, start):
+def _note_lost(lost, present, image, corner, known, places, norms):
+    """Note cells whose digits are lost, and their norms; return how many there are by now.
+
+    Args:
+        lost: ``query key``; 1 for these cells.
+        present: ``query``; 0 for padding.
+        image: ``query key``; norms.
+        corner: First query and first key.
+        known: Number of cells that are noted.
+        places: ``place 2``; room for query and key.
+        norms: ``place``; room for norms.
+    """
+    first, low = corner
+    for line in range(len(lost)):
+        for key in range(lost.shape[1]):
+            if lost[line, key] and present[line]:
+                if known < len(places):
+                    places[known, 0], places[known, 1] = first + line, low + key
+                    norms[known] = image[line, key]
+                known += 1
+    return known
+
+
+@no_type_check
+def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
+    call, asked, listed, lengths, projection, arrays, height, room, step, start
+):
     """Compute attention and all sums of its rows, for every ``step``-th task from ``start`` on.
 
     A task is a part of the queries of a text.  Weights of a block of queries are written to room
@@ -703,18 +834,9 @@ def _attend(call, asked, listed, lengths, projection, arrays, height, step, star
     measures = 2 if has_norms else 1
     sharing, spaces = heads // call.key.shape[1], projection.basis.shape[1]
     spaces = max(spaces, projection.null.shape[1])
-    within = max(size, projection.basis.shape[3], projection.null.shape[2])
-    of_block = np.empty((heads if merges else 1, height * keys), np.float32)
-    of_image, of_lost = np.empty(height * keys, np.float32), np.empty(height * keys, np.uint8)
-    inside = np.empty(height * within, np.float32)
-    room = np.empty((3, keys), np.float32)
-    of_queries = np.empty(height * call.query.shape[3], np.float32)
-    bounds, sums = np.empty((3, height), np.int64), np.empty((5, height), np.float32)
-    diagonals = np.zeros((2, keys + height), np.float32)
-    factors = np.empty(2 * height, np.float32)
-    of_keys, of_received = np.empty(keys * columns, np.float32), np.empty(2 * keys, np.float32)
-    ones, nothing = np.ones(keys, np.float32), np.empty(0, np.float32)
-    no_bias, no_basis = np.empty((0, 0), np.float32), np.empty((0, 0), np.float32)
+    of_block, diagonals, bounds, of_norms = room.weights, room.diagonals, room.bounds, room.sums
+    of_rows, ones, nothing, no_basis = room.rows, room.ones, room.ones[:0], room.weights[:0]
+    no_bias = no_basis
     rows = arrays.rows
     of_part = -(-queries // parts)
     for task in range(start, len(call.query) * parts, step):
@@ -734,22 +856,17 @@ def _attend(call, asked, listed, lengths, projection, arrays, height, step, star
             place, link = (first, low, text * queries + first), asked.linked[text]
             barred = asked.barred[link, low:high] if link >= 0 else nothing
             sets = asked.columns[text, low:high]
-            scaled = of_keys[: width * columns].reshape(width, columns)
-            image = of_image[: count * width].reshape(count, width)
+            scaled = room.keys[: width * columns].reshape(width, columns)
+            image = room.image[: count * width].reshape(count, width)
             # The first diagonal of the block is that of its last query and its first key.
             shift = queries - end + low
             for head in range(heads):
                 group = head // sharing
                 weights = of_block[head % len(of_block), : count * width].reshape(count, width)
                 products = call.key[text, group, low:high].T
-                scaled_queries = of_queries[: count * call.query.shape[3]].reshape(count, -1)
-                for line in range(count):
-                    from_query, to_query = (
-                        call.query[text, head, first + line],
-                        scaled_queries[line],
-                    )
-                    for number in range(len(to_query)):
-                        to_query[number] = from_query[number] * np.float32(call.scale)
+                scaled_queries = room.queries[: count * call.query.shape[3]].reshape(count, -1)
+                queries_of_head = call.query[text, head, first:end]
+                _scale_queries(queries_of_head, np.float32(call.scale), scaled_queries)
                 np.dot(scaled_queries, products, weights)
                 bias = no_bias
                 if len(call.bias):
@@ -759,44 +876,35 @@ def _attend(call, asked, listed, lengths, projection, arrays, height, step, star
                 _add_biases(weights, bounds, bias, low)
                 length = lengths.length[text, head, low:high] if has_norms else nothing
                 logarithm = lengths.logarithm[text, head, low:high] if has_norms else nothing
-                _weigh(weights, bounds, length, logarithm, room, sums)
-                given = factors[: measures * count].reshape(measures, count)
-                for line in range(count):
-                    rows.size[text, head, first + line] = 1
-                    rows.entropy[text, head, first + line] = sums[0, line]
-                    rows.square[text, head, first + line] = sums[1, line]
-                    given[0, line] = present[line]
-                    if has_norms:
-                        rows.size[text, heads + head, first + line] = sums[2, line]
-                        rows.entropy[text, heads + head, first + line] = sums[3, line]
-                        rows.square[text, heads + head, first + line] = sums[4, line]
-                        inverse = present[line] / sums[2, line] if sums[2, line] > 0 else 0
-                        given[1, line] = inverse
+                norms = rows.size[text, heads + head, first:end] if has_norms else nothing
+                _weigh(
+                    weights, bounds, length, logarithm, of_rows,
+                    rows.entropy[text, head, first:end],
+                    rows.square[text, head, first:end],
+                    norms,
+                    of_norms,
+                )  # fmt: skip
+                given = room.factors[: measures * count].reshape(measures, count)
+                _take_factors(present, norms, given)
                 if has_norms:
+                    rows.entropy[text, heads + head, first:end] = of_norms[0, :count]
+                    rows.square[text, heads + head, first:end] = of_norms[1, :count]
                     # What goes to sets of keys by norm is what goes to them by weight and length.
-                    for key in range(width):
-                        factor = length[key]
-                        for column in range(columns):
-                            scaled[key, column] = sets[key, column] * factor
+                    _scale_sets(sets, length, scaled)
                     np.dot(weights, scaled, arrays.columns[text, heads + head, first:end])
                 _add_diagonals(weights, bounds, present, length, diagonals)
                 received = rows.received[part, text]
-                _add_received(weights, given, length, of_received, received, head, heads, low)
-                context = inside[: count * size].reshape(count, size)
+                _add_received(weights, given, length, room.received, received, head, heads, low)
+                context = room.inside[: count * size].reshape(count, size)
                 np.dot(weights, call.value[text, group, low:high], context)
-                for line in range(count):
-                    of_query, row = arrays.context[text, first + line, head], context[line]
-                    for number in range(len(row)):
-                        of_query[number] = row[number]
+                _put_context(context, first, head, arrays.context[text])
                 np.dot(weights, sets, arrays.columns[text, head, first:end])
                 for measure in range(measures):
                     shown, factor = measure * heads + head, length if measure else ones
                     diagonal = rows.diagonal[part, text, shown, shift:]
-                    for number in range(width + count - 1):
-                        diagonal[number] += np.float64(diagonals[measure, number])
-                        diagonals[measure, number] = 0
+                    _flush_diagonal(diagonals[measure, : width + count - 1], diagonal)
                     _take_pairs_and_neighbours(
-                        weights, factor, bounds, place, asked.offsets, listed, barred, room,
+                        weights, factor, bounds, place, asked.offsets, listed, barred, of_rows,
                         rows.pairs[text, shown, first:end],
                         arrays.neighbours[text, shown, first:end],
                         arrays.linked[link, shown, first:end] if link >= 0 else nothing,
@@ -809,53 +917,49 @@ def _attend(call, asked, listed, lengths, projection, arrays, height, step, star
                     else:
                         vectors = min(max(high - projection.start, 0), projection.null.shape[2])
                         if vectors:
-                            some = projection.null[text, space, :vectors, low:high]
-                            null = np.ascontiguousarray(some)
-                    _project(weights, image, basis, null, projection.start, first, inside)
-                    _sum_image(image, bounds, room, sums)
-                    given = factors[:count].reshape(1, count)
-                    for line in range(count):
-                        rows.size[text, shown, first + line] = sums[0, line]
-                        rows.entropy[text, shown, first + line] = sums[1, line]
-                        rows.square[text, shown, first + line] = sums[2, line]
+                            null = room.null[: vectors * width].reshape(vectors, width)
+                            _copy_null(projection.null[text, space], low, null)
+                    _project(weights, image, basis, null, projection.start, first, room.inside)
+                    _sum_image(
+                        image, bounds, of_rows,
+                        rows.size[text, shown, first:end],
+                        rows.entropy[text, shown, first:end],
+                        rows.square[text, shown, first:end],
+                    )  # fmt: skip
+                    given = room.factors[:count].reshape(1, count)
                     _add_diagonals(image, bounds, present, nothing, diagonals)
                     received = rows.received[part, text]
-                    _add_received(image, given, nothing, of_received, received, shown, heads, low)
+                    _add_received(image, given, nothing, room.received, received, shown, heads, low)
                     diagonal = rows.diagonal[part, text, shown, shift:]
-                    for number in range(width + count - 1):
-                        diagonal[number] += np.float64(diagonals[0, number])
-                        diagonals[0, number] = 0
+                    _flush_diagonal(diagonals[0, : width + count - 1], diagonal)
                     np.dot(image, sets, arrays.columns[text, shown, first:end])
                     _take_pairs_and_neighbours(
-                        image, ones, bounds, place, asked.offsets, listed, barred, room,
+                        image, ones, bounds, place, asked.offsets, listed, barred, of_rows,
                         rows.pairs[text, shown, first:end],
                         arrays.neighbours[text, shown, first:end],
                         arrays.linked[link, shown, first:end] if link >= 0 else nothing,
                     )  # fmt: skip
             if merges:
-                lost = of_lost[: count * width].reshape(count, width)
+                lost = room.lost[: count * width].reshape(count, width)
                 in_units, packed = lengths.in_units[text], lengths.packed[text]
                 unit, threshold = lengths.unit[text], np.float32(lengths.threshold)
                 losses = _merge(
-                    of_block, image, bounds, low, in_units, packed, unit, room, threshold, lost
+                    of_block, image, bounds, low, in_units, packed, unit, of_rows, threshold, lost
                 )
                 if losses:
-                    for line in range(count):
-                        for key in range(width):
-                            if lost[line, key] and present[line]:
-                                number = arrays.losses[task]
-                                if number < arrays.lost.shape[1]:
-                                    arrays.lost[task, number, 0] = first + line
-                                    arrays.lost[task, number, 1] = low + key
-                                    arrays.norms[task, number] = image[line, key]
-                                arrays.losses[task] = number + 1
+                    known = arrays.losses[task]
+                    places, norms = arrays.lost[task], arrays.norms[task]
+                    corner = first, low
+                    arrays.losses[task] = _note_lost(
+                        lost, present, image, corner, known, places, norms
+                    )
                 np.dot(image, sets, arrays.merged[text, first:end])
 
 
 @no_type_check
 def _write_rows(call, texts, heads, queries, rows):
     """Fill single rows of weights, ``row key``; those of keys that are not seen are 0."""
-    bounds, sums = np.empty((3, 1), np.int64), np.empty((5, 1), np.float32)
+    bounds, sums = np.empty((3, 1), np.int64), np.empty((2, 1), np.float32)
     nothing, scale = np.empty(0, np.float32), np.float32(call.scale)
     room = np.empty((3, rows.shape[1]), np.float32)
     no_bias = np.empty((0, 0), np.float32)
@@ -876,7 +980,7 @@ def _write_rows(call, texts, heads, queries, rows):
             bias = call.bias[text_of_bias, min(head, call.bias.shape[1] - 1), here]
         block = rows[number : number + 1]
         _add_biases(block, bounds, bias, 0)
-        _weigh(block, bounds, nothing, nothing, room, sums)
+        _weigh(block, bounds, nothing, nothing, room, sums[0], sums[1], nothing, sums)
 
 
 HELPERS = (
@@ -898,15 +1002,24 @@ KERNEL_HELPERS = (
     _take_bounds,
     _add_biases,
     _weigh,
+    _scale_queries,
+    _put_context,
+    _take_factors,
+    _scale_sets,
+    _flush_diagonal,
+    _copy_null,
+    _subtract,
+    _cut_null,
     _add_diagonals,
-    _add_received,
     _largest_product,
     _take_pairs_and_neighbours,
-    _project,
     _sum_image,
     _merge,
+    _note_lost,
+    _add_received,
+    _project,
 )
-"""Functions of rows that loops call, each after those that it calls."""
+"""Functions that loops call, each after those that it calls."""
 
 
 @cache
@@ -918,8 +1031,8 @@ def compiled_sums() -> Callable[..., Any]:
 @cache
 def compiled_rows() -> Callable[..., Any]:
     """Return the loop that writes single rows of weights."""
-    helpers = (_largest, _exponentiate, _inner_product, _to_weights)
-    helpers += (_to_weights_beside_norms, _take_bounds, _add_biases, _weigh)
+    of_rows = _largest, _exponentiate, _inner_product, _to_weights, _to_weights_beside_norms
+    helpers = *of_rows, _take_bounds, _add_biases, _weigh
     return compile_loop(_write_rows, helpers, finite=True)
 
 

@@ -70,7 +70,7 @@ class MadeByKernel:
             head: Head of each row.
             query: Query of each row.
         """
-        text, head, query = torch.broadcast_tensors(text, head, query)
+        text, head, query = alike(text, head, query)
         weights = write_rows(self.call, text, head, query)
         if name == "norm":
             return weights * self.vectors.norm[text, head].to(weights.dtype)
@@ -84,6 +84,12 @@ def made_by_kernel(record: LayerRecord) -> MadeByKernel | None:
     """Return what the kernel made of a layer; None where the model's own function made it."""
     made = record.made if isinstance(record, PlainRecord) else None
     return made if isinstance(made, MadeByKernel) else None
+
+
+def alike(*places: Int64[Tensor, "..."]) -> list[Int64[Tensor, "*row"]]:
+    """Return tensors of one shape, to which all are repeated."""
+    shape = np.broadcast_shapes(*(each.shape for each in places))
+    return [each.expand(shape) for each in places]
 
 
 class KernelSums:
@@ -174,7 +180,7 @@ class KernelSums:
         text = task // (len(losses) // len(merged))
         query, key = torch.from_numpy(arrays.lost)[task, number].unbind(1)
         heads = torch.arange(record.shape[1])
-        places = torch.broadcast_tensors(text[:, None], heads, query[:, None])
+        places = alike(text[:, None], heads, query[:, None])
         rows = write_rows(record.call, *places)
         weights = rows.gather(2, key[:, None, None].expand(-1, len(heads), 1))[..., 0]
         exact = formed(weights, record.value, record.site.projection.weight, (text, key))

@@ -108,6 +108,7 @@ class HeadsObserver:
         self._vectors: Vectors | None = None
         self._blocks = BlockRows()
         self._block: SeenBlock
+        self._differences: dict[int, float] = {}
 
     @property
     def wants_stream(self) -> bool:
@@ -131,6 +132,7 @@ class HeadsObserver:
         self._blocks.keep(record, self._look(scores))
         if record.ends:
             layer = record.site.layer
+            self._differences[layer] = np.nan if record.difference is None else record.difference
             self._seen.setdefault(layer, {}).update(self._summary(scores, self._blocks.rows))
             self._vectors, self._blocks = None, BlockRows()
 
@@ -164,6 +166,9 @@ class HeadsObserver:
         members |= self._beside_whole(sums_by_name)
         for part in self._parts:
             members |= part.members()
+        if self._measures:
+            differences = [self._differences[layer] for layer in sorted(self._differences)]
+            members["kernel_difference"] = moments(np.array([differences]))
         if sums is not None:
             members |= means("correlation_by_head", correlation(sums), self._units)
             whole = correlation(np.nansum(sums, axis=(1, 2)))
@@ -281,7 +286,7 @@ class HeadsObserver:
         summary: dict[str, Any] = {}
         means: dict[str, dict[str, Tensor]] = {}
         if self._measures:
-            together = self._mean_weights(self._heads) @ rows["rows"]
+            together = double(self._mean_weights(self._heads) @ rows["rows"])
             summary |= {"heads": self._heads, "together": together}
             means = self._apart(self._heads, together)
         for part in self._parts:
