@@ -26,7 +26,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenBlock
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, single_rows
 from headlight.studies.survey.query_and_key_tokens import sides, token_places
 from headlight.studies.survey.row_sums import Links
 from headlight.tensors import Score, double
@@ -124,7 +124,9 @@ class DrawnTexts(PartObserver):
                 rows.append(torch.cat(cells, 2)[text[:, None], head, row])
             else:  # of which no cell is copied
                 place = self._texts[:, None], head, row + self._spans[0].start
-                rows.append(self._filled(block.rows(name, *place)[..., self._spans[1]]))
+                rows.append(
+                    self._filled(single_rows(block.scores, name, *place)[..., self._spans[1]])
+                )
         score = strengths.gather(-1, query[..., None])[..., 0]
         self._found[record.site.layer] = score, query, rows
         for name in self._cells:

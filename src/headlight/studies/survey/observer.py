@@ -107,7 +107,6 @@ class HeadsObserver:
         self._seen: dict[int, dict[str, Any]] = {}
         self._vectors: Vectors | None = None
         self._blocks = BlockRows()
-        self._block: SeenBlock
         self._differences: dict[int, float] = {}
 
     @property
@@ -213,9 +212,8 @@ class HeadsObserver:
         if not self._measures:
             return {}
         sums = self._sums(scores, made)
-        self._block = SeenBlock(scores, sums)
         for part in self._parts:
-            part.note_block(self._block)
+            part.note_block(SeenBlock(scores, sums))
         self._heads = dict(sums.heads)
         numbers = [
             sums.columns[..., : len(CATEGORIES)],
@@ -290,7 +288,7 @@ class HeadsObserver:
             summary |= {"heads": self._heads, "together": together}
             means = self._apart(self._heads, together)
         for part in self._parts:
-            part.note_layer(SeenLayer(self._block, means))
+            part.note_layer(SeenLayer(scores.record, scores, means))
         if "norm" in self._measures:
             summary |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from headlight.capture import LayerRecord
@@ -29,43 +29,41 @@ class SeenBlock(NamedTuple):
         """Record of these queries."""
         return self.scores.record
 
-    def rows(
-        self, name: str, text: Tensor, head: Tensor, query: Tensor
-    ) -> Float[Tensor, "*row key"]:
-        """Return single rows of a measure.
-
-        Args:
-            name: Name of the measure.
-            text: Text of each row.
-            head: Head of each row.
-            query: Query of each row, counted in the block.
-        """
-        made = made_by_kernel(self.record)
-        if made is not None and name in made.sums.heads:
-            return made.rows(name, text, head, query)
-        return self.scores.of(name).detach()[text, head, query]
-
 
 class SeenLayer(NamedTuple):
     """A layer, once all its queries were seen.
 
     Attributes:
-        block: Its last queries, with the vectors of the whole layer.
+        record: Record of its last queries.
+        scores: Their measures, with the vectors of the whole layer.
         means: Statistics of the rows of each measure, averaged over queries.
     """
 
-    block: SeenBlock
+    record: LayerRecord
+    scores: Scores
     means: Mapping[str, Mapping[str, Tensor]]
 
-    @property
-    def record(self) -> LayerRecord:
-        """Record of its last queries."""
-        return self.block.record
 
-    @property
-    def scores(self) -> Scores:
-        """Measures of its last queries."""
-        return self.block.scores
+def single_rows(
+    scores: Scores,
+    name: str,
+    text: Int64[Tensor, "..."],
+    head: Int64[Tensor, "..."],
+    query: Int64[Tensor, "..."],
+) -> Float[Tensor, "*row key"]:
+    """Return single rows of a measure.
+
+    Args:
+        scores: Measures of some queries.
+        name: Name of the measure.
+        text: Text of each row.
+        head: Head of each row.
+        query: Query of each row, counted among these.
+    """
+    made = made_by_kernel(scores.record)
+    if made is not None and name in made.sums.heads:
+        return made.rows(name, text, head, query)
+    return scores.of(name).detach()[text, head, query]
 
 
 class PartObserver:

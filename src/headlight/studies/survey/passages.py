@@ -19,11 +19,12 @@ from headlight.analysis.text_ids import rank_of
 from headlight.analysis.variables import Variable
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
+from headlight.measures import Scores
 from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.deciles import DRAWN, shows_texts
 from headlight.studies.survey.head_behaviours.induction_and_sinks import SHOWN, BehaviourCounter
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer, single_rows
 from headlight.studies.survey.query_and_key_tokens import sides, token_places
 from headlight.tensors import back_to, double, single
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
@@ -124,7 +125,7 @@ class PassageSeeker(PartObserver):
         best = _Best(back_to(step, score.device), query + record.first, None)
         if record.block is not None:
             text = torch.arange(query.shape[1], device=query.device)[:, None]
-            rows = self._rows_of(block, text, query)
+            rows = self._rows_of(block.scores, text, query)
             best = best._replace(weight=rows)
             best = self._best.or_later(best) if record.first and self._best else best
         self._best = best
@@ -140,17 +141,17 @@ class PassageSeeker(PartObserver):
         example = order.argmax(1).to(query.device)
         score, query = (each.gather(1, example[:, None])[:, 0] for each in (means, query))
         if weights is None:
-            rows = self._rows_of(layer.block, example, query)
+            rows = self._rows_of(layer.scores, example, query)
         else:
             place = example[:, None, :, None].expand(-1, -1, -1, weights.shape[3])
             rows = weights.gather(1, place)[:, 0]
         self._found[layer.record.site.layer] = Row(score, example, query, rows)
         self._best = None
 
-    def _rows_of(self, block: SeenBlock, text: Tensor, query: Tensor) -> Tensor:
+    def _rows_of(self, scores: Scores, text: Tensor, query: Tensor) -> Tensor:
         """Return rows of the weight, of all keys; the last axis of their places is ``head``."""
         head = torch.arange(query.shape[-1], device=query.device)
-        rows = block.rows("weight", text, head, query).float()
+        rows = single_rows(scores, "weight", text, head, query).float()
         missing = self._category[1].shape[1] - rows.shape[-1]
         return torch.nn.functional.pad(rows, (0, missing)) if missing else rows
 
