@@ -245,7 +245,7 @@ def _mask(site: AttentionSite, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def _check_tokens(name: str, record: LayerRecord, queries: Tensor, keys: Tensor) -> None:
-    block, shape = record.block, record.weight.shape
+    block, shape = record.block, record.shape
     rows, columns = shape[2:] if block is None else (block.queries, block.value.shape[2])
     if (len(shape), shape[0], rows, columns) == (4, len(queries), queries.shape[1], keys.shape[1]):
         return
@@ -286,16 +286,17 @@ class PaddingWatch:
 
     def look(self, record: LayerRecord) -> None:
         """Refuse a layer that attends to other than the tokens, and note what padding gets."""
-        site, weight = record.site, record.weight.detach()
+        site = record.site
         if site.kind not in self._kinds:
             return
         queries, keys = _mask(site, self._batch)
         _check_tokens(self._name, record, queries, keys)
         of_target = keys is self._batch.target_mask
         columns = slice(*(self._batch.target_padded if of_target else self._batch.padded))
-        part = weight[..., columns]
-        if not part.shape[3]:
+        if not range(record.shape[3])[columns] or record.hides(queries, keys):
             return
+        weight = record.weight.detach()
+        part = weight[..., columns]
         form = of_target, weight.dtype, weight.device
         if form not in self._outside:
             self._outside[form] = (keys[:, columns, None] == 0).to(weight)

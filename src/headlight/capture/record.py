@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.capture.attention_site import AttentionSite
@@ -53,6 +53,8 @@ class LayerRecord:
             None unless the residual was asked for.
         stream: what entered the block, of all attending tokens, before anything normalised it; None
             unless it was asked for and found.
+        difference: Relative difference of what a kernel made of the attention of the site, for
+            which it was refused; None where none was.
     """
 
     site: AttentionSite
@@ -66,6 +68,7 @@ class LayerRecord:
     gate: GateValues | None = field(default=None, repr=False)
     residual: Residual | None = field(default=None, repr=False)
     stream: Float[Tensor, "batch token d_stream"] | None = field(default=None, repr=False)
+    difference: float | None = field(default=None, repr=False)
 
     @property
     def shape(self) -> torch.Size:
@@ -76,6 +79,31 @@ class LayerRecord:
     def dtype(self) -> torch.dtype:
         """Precision of the weights."""
         return self.weight.dtype
+
+    @property
+    def real(self) -> Bool[Tensor, "batch key"] | None:
+        """Keys that the last query sees, where there are as many queries as keys; None for all."""
+        block, visible = self.block, self.visible
+        if block is not None:
+            return block.real if block.queries == block.value.shape[2] else None
+        if visible is None or visible.shape[1] != visible.shape[2]:
+            return None
+        return visible[:, -1]
+
+    @property
+    def visible_counts(self) -> Int[Tensor, "batch #query"] | None:
+        """Number of keys that each query sees; None where all see all."""
+        return None if self.visible is None else self.visible.sum(-1)
+
+    def hides(self, queries: Tensor, keys: Tensor) -> bool:
+        """Whether it is known, without its weights, that they are 0 between these and other keys.
+
+        Args:
+            queries: ``batch query``; not 0 for queries that are tokens.
+            keys: ``batch key``; not 0 for keys that are tokens.
+        """
+        del queries, keys
+        return False
 
     @property
     def first(self) -> int:

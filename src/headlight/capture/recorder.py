@@ -16,6 +16,7 @@ from headlight.capture.attention_interface import (
     eager_function,
     install,
     listener_of,
+    own_code,
     own_function,
     register,
     remove_listener,
@@ -28,6 +29,17 @@ from headlight.capture.custom_attention.function_mode import own_code_seen
 from headlight.capture.finite_numbers import require_finite_attention
 from headlight.capture.gradient_tape import GradientTape
 from headlight.capture.hooks import Place, Registration, hooked
+from headlight.capture.kernel_check import difference_of
+from headlight.capture.output_projection import TOLERANCE
+from headlight.capture.plain_attention import (
+    AttentionKernel,
+    PlainCall,
+    PlainRecord,
+    SeenRanges,
+    is_plain,
+    plain_call,
+    seen_ranges,
+)
 from headlight.capture.query_blocks import AttentionFunction, block_size, blocks
 from headlight.capture.record import LayerRecord, QueryBlock
 from headlight.capture.residual_connection import Residual, ResidualSite
@@ -117,6 +129,12 @@ class Recorder:
         self._added_to: dict[Place, Tensor] = {}
         self._waiting: tuple[int, LayerRecord] | None = None
         self._masked: tuple[Tensor | None, torch.Size, Visible | None] | None = None
+        self.kernel: AttentionKernel | None = None
+        """What computes the attention of plain calls; None for the model's own function."""
+        self.refused: dict[AttentionSite, float] = {}
+        """Relative difference of what the kernel and the model's function make, where too large."""
+        self._compared: set[AttentionSite] = set()
+        self._ranges: tuple[Tensor | None, tuple[int, ...], SeenRanges | None] | None = None
 
     @contextmanager
     def taped(self) -> Iterator[GradientTape]:
@@ -133,7 +151,7 @@ class Recorder:
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
         self._next = 0
-        self._gated = self._waiting = self._masked = None
+        self._gated = self._waiting = self._masked = self._ranges = None
         self._added_to.clear()
         self._inputs.clear()
         self._forget_stream()
@@ -146,7 +164,7 @@ class Recorder:
         """
         self._inputs.clear()
         self._added_to.clear()
-        self._masked = None
+        self._masked = self._ranges = None
         self._forget_stream()
         if self._next != len(self._sites):
             raise CaptureError(
@@ -178,18 +196,18 @@ class Recorder:
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
         """Count the call; record it if it is wanted."""
-        index = self._next
-        self._next += 1
-        if index >= len(self._sites) or self._sites[index].module is not module:
-            raise CaptureError(
-                f"{type(module).__name__} ran where the traced pass had another module; trace the "
-                "model with inputs of the same form."
-            )
+        index = self._count(module)
         if index not in self._wanted or self.visit is None:
             return self._own[module](module, *arguments, **options)
         site = self._sites[index]
+        if (made := self._made_by_kernel(site, arguments, options)) is not None:
+            context, record = made
+            self._watch(record)
+            self.visit(record.on(self._home))
+            return context, None
         if (size := self._block_size(site, arguments)) is not None:
-            return self._begin_blocks(site, size, arguments, options), None
+            by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
+            return self._once_gated(site, arguments[0], by_blocks), None
         if self._tape is not None:
             arguments = self._tape.rooted(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
@@ -213,17 +231,68 @@ class Recorder:
         self._gated = _Gated(site, ones, finish)
         return ones, weight
 
-    def _begin_blocks(
-        self, site: AttentionSite, size: int, arguments: tuple[Any, ...], options: dict[str, Any]
+    def _count(self, module: nn.Module) -> int:
+        """Return the number of the site that is called."""
+        index = self._next
+        self._next += 1
+        if index >= len(self._sites) or self._sites[index].module is not module:
+            raise CaptureError(
+                f"{type(module).__name__} ran where the traced pass had another module; trace the "
+                "model with inputs of the same form."
+            )
+        return index
+
+    def _plain_call(
+        self, site: AttentionSite, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> PlainCall | None:
+        """Return the call for the kernel; None where the model's own function is to make it."""
+        module = site.module
+        if self.kernel is None or site in self.refused or site in self._residuals:
+            return None
+        if self._tape is not None or module in own_code or replacer_of(module) is not None:
+            return None
+        if not is_plain(site, arguments, options):
+            return None
+        mask, query, key = mask_of(arguments, options), *arguments[:2]
+        form = len(query), query.shape[2], key.shape[2]
+        if self._ranges is None or self._ranges[0] is not mask or self._ranges[1] != form:
+            self._ranges = mask, form, seen_ranges(mask, *form)
+        seen = self._ranges[2]
+        return None if seen is None else plain_call(arguments, options, seen)
+
+    def _made_by_kernel(
+        self, site: AttentionSite, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, LayerRecord] | None:
+        """Return the context that the kernel makes, and its record; None where it makes none.
+
+        What it makes of the first call of a site is compared with what the model's function makes.
+        """
+        call = self._plain_call(site, arguments, options)
+        if call is None or self.kernel is None:
+            return None
+        batch, _, queries, keys = call.shape
+        source = None if site.source is None else self._inputs.get(site.source)
+        inputs = None if source is None else source.reshape(batch, keys, -1)
+        record = PlainRecord(site, call, inputs, self._stream_before(site, batch, queries))
+        context = self.kernel(record)
+        if site not in self._compared:
+            self._compared.add(site)
+            function = self._function_of(site.module)
+            error = difference_of(record, context, function, arguments, options)
+            if not error <= TOLERANCE[torch.float32]:
+                self.refused[site] = error
+                return None
+        self._input_of(site, batch, keys)
+        return context, record
+
+    def _once_gated(
+        self, site: AttentionSite, query: Tensor, finish: Callable[[GateValues | None], Tensor]
     ) -> Tensor:
-        """Return the context, computed by blocks of queries; where a gate is awaited, ones."""
-        by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
+        """Return the context; of a site with a gate ones, until it is known."""
         if site.gate is None:
-            context: Tensor = by_blocks(None)
-            return context
-        query = arguments[0]
-        ones: Tensor = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
-        self._gated = _Gated(site, ones, by_blocks)
+            return finish(None)
+        ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
+        self._gated = _Gated(site, ones, finish)
         return ones
 
     def _hold(self, index: int, record: LayerRecord) -> bool:
@@ -320,8 +389,9 @@ class Recorder:
             if of_block is not None:
                 require_finite_attention(place, of_block, of_block, part, visible)
             record = LayerRecord(
-                site, weight, part, visible, block_inputs, block=whole, gate=of_block, stream=stream
-            )
+                site, weight, part, visible, block_inputs, block=whole, gate=of_block,
+                stream=stream, difference=self.refused.get(site),
+            )  # fmt: skip
             if site in self._residuals:
                 written = _projected(site, all_contexts, of_block)
                 residual = self._residual(site, written, len(value), rows)
@@ -372,7 +442,10 @@ class Recorder:
         visible = self._visible(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         stream = self._stream_before(site, *weight.shape[::2])
-        return LayerRecord(site, weight, value, visible, inputs, stream=stream)
+        difference = self.refused.get(site)
+        return LayerRecord(
+            site, weight, value, visible, inputs, stream=stream, difference=difference
+        )
 
 
 def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:

@@ -147,6 +147,7 @@ class BatchRunner(Generic[E]):
             )
             self._recorder = self._open.enter_context(capture)
         self._recorder.query_block = self._query_block
+        self._recorder.kernel = None if attribution else observer.kernel
         self._recorder.visit = observer.visit
         if attribution is not None:
             contribution = attribution.contribution

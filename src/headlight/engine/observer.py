@@ -8,6 +8,7 @@ from torch import Tensor
 
 from headlight.capture import Kind, LayerRecord
 from headlight.capture.attribution import Attribution
+from headlight.capture.plain_attention import AttentionKernel
 from headlight.reduce import Tally
 
 
@@ -21,10 +22,13 @@ class Observer(ABC):
         wants_attention: Whether the model runs under capture and layers are visited; observers
             that run the model themselves say no.
         wants_stream: Whether records say what entered the block.
+        kernel: What computes the attention of plain calls, with what the observer sums up of it;
+            None where the observer sees weights that were written.
     """
 
     wants_attention: bool = True
     wants_stream: bool = False
+    kernel: AttentionKernel | None = None
 
     def note_attribution(self, attribution: Attribution) -> None:
         """Note the contributions of input tokens to the hidden tokens of all layers."""

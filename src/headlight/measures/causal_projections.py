@@ -63,6 +63,11 @@ class NullVectors:
         self._certain = certain
         self._members = members
 
+    def put(self, vectors: Float[Tensor, "matrix key null"]) -> None:
+        """Put the vectors among those of all matrices, of texts that may be longer."""
+        _, keys, count = self._vectors.shape
+        vectors[self._members, :keys, :count] = self._vectors.to(vectors.dtype)
+
     def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
         """Fill `results` of the queries that may have null vectors, and note where they are exact.
 

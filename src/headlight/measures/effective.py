@@ -132,6 +132,31 @@ class RowSpaces:
             rank = _per_query(alpha, visible_rows, visible, self._width, attention)
         return Effective(back_to(attention, weight.device), rank.to(weight.device))
 
+    def shared_basis(
+        self, visible: Visible, precision: torch.dtype = torch.float64
+    ) -> tuple[Float[Tensor, "batch head key head_dim"], Int[Tensor, "batch head 1"]]:
+        """Return U of A⊥ = A U Uᵀ where all queries see the same keys, and the rank.
+
+        Args:
+            visible: Keys that they see; one row.
+            precision: Precision that is enough for U.
+        """
+        basis, rank = self._basis_of(visible.to(self.rows.device), visible.shape[2], precision)
+        return basis, rank[..., None]
+
+    def causal_null_vectors(
+        self, precision: torch.dtype = torch.float64
+    ) -> tuple[Float[Tensor, "batch space vector key"], Int[Tensor, "batch head query"]] | None:
+        """Return the null vectors of the keys that queries see under a causal mask, and the ranks.
+
+        The text's last query sees `real` keys.  None where some texts have no such vectors that are
+        exact enough; see `CausalSpaces.short_null_vectors`.
+
+        Args:
+            precision: Precision of what is made of them.
+        """
+        return self._causal(precision).short_null_vectors()
+
     def ranks(self, visible: Visible | None, first: int = 0) -> Int[Tensor, "batch head #query"]:
         """The rank of T for some queries, or one for all where all see the same keys.
 

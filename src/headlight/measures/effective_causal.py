@@ -159,6 +159,31 @@ class CausalSpaces:
         self._decompose(alpha, chosen.nonzero(), attention, rank, first)
         return rank
 
+    def short_null_vectors(
+        self,
+    ) -> tuple[Float[Tensor, "batch space vector key"], Int[Tensor, "batch head query"]] | None:
+        """Return u_k of A⊥_i = α_i − Σ ⟨α_i, u_k⟩ u_k, of which query i has those up to itself.
+
+        They are zeros in texts whose rows are all independent.  None where rows are equal, vectors
+        are not exact enough, or texts are so long that other ways are shorter.
+
+        Returns:
+            One vector for each key from the number head_dim on; and the rank for each query.
+        """
+        short, (quick, null) = self._host_short, self._null_vectors
+        if bool((self._host_count < self._host_seen).any()):
+            return None
+        if not bool((quick | short.all(-1)).all()) or not holds(
+            (self._beginnings | ~short.to(self._beginnings.device)).all()
+        ):
+            return None
+        batch, spaces, keys, size = self._spanning.shape
+        vectors = self._spanning.new_zeros(batch * spaces, keys, max(keys - size, 0))
+        if null is not None:
+            null.put(vectors)
+        vectors = vectors.view(batch, spaces, keys, -1)
+        return vectors.mT, self._rank
+
     @cached_property
     def _beginnings(self) -> Settled:
         """Return the mask of queries with at most head_dim distinct rows, certainly independent."""

@@ -35,7 +35,8 @@ def comoments(
         present: 1 for queries, 0 for padding.
         lengths: keys of each text, padding left out.
     """
-    rows = moments_by_row(sums_by_row(raw), sums_by_row(effective), visible, lengths)
+    counts = None if visible is None else visible.sum(-1)
+    rows = moments_by_row(sums_by_row(raw), sums_by_row(effective), counts, lengths)
     return summed(rows, present)
 
 
@@ -50,11 +51,24 @@ def sums_by_row(score: Score) -> RowSums:
 
 
 def moments_by_row(
-    raw: RowSums, effective: RowSums, visible: Visible | None, lengths: Int[Tensor, " batch"]
+    raw: RowSums,
+    effective: RowSums,
+    counts: Int[Tensor, "batch #query"] | None,
+    lengths: Int[Tensor, " batch"],
 ) -> Float[Tensor, "batch head query sum=5"]:
-    """Return the five sums of each row."""
-    visible_counts = lengths[:, None] if visible is None else visible.sum(-1)
-    count = double(visible_counts).to(raw[0].device)[:, None].expand(raw[0].shape)
+    """Return the five sums of each row.
+
+    Args:
+        raw: Sums of the rows of α.
+        effective: Sums of the rows of A⊥.
+        counts: Number of keys that each query sees; None where all see all.
+        lengths: Number of keys of each text.
+    """
+    count = (
+        double(lengths[:, None] if counts is None else counts)
+        .to(raw[0].device)[:, None]
+        .expand(raw[0].shape)
+    )
     return torch.stack([count, raw[0], effective[0], raw[1], effective[1]], dim=-1)
 
 

@@ -3,14 +3,14 @@
 from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from headlight.capture import LayerRecord
 from headlight.capture.finite_numbers import require_finite
 from headlight.errors import CaptureError
 from headlight.measures.attention_block import FoldedOutput
-from headlight.measures.effective import RowSpaces, real_keys
+from headlight.measures.effective import RowSpaces
 from headlight.measures.merged_norms import HeadsTogether, heads_together
 from headlight.measures.null_space import with_ones
 from headlight.measures.numerical_rank import ONE_PASS
@@ -31,7 +31,7 @@ class Vectors:
         self._site = record.site
         self._value_bias = value_bias
         self._value = record.value if record.block is None else record.block.value
-        self._real = _real_keys(record)
+        self._real = record.real
         self._together: HeadsTogether | None = None
         self._behind: dict[FoldedOutput, HeadsTogether] = {}
 
@@ -147,11 +147,3 @@ class Vectors:
                 f"{site.name}: its value bias was not found, so it cannot be excluded."
             )
         return double(value) - double(site.value_bias)[:, None]
-
-
-def _real_keys(record: LayerRecord) -> Bool[Tensor, "batch key"] | None:
-    """Return the keys that the text's last query sees, if there are as many queries as keys."""
-    block, visible = record.block, record.visible
-    if block is not None:
-        return block.real if block.queries == block.value.shape[2] else None
-    return real_keys(visible)

@@ -100,11 +100,14 @@ def merged_norm_of(
         worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
         rest, keys = worst % lost[0].numel(), lost.shape[2]
         places = worst // lost[0].numel(), rest // keys, rest % keys
-        exact = _formed(weight, value, output_weight, places).to(merged.dtype)
+        text, query, key = places
+        of_places = weight[text, :, query, key]
+        exact = formed(of_places, value, output_weight, (text, key)).to(merged.dtype)
         merged[places] = exact.where(lost[places], merged[places])
     elif bool(lost.any()):
-        chosen = lost.nonzero().unbind(1)
-        merged[chosen] = _formed(weight, value, output_weight, chosen).to(merged.dtype)
+        text, query, key = chosen = lost.nonzero().unbind(1)
+        exact = formed(weight[text, :, query, key], value, output_weight, (text, key))
+        merged[chosen] = exact.to(merged.dtype)
     return merged
 
 
@@ -144,17 +147,27 @@ def _merged(
     return square.clamp_min(0).sqrt(), square < threshold * parts.square()
 
 
-def _formed(
-    weight: Weight,
+def formed(
+    weight: Float[Tensor, "chosen head"],
     value: Value,
     output_weight: OutputWeight,
-    chosen: tuple[Tensor, ...],
+    places: tuple[Tensor, Tensor],
     at_once: int = 4096,
 ) -> Float[Tensor, "chosen"]:
-    """The definition, for the chosen pairs of positions: Σ_h α_h v_h W_h, then its norm."""
+    """The definition, for chosen pairs of positions: Σ_h α_h v_h W_h, then its norm.
+
+    Args:
+        weight: α of all heads.
+        value: v(x), value bias included.
+        output_weight: W^O.
+        places: Text and key of each pair.
+        at_once: Pairs that are formed together.
+    """
     value, blocks = per_head(value, weight.shape[1]), double(output_weight).flatten(0, 1)
     parts = []
-    for batch, query, key in zip(*(torch.split(each, at_once) for each in chosen), strict=True):
-        scaled = double(weight[batch, :, query, key])[:, :, None] * double(value[batch, :, key])
+    for alpha, batch, key in zip(
+        torch.split(weight, at_once), *(torch.split(each, at_once) for each in places), strict=True
+    ):
+        scaled = double(alpha)[:, :, None] * double(value[batch, :, key])
         parts.append((scaled.flatten(1) @ blocks).norm(dim=-1))
     return back_to(torch.cat(parts), weight.device)

@@ -80,14 +80,14 @@ def _times_logarithm(share):
 
 
 @no_type_check
-def _entropy_of_sizes(row, size, peak):
+def _entropy_of_sizes(sizes, size, peak):
     """−Σ p ln p of absolute values; the logarithm of the largest p, near 1, is that of the rest."""
     if size == 0:
         return np.float32(0)
     inverse, entropy = np.float32(1) / size, np.float32(0)
     rest, peaks = np.float32(0), np.float32(0)
-    for key in range(len(row)):
-        entry = abs(row[key])
+    for key in range(len(sizes)):
+        entry = sizes[key]
         below = entry if entry < peak else np.float32(0)
         rest += below
         peaks += np.float32(1) if entry >= peak else np.float32(0)
@@ -97,22 +97,22 @@ def _entropy_of_sizes(row, size, peak):
 
 
 @no_type_check
-def _take_pairs(row, low, line, bounds, keys, copies, pairs):
-    """Fill what goes to the keys of each list of a query, and which copies get most."""
-    lists = len(bounds)
+def _take_pairs(row, factors, low, line, listed, pairs):
+    """Fill what goes to the keys of each list of a query, and which copies get most.
+
+    Entries are those of the row, which begins with the key `low`, times the factors of its keys.
+    """
+    lists = len(listed.bounds)
     for number in range(lists):
-        begin, end, given = bounds[number, line], bounds[number, line + 1], np.float32(0)
-        if begin == end:
-            pairs[number] = given
-            continue
-        top = np.float32(-3e38)
-        if number >= lists - copies:
+        begin, end = listed.bounds[number, line], listed.bounds[number, line + 1]
+        given, top = np.float32(0), np.float32(-3e38)
+        if begin < end and number >= lists - listed.copies:
             for key in range(len(row)):
-                top = max(top, row[key])
+                top = max(top, row[key] * factors[key])
         for place in range(begin, end):
-            key = keys[place] - low
-            entry = row[key] if 0 <= key < len(row) else np.float32(0)
-            if number < lists - copies:
+            key = listed.keys[place] - low
+            entry = row[key] * factors[key] if 0 <= key < len(row) else np.float32(0)
+            if number < lists - listed.copies:
                 given += entry
             elif entry >= top:
                 given = np.float32(1)
@@ -128,15 +128,37 @@ def _add_row(row, factor, received, diagonal):
 
 
 @no_type_check
-def _sum_sizes(row):
-    """Return the sums of the absolute values and of the squares, and the largest absolute value."""
-    size, square, peak = np.float32(0), np.float32(0), np.float32(0)
+def _largest(row, room):
+    """Return the largest entry, by quarters: compilers take no maximum of many cells in steps."""
+    size, top = len(row), row[0]
+    part = size // 4
+    for place in range(4 * part, size):
+        top = max(top, row[place])
+    second, third, fourth = row[part:], row[2 * part :], row[3 * part :]
+    for place in range(part):
+        room[place] = max(max(row[place], second[place]), max(third[place], fourth[place]))
+    while part > 8:
+        for place in range(part // 2 * 2, part):
+            top = max(top, room[place])
+        part //= 2
+        half = room[part:]
+        for place in range(part):
+            room[place] = max(room[place], half[place])
+    for place in range(part):
+        top = max(top, room[place])
+    return top
+
+
+@no_type_check
+def _sum_sizes(row, sizes, room):
+    """Fill the absolute values; return their sum, that of squares, and the largest of them."""
+    size, square = np.float32(0), np.float32(0)
     for key in range(len(row)):
         entry = row[key]
+        sizes[key] = abs(entry)
         size += abs(entry)
         square += entry * entry
-        peak = max(peak, abs(entry))
-    return size, square, peak
+    return size, square, _largest(sizes[: len(row)], room)
 
 
 @no_type_check
@@ -144,6 +166,8 @@ def _sum_rows(score, first, factors, listed, arrays, step, start):
     """Fill the sums of the rows of every ``step``-th head from ``start`` on."""
     counted, factor = factors
     heads, queries, columns = score.shape[1:]
+    ones, sizes = np.ones(columns, np.float32), np.empty(columns, np.float32)
+    room = np.empty(columns, np.float32)
     received = np.empty(columns, np.float32)
     diagonal = np.empty(columns + queries, np.float32)
     # The first diagonal of the block is that of its last query and the key 0.
@@ -158,12 +182,12 @@ def _sum_rows(score, first, factors, listed, arrays, step, start):
             while end > 0 and row[end - 1] == 0:  # as in most rows under a causal mask
                 end -= 1
             row = row[:end]
-            size, square, peak = _sum_sizes(row)
+            size, square, peak = _sum_sizes(row, sizes, room)
             arrays.size[text, head, query] = size
             arrays.square[text, head, query] = square
-            arrays.entropy[text, head, query] = _entropy_of_sizes(row, size, peak)
+            arrays.entropy[text, head, query] = _entropy_of_sizes(sizes[:end], size, peak)
             pairs, line = arrays.pairs[text, head, query], text * queries + query
-            _take_pairs(row, 0, line, listed.bounds, listed.keys, listed.copies, pairs)
+            _take_pairs(row, ones, 0, line, listed, pairs)
             if counted[text, head, query]:
                 along = diagonal[queries - 1 - query :]
                 _add_row(row, factor[text, head, query], received, along)
@@ -174,17 +198,845 @@ def _sum_rows(score, first, factors, listed, arrays, step, start):
                 arrays.diagonal[text, head, shift + place] = diagonal[place]
 
 
+class Call(NamedTuple):
+    """A softmax of scaled products.
+
+    Attributes:
+        query: ``batch head query size``.
+        key: ``batch kv_head key size``.
+        value: ``batch kv_head key head_dim``.
+        low: ``batch query``; first key that each query sees.
+        high: ``batch query``; key behind the last one that it sees; `low` where it sees none, and
+            attends to all keys alike.
+        bias: ``text head row key``; what is added to products, with axes of size 1 where it is the
+            same; of size 0 for nothing.
+        scale: Factor of products.
+    """
+
+    query: Array
+    key: Array
+    value: Array
+    low: Array
+    high: Array
+    bias: Array
+    scale: float
+
+
+class Keys(NamedTuple):
+    """What is asked about keys.
+
+    Attributes:
+        columns: ``batch key column``; sets of keys.
+        offsets: Offsets of neighbours.
+        present: ``batch query``; 1 for queries that are no padding.
+        barred: ``linked key``; a number far below all others at keys that are not linked.
+        linked: ``batch``; place of each text among those whose largest links are asked for; −1 for
+            none.
+    """
+
+    columns: Array
+    offsets: Array
+    present: Array
+    barred: Array
+    linked: Array
+
+
+class Lengths(NamedTuple):
+    """Lengths of transformed vectors; all arrays are empty where no norms are asked for.
+
+    Attributes:
+        length: ``batch head key``.
+        logarithm: ``batch head key``.
+        unit: ``batch key``; length of the longest of the vectors of all heads.
+        in_units: ``batch head key``; lengths in that unit.
+        packed: ``batch pair key``; products of the vectors of two heads in squares of that unit,
+            twice those of two different heads.
+        threshold: Share of the square of what all parts could add up to, below which a sum has lost
+            its digits.
+    """
+
+    length: Array
+    logarithm: Array
+    unit: Array
+    in_units: Array
+    packed: Array
+    threshold: float
+
+
+class Projection(NamedTuple):
+    """Projection of rows on the column space of T; all arrays are empty where none is asked for.
+
+    Attributes:
+        basis: ``batch space key column``; orthonormal columns, where all queries see the same keys.
+        null: ``batch space vector key``; unit vectors of the left null space, of which a query
+            sees as many as it sees keys beyond the first `start`; where attention is causal.
+        start: Number of rows that are independent.
+    """
+
+    basis: Array
+    null: Array
+    start: int
+
+
+class KernelArrays(NamedTuple):
+    """Arrays that attention and sums of its rows are written to.
+
+    Attributes:
+        context: ``batch query head head_dim``.
+        rows: Sums of rows, whose heads are those of weights, then of norms, then of effective
+            attention; `received` and `diagonal` have an axis ``part`` before the others.
+        columns: ``batch head query column``; what goes to the keys of each column.
+        neighbours: ``batch head query offset``; 0 without such a key.
+        linked: ``linked head query``; largest entry among the linked keys.
+        merged: ``batch query column``; norms of the sums over heads, by column of keys.
+        lost: ``task place 2``; query and key of cells whose digits are lost.
+        norms: ``task place``; their norms, as far as they are known.
+        losses: ``task``; number of these cells, which may be more than there is room for.
+    """
+
+    context: Array
+    rows: RowArrays
+    columns: Array
+    neighbours: Array
+    linked: Array
+    merged: Array
+    lost: Array
+    norms: Array
+    losses: Array
+
+
+class Room(NamedTuple):
+    """Room for a block of queries, which is used again for every block of a thread.
+
+    Attributes:
+        weights: ``head query·key``; of all heads where norms are merged, else of one.
+        image: ``query·key``; effective attention, or norms of sums over heads.
+        lost: ``query·key``.
+        inside: ``query·column``; coordinates of rows, or contexts.
+        null: ``vector·key``; null vectors of the keys of the block.
+        queries: ``query·size``; queries times the scale.
+        keys: ``key·column``; sets of keys times lengths.
+        rows: ``3 key``.
+        bounds: ``3 query``.
+        sums: ``2 query``; entropies and sums of squares of norms.
+        diagonals: ``2 place``; zeros between two blocks.
+        factors: ``measure·query``.
+        received: ``measure·key``.
+        ones: ``key``; ones.
+    """
+
+    weights: Array
+    image: Array
+    lost: Array
+    inside: Array
+    null: Array
+    queries: Array
+    keys: Array
+    rows: Array
+    bounds: Array
+    sums: Array
+    diagonals: Array
+    factors: Array
+    received: Array
+    ones: Array
+
+
+LOG_2_E = np.float32(1.4426950408889634)
+LN_2_HIGH, LN_2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+E0, E1, E2, E3, E4, E5 = (
+    np.float32(number)
+    for number in (
+        5.0000001201e-1,
+        1.6666665459e-1,
+        4.1665795894e-2,
+        8.3334519073e-3,
+        1.3981999507e-3,
+        1.9875691500e-4,
+    )
+)
+"""e^x = 1 + x + x² (E0 + E1 x + ...) from −½ ln 2 to ½ ln 2 (Cephes, ``expf``)."""
+BARRED = np.float32(-1e30)
+"""Number far below all scores."""
+UNDERFLOW = np.float32(-87)
+"""Below this e^x is no normal number of float32, and 0 here."""
+BIAS = np.int32(127)
+"""Exponent of 1 among the bits of a float32."""
+
+
+@no_type_check
+def _exponentiate(row, top, exponentials):
+    """Fill e^(s − top), and put s − top in the place of scores.
+
+    The largest are counted, and the others summed by themselves: where one key gets nearly all, the
+    entropy is theirs.
+
+    Returns:
+        The sum of the others, the number of the largest, and Σ e^s s.
+    """
+    rest, tops, inner = np.float32(0), np.float32(0), np.float32(0)
+    for key in range(len(row)):
+        below = max(row[key] - top, UNDERFLOW)
+        row[key] = below
+        octave = np.floor(below * LOG_2_E + HALF)
+        x = below - octave * LN_2_HIGH
+        x = x - octave * LN_2_LOW
+        power = ((((E5 * x + E4) * x + E3) * x + E2) * x + E1) * x + E0
+        bits = np.int32((np.int32(octave) + BIAS) << MANTISSA)
+        each = (power * x * x + x + ONE) * bits.view(np.float32)
+        each = each if below > UNDERFLOW else np.float32(0)
+        exponentials[key] = each
+        rest += each if below < 0 else np.float32(0)
+        tops += np.float32(1) if below >= 0 else np.float32(0)
+        inner += each * below
+    return rest, tops, inner
+
+
+@no_type_check
+def _inner_product(row, others):
+    """Return the sum of products of two rows."""
+    total = np.float32(0)
+    for key in range(len(row)):
+        total += row[key] * others[key]
+    return total
+
+
+@no_type_check
+def _to_weights(row, exponentials, inverse):
+    """Put weights in the place of scores; return the sum of their squares."""
+    square = np.float32(0)
+    for key in range(len(row)):
+        weight = exponentials[key] * inverse
+        row[key] = weight
+        square += weight * weight
+    return square
+
+
+@no_type_check
+def _to_weights_beside_norms(row, exponentials, inverse, lengths, logarithms, whole):
+    """Put weights in the place of scores, and sum norms.
+
+    The logarithm of a norm, as a share, is s + ln ‖f‖ less that of the sum of all.
+
+    Returns:
+        The sums of the squares of weights and of norms, and that of shares times their logarithms,
+        but for a factor.
+    """
+    square, norm_square, inner = np.float32(0), np.float32(0), np.float32(0)
+    for key in range(len(row)):
+        logarithm = row[key] + (logarithms[key] - whole)
+        weight = exponentials[key] * inverse
+        entry = weight * lengths[key]
+        row[key] = weight
+        square += weight * weight
+        norm_square += entry * entry
+        inner += entry * logarithm
+    return square, norm_square, inner
+
+
+@no_type_check
+def _add_product(sums, row, others):
+    """Add the products of two rows."""
+    for key in range(len(sums)):
+        sums[key] += row[key] * others[key]
+
+
+@no_type_check
+def _merge_row(weights, start, bounds, first, in_units, packed, rows):
+    """Fill the squares of the sums over heads of one row, and what their parts could add up to.
+
+    Args:
+        weights: ``head query·key``; of a block of queries.
+        start: Where the row begins.
+        bounds: Where the keys that its query sees begin and end in the block.
+        first: First key of the block.
+        in_units: See `Lengths`; of the text.
+        packed: See `Lengths`; of the text.
+        rows: Room for three rows: squares, what parts could add up to, and products.
+    """
+    low, high = bounds
+    heads, size, pair = len(weights), high - low, 0
+    square, parts, inner = rows[0, :size], rows[1, :size], rows[2, :size]
+    square[:] = 0
+    parts[:] = 0
+    here, keys = slice(start + low, start + high), slice(first + low, first + high)
+    for head in range(heads):
+        alpha, pairs, length = weights[head, here], packed[pair, keys], in_units[head, keys]
+        for key in range(size):
+            inner[key] = alpha[key] * pairs[key]
+            parts[key] += alpha[key] * length[key]
+        for other in range(head + 1, heads):
+            beta, pairs = weights[other, here], packed[pair + other - head, keys]
+            for key in range(size):
+                inner[key] += beta[key] * pairs[key]
+        for key in range(size):
+            square[key] += inner[key] * alpha[key]
+        pair += heads - head
+
+
+# What follows looks at a block of queries.  It is handed arrays, however many: a tuple of them, or
+# a function for each row that takes hold of them, would cost more than the cells of a short row.
+
+
+@no_type_check
+def _take_bounds(low, high, first_key, width, bounds):
+    """Fill where the keys that each query sees begin and end in a block; all where it sees none."""
+    for line in range(len(low)):
+        sees = low[line] < high[line]
+        bounds[0, line] = low[line] - first_key if sees else 0
+        bounds[1, line] = high[line] - first_key if sees else width
+        bounds[2, line] = sees
+
+
+@no_type_check
+def _add_biases(scores, bounds, bias, low):
+    """Add to the scores of a block, and put zeros where a query does not see a key.
+
+    Of a query that sees nothing all scores are 0: it attends to all keys alike.
+    """
+    for line in range(len(scores)):
+        begin, end = bounds[0, line], bounds[1, line]
+        row = scores[line, begin:end]
+        if not bounds[2, line]:
+            row[:] = 0
+        elif len(bias):
+            of_row = bias[line, low + begin : low + end]
+            for key in range(len(row)):
+                row[key] += max(of_row[key], BARRED)
+        if begin:
+            scores[line, :begin] = 0
+        if end < scores.shape[1]:
+            scores[line, end:] = 0
+
+
+@no_type_check
+def _weigh(  # noqa: PLR0913 - see above
+    weights, bounds, lengths, logarithms, room, entropies, squares, norms, of_norms
+):
+    """Put weights in the place of scaled products, and fill the sums of each row.
+
+    Args:
+        weights: ``query key``.
+        bounds: See `_take_bounds`.
+        lengths: Lengths of the vectors of each key; empty for no norms.
+        logarithms: Their logarithms.
+        room: ``3 key``.
+        entropies: ``query``.
+        squares: ``query``.
+        norms: ``query``; sums of norms.
+        of_norms: ``2 query``; entropies and sums of squares of norms.
+    """
+    exponentials = room[1]
+    for line in range(len(weights)):
+        begin, end = bounds[0, line], bounds[1, line]
+        row = weights[line, begin:end]
+        top = _largest(row, room[0])
+        rest, tops, inner = _exponentiate(row, top, exponentials)
+        inverse = np.float32(1) / (tops + rest)
+        entropies[line] = np.log(tops) + np.log1p(rest / tops) - inner * inverse
+        if len(lengths):
+            length, logarithm = lengths[begin:end], logarithms[begin:end]
+            whole = _inner_product(length, exponentials)
+            log_whole = np.log(whole) if whole > 0 else np.float32(0)
+            square, norm_square, inner = _to_weights_beside_norms(
+                row, exponentials, inverse, length, logarithm, log_whole
+            )
+            norm = whole * inverse
+            squares[line], norms[line], of_norms[1, line] = square, norm, norm_square
+            of_norms[0, line] = max(-inner / norm, np.float32(0)) if norm > 0 else np.float32(0)
+        else:
+            squares[line] = _to_weights(row, exponentials, inverse)
+
+
+@no_type_check
+def _scale_queries(queries, scale, scaled):
+    """Fill the queries of a block, times the scale."""
+    for line in range(len(queries)):
+        for number in range(queries.shape[1]):
+            scaled[line, number] = queries[line, number] * scale
+
+
+@no_type_check
+def _put_context(context, first, head, contexts):
+    """Put the context of a head where those of all queries and heads of a text are."""
+    for line in range(len(context)):
+        for number in range(context.shape[1]):
+            contexts[first + line, head, number] = context[line, number]
+
+
+@no_type_check
+def _take_factors(present, norms, factors):
+    """Fill the factors by which rows of weights and of norms are added to what keys receive."""
+    for line in range(len(present)):
+        factors[0, line] = present[line]
+        if len(norms):
+            factors[1, line] = present[line] / norms[line] if norms[line] > 0 else np.float32(0)
+
+
+@no_type_check
+def _scale_sets(sets, lengths, scaled):
+    """Fill sets of keys, times the lengths of these."""
+    for key in range(len(sets)):
+        for column in range(sets.shape[1]):
+            scaled[key, column] = sets[key, column] * lengths[key]
+
+
+@no_type_check
+def _flush_diagonal(buffer, sums):
+    """Add the diagonals of a block to those of a text, and begin anew."""
+    for place in range(len(buffer)):
+        sums[place] += np.float64(buffer[place])
+        buffer[place] = 0
+
+
+@no_type_check
+def _copy_null(vectors, low, copied):
+    """Fill the null vectors of the keys of a block."""
+    for vector in range(len(copied)):
+        for key in range(copied.shape[1]):
+            copied[vector, key] = vectors[vector, low + key]
+
+
+@no_type_check
+def _subtract(matrix, image):
+    """Put what is left of a matrix, without its image, in the place of that."""
+    for line in range(len(matrix)):
+        for key in range(matrix.shape[1]):
+            image[line, key] = matrix[line, key] - image[line, key]
+
+
+@no_type_check
+def _cut_null(inside, first, start):
+    """Leave of the null vectors those of the keys that each query sees."""
+    for line in range(len(inside)):
+        for vector in range(max(first + line + 1 - start, 0), inside.shape[1]):
+            inside[line, vector] = 0
+
+
+@no_type_check
+def _add_diagonals(matrix, bounds, present, factors, diagonals):
+    """Add rows to the diagonals that they cross; then also times the factors of their keys."""
+    for line in range(len(matrix)):
+        if present[line]:
+            begin, end = bounds[0, line], bounds[1, line]
+            along = len(matrix) - 1 - line + begin
+            row, diagonal = matrix[line, begin:end], diagonals[0, along:]
+            for key in range(len(row)):
+                diagonal[key] += row[key]
+            if len(factors):
+                _add_product(diagonals[1, along : along + len(row)], row, factors[begin:end])
+
+
+@no_type_check
+def _add_received(  # noqa: PLR0913 - see above
+    matrix, factors, lengths, room, received, head, heads, low
+):
+    """Add what keys receive, rows times factors; of the second measure times lengths as well.
+
+    Args:
+        matrix: ``query key``.
+        factors: ``measure query``.
+        lengths: Lengths of the vectors of each key.
+        room: ``measure·key``.
+        received: ``head key``; of all measures.
+        head: First of the heads to add to.
+        heads: Number of heads of a measure.
+        low: First key of the block.
+    """
+    measures, width = len(factors), matrix.shape[1]
+    sums = room[: measures * width].reshape(measures, width)
+    np.dot(factors, matrix, sums)
+    for measure in range(measures):
+        row, total = sums[measure], received[head + measure * heads, low:]
+        for key in range(width):
+            factor = lengths[key] if measure else np.float32(1)
+            total[key] += np.float64(row[key] * factor)
+
+
+@no_type_check
+def _largest_product(row, factors, added, room):
+    """Return the largest product of two entries at one place, to which a third may be added."""
+    products = room[1, : len(row)]
+    if len(added):
+        for key in range(len(row)):
+            products[key] = row[key] * factors[key] + added[key]
+    else:
+        for key in range(len(row)):
+            products[key] = row[key] * factors[key]
+    return _largest(products, room[0])
+
+
+@no_type_check
+def _take_pairs_and_neighbours(  # noqa: PLR0913, C901 - see above
+    matrix, factors, bounds, place, offsets, listed, barred, room, pairs, neighbours, linked
+):
+    """Fill what is asked of single keys: entries are those of a matrix times factors of its keys.
+
+    Args:
+        matrix: ``query key``.
+        factors: Factors of its keys.
+        bounds: See `_take_bounds`.
+        place: First query, first key, and row of the first query among those of all texts.
+        offsets: Offsets of neighbours.
+        listed: `Listed`.
+        barred: Number far below all entries at keys that are not linked; empty for no links.
+        room: ``3 key``.
+        pairs: ``query list``.
+        neighbours: ``query offset``.
+        linked: ``query``.
+    """
+    first_query, low, first_row = place
+    starts, keys, lists = listed.bounds, listed.keys, len(listed.bounds)
+    copies, nothing = lists - listed.copies, barred[:0]
+    for line in range(len(matrix)):
+        row = matrix[line]
+        for number in range(len(offsets)):
+            key = first_query + line + offsets[number] - low
+            if 0 <= key < len(row):
+                neighbours[line, number] = row[key] * factors[key]
+        for number in range(lists):
+            begin, end = starts[number, first_row + line], starts[number, first_row + line + 1]
+            if begin < end:
+                given, top = np.float32(0), BARRED
+                if number >= copies:
+                    top = _largest_product(row, factors, nothing, room)
+                for which in range(begin, end):
+                    key = keys[which] - low
+                    entry = row[key] * factors[key] if 0 <= key < len(row) else np.float32(0)
+                    if number < copies:
+                        given += entry
+                    elif entry >= top:
+                        given = np.float32(1)
+                pairs[line, number] = given
+        if len(barred):
+            begin, end = bounds[0, line], bounds[1, line]
+            some = _largest_product(row[begin:end], factors[begin:end], barred[begin:end], room)
+            linked[line] = some
+
+
+@no_type_check
+def _project(matrix, image, basis, null, start, first, room):
+    """Fill effective attention of a block of queries and a head.
+
+    Args:
+        matrix: ``query key``; weights.
+        image: ``query key``; effective attention.
+        basis: ``key column``; see `Projection`; empty where attention is causal.
+        null: ``vector key``.
+        start: See `Projection`.
+        first: Number of the first query.
+        room: ``query·column``.
+    """
+    count = len(matrix)
+    if len(basis):
+        inside = room[: count * basis.shape[1]].reshape(count, basis.shape[1])
+        np.dot(matrix, basis, inside)
+        np.dot(inside, basis.T, image)
+        return
+    if not len(null):
+        image[:] = matrix
+        return
+    inside = room[: count * len(null)].reshape(count, len(null))
+    np.dot(matrix, null.T, inside)
+    _cut_null(inside, first, start)
+    np.dot(inside, null, image)
+    _subtract(matrix, image)
+
+
+@no_type_check
+def _sum_image(image, bounds, room, all_sizes, entropies, squares):
+    """Fill the sums of the rows of effective attention."""
+    for line in range(len(image)):
+        begin, end = bounds[0, line], bounds[1, line]
+        image[line, :begin] = 0
+        image[line, end:] = 0
+        row = image[line, begin:end]
+        sizes = room[1, : len(row)]
+        size, square, peak = _sum_sizes(row, sizes, room[0])
+        all_sizes[line], squares[line] = size, square
+        entropies[line] = _entropy_of_sizes(sizes, size, peak)
+
+
+@no_type_check
+def _merge(  # noqa: PLR0913 - see above
+    weights, norms, bounds, first, in_units, packed, unit, room, threshold, lost
+):
+    """Fill the norms of the sums over heads of a block; return in how many cells digits are lost.
+
+    Args:
+        weights: ``head query·key``.
+        norms: ``query key``.
+        bounds: See `_take_bounds`.
+        first: First key of the block.
+        in_units: See `Lengths`; of the text.
+        packed: See `Lengths`; of the text.
+        unit: See `Lengths`; of the text.
+        room: ``3 key``.
+        threshold: See `Lengths`.
+        lost: ``query key``; 1 for these cells.
+    """
+    total = 0
+    for line in range(len(norms)):
+        begin, end = bounds[0, line], bounds[1, line]
+        norms[line, :begin] = 0
+        norms[line, end:] = 0
+        lost[line] = 0
+        start = line * norms.shape[1]
+        _merge_row(weights, start, (begin, end), first, in_units, packed, room)
+        row, square, most = norms[line, begin:end], room[0], room[1]
+        of_row, longest = lost[line, begin:end], unit[first + begin : first + end]
+        some = 0
+        for key in range(len(row)):
+            row[key] = np.sqrt(max(square[key], np.float32(0))) * longest[key]
+            is_lost = square[key] < threshold * most[key] * most[key]
+            of_row[key] = is_lost
+            some += is_lost
+        total += some
+    return total
+
+
+@no_type_check
+def _note_lost(lost, present, image, corner, known, places, norms):
+    """Note cells whose digits are lost, and their norms; return how many there are by now.
+
+    Args:
+        lost: ``query key``; 1 for these cells.
+        present: ``query``; 0 for padding.
+        image: ``query key``; norms.
+        corner: First query and first key.
+        known: Number of cells that are noted.
+        places: ``place 2``; room for query and key.
+        norms: ``place``; room for norms.
+    """
+    first, low = corner
+    for line in range(len(lost)):
+        for key in range(lost.shape[1]):
+            if lost[line, key] and present[line]:
+                if known < len(places):
+                    places[known, 0], places[known, 1] = first + line, low + key
+                    norms[known] = image[line, key]
+                known += 1
+    return known
+
+
+@no_type_check
+def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
+    call, asked, listed, lengths, projection, arrays, height, room, step, start
+):
+    """Compute attention and all sums of its rows, for every ``step``-th task from ``start`` on.
+
+    A task is a part of the queries of a text.  Weights of a block of queries are written to room
+    that stays in the cache, and are gone with the block.
+    """
+    heads, queries = call.query.shape[1:3]
+    keys, columns = asked.columns.shape[1:]
+    parts, size = len(arrays.rows.received), call.value.shape[3]
+    has_norms, merges = len(lengths.length) > 0, len(lengths.packed) > 0
+    measures = 2 if has_norms else 1
+    sharing, spaces = heads // call.key.shape[1], projection.basis.shape[1]
+    spaces = max(spaces, projection.null.shape[1])
+    of_block, diagonals, bounds, of_norms = room.weights, room.diagonals, room.bounds, room.sums
+    of_rows, ones, nothing, no_basis = room.rows, room.ones, room.ones[:0], room.weights[:0]
+    no_bias = no_basis
+    rows = arrays.rows
+    of_part = -(-queries // parts)
+    for task in range(start, len(call.query) * parts, step):
+        text, part = task // parts, task % parts
+        last = min((part + 1) * of_part, queries)
+        for first in range(part * of_part, last, height):
+            count = min(height, last - first)
+            end = first + count
+            low, high = keys, 0
+            for query in range(first, end):
+                begin, stop = call.low[text, query], call.high[text, query]
+                low = min(low, begin if begin < stop else 0)
+                high = max(high, stop if begin < stop else keys)
+            width = high - low
+            _take_bounds(call.low[text, first:end], call.high[text, first:end], low, width, bounds)
+            present = asked.present[text, first:end]
+            place, link = (first, low, text * queries + first), asked.linked[text]
+            barred = asked.barred[link, low:high] if link >= 0 else nothing
+            sets = asked.columns[text, low:high]
+            scaled = room.keys[: width * columns].reshape(width, columns)
+            image = room.image[: count * width].reshape(count, width)
+            # The first diagonal of the block is that of its last query and its first key.
+            shift = queries - end + low
+            for head in range(heads):
+                group = head // sharing
+                weights = of_block[head % len(of_block), : count * width].reshape(count, width)
+                products = call.key[text, group, low:high].T
+                scaled_queries = room.queries[: count * call.query.shape[3]].reshape(count, -1)
+                queries_of_head = call.query[text, head, first:end]
+                _scale_queries(queries_of_head, np.float32(call.scale), scaled_queries)
+                np.dot(scaled_queries, products, weights)
+                bias = no_bias
+                if len(call.bias):
+                    text_of_bias = min(text, len(call.bias) - 1)
+                    head_of_bias = min(head, call.bias.shape[1] - 1)
+                    bias = call.bias[text_of_bias, head_of_bias, first:end]
+                _add_biases(weights, bounds, bias, low)
+                length = lengths.length[text, head, low:high] if has_norms else nothing
+                logarithm = lengths.logarithm[text, head, low:high] if has_norms else nothing
+                norms = rows.size[text, heads + head, first:end] if has_norms else nothing
+                _weigh(
+                    weights, bounds, length, logarithm, of_rows,
+                    rows.entropy[text, head, first:end],
+                    rows.square[text, head, first:end],
+                    norms,
+                    of_norms,
+                )  # fmt: skip
+                given = room.factors[: measures * count].reshape(measures, count)
+                _take_factors(present, norms, given)
+                if has_norms:
+                    rows.entropy[text, heads + head, first:end] = of_norms[0, :count]
+                    rows.square[text, heads + head, first:end] = of_norms[1, :count]
+                    # What goes to sets of keys by norm is what goes to them by weight and length.
+                    _scale_sets(sets, length, scaled)
+                    np.dot(weights, scaled, arrays.columns[text, heads + head, first:end])
+                _add_diagonals(weights, bounds, present, length, diagonals)
+                received = rows.received[part, text]
+                _add_received(weights, given, length, room.received, received, head, heads, low)
+                context = room.inside[: count * size].reshape(count, size)
+                np.dot(weights, call.value[text, group, low:high], context)
+                _put_context(context, first, head, arrays.context[text])
+                np.dot(weights, sets, arrays.columns[text, head, first:end])
+                for measure in range(measures):
+                    shown, factor = measure * heads + head, length if measure else ones
+                    diagonal = rows.diagonal[part, text, shown, shift:]
+                    _flush_diagonal(diagonals[measure, : width + count - 1], diagonal)
+                    _take_pairs_and_neighbours(
+                        weights, factor, bounds, place, asked.offsets, listed, barred, of_rows,
+                        rows.pairs[text, shown, first:end],
+                        arrays.neighbours[text, shown, first:end],
+                        arrays.linked[link, shown, first:end] if link >= 0 else nothing,
+                    )  # fmt: skip
+                if spaces:
+                    shown, space = measures * heads + head, head // (heads // spaces)
+                    basis = null = no_basis
+                    if len(projection.basis):
+                        basis = projection.basis[text, space, low:high]
+                    else:
+                        vectors = min(max(high - projection.start, 0), projection.null.shape[2])
+                        if vectors:
+                            null = room.null[: vectors * width].reshape(vectors, width)
+                            _copy_null(projection.null[text, space], low, null)
+                    _project(weights, image, basis, null, projection.start, first, room.inside)
+                    _sum_image(
+                        image, bounds, of_rows,
+                        rows.size[text, shown, first:end],
+                        rows.entropy[text, shown, first:end],
+                        rows.square[text, shown, first:end],
+                    )  # fmt: skip
+                    given = room.factors[:count].reshape(1, count)
+                    _add_diagonals(image, bounds, present, nothing, diagonals)
+                    received = rows.received[part, text]
+                    _add_received(image, given, nothing, room.received, received, shown, heads, low)
+                    diagonal = rows.diagonal[part, text, shown, shift:]
+                    _flush_diagonal(diagonals[0, : width + count - 1], diagonal)
+                    np.dot(image, sets, arrays.columns[text, shown, first:end])
+                    _take_pairs_and_neighbours(
+                        image, ones, bounds, place, asked.offsets, listed, barred, of_rows,
+                        rows.pairs[text, shown, first:end],
+                        arrays.neighbours[text, shown, first:end],
+                        arrays.linked[link, shown, first:end] if link >= 0 else nothing,
+                    )  # fmt: skip
+            if merges:
+                lost = room.lost[: count * width].reshape(count, width)
+                in_units, packed = lengths.in_units[text], lengths.packed[text]
+                unit, threshold = lengths.unit[text], np.float32(lengths.threshold)
+                losses = _merge(
+                    of_block, image, bounds, low, in_units, packed, unit, of_rows, threshold, lost
+                )
+                if losses:
+                    known = arrays.losses[task]
+                    places, norms = arrays.lost[task], arrays.norms[task]
+                    corner = first, low
+                    arrays.losses[task] = _note_lost(
+                        lost, present, image, corner, known, places, norms
+                    )
+                np.dot(image, sets, arrays.merged[text, first:end])
+
+
+@no_type_check
+def _write_rows(call, texts, heads, queries, rows):
+    """Fill single rows of weights, ``row key``; those of keys that are not seen are 0."""
+    bounds, sums = np.empty((3, 1), np.int64), np.empty((2, 1), np.float32)
+    nothing, scale = np.empty(0, np.float32), np.float32(call.scale)
+    room = np.empty((3, rows.shape[1]), np.float32)
+    no_bias = np.empty((0, 0), np.float32)
+    for number in range(len(rows)):
+        text, head, query = texts[number], heads[number], queries[number]
+        products = call.key[text, head * call.key.shape[1] // call.query.shape[1]]
+        vector, row = call.query[text, head, query], rows[number]
+        for key in range(len(row)):
+            other, total = products[key], np.float32(0)
+            for place in range(len(vector)):
+                total += vector[place] * other[place]
+            row[key] = total * scale
+        here = slice(query, query + 1)
+        _take_bounds(call.low[text, here], call.high[text, here], 0, len(row), bounds)
+        bias = no_bias
+        if len(call.bias):
+            text_of_bias = min(text, len(call.bias) - 1)
+            bias = call.bias[text_of_bias, min(head, call.bias.shape[1] - 1), here]
+        block = rows[number : number + 1]
+        _add_biases(block, bounds, bias, 0)
+        _weigh(block, bounds, nothing, nothing, room, sums[0], sums[1], nothing, sums)
+
+
 HELPERS = (
     _times_logarithm,
     _entropy_of_sizes,
     _take_pairs,
     _add_row,
+    _largest,
     _sum_sizes,
 )
-"""Functions of rows that loops call, each after those that it calls."""
+KERNEL_HELPERS = (
+    *HELPERS,
+    _exponentiate,
+    _inner_product,
+    _to_weights,
+    _to_weights_beside_norms,
+    _add_product,
+    _merge_row,
+    _take_bounds,
+    _add_biases,
+    _weigh,
+    _scale_queries,
+    _put_context,
+    _take_factors,
+    _scale_sets,
+    _flush_diagonal,
+    _copy_null,
+    _subtract,
+    _cut_null,
+    _add_diagonals,
+    _largest_product,
+    _take_pairs_and_neighbours,
+    _sum_image,
+    _merge,
+    _note_lost,
+    _add_received,
+    _project,
+)
+"""Functions that loops call, each after those that it calls."""
 
 
 @cache
 def compiled_sums() -> Callable[..., Any]:
     """Return the loop over the rows of written cells."""
     return compile_loop(_sum_rows, HELPERS, finite=True)
+
+
+@cache
+def compiled_rows() -> Callable[..., Any]:
+    """Return the loop that writes single rows of weights."""
+    of_rows = _largest, _exponentiate, _inner_product, _to_weights, _to_weights_beside_norms
+    helpers = *of_rows, _take_bounds, _add_biases, _weigh
+    return compile_loop(_write_rows, helpers, finite=True)
+
+
+@cache
+def compiled_attention() -> Callable[..., Any]:
+    """Return the loop that computes attention with the sums of its rows."""
+    return compile_loop(_attend, KERNEL_HELPERS, finite=True)

@@ -52,7 +52,7 @@ class Scores:
     ) -> None:
         self.record = record
         self._precision = precision
-        queries = slice(record.first, record.first + record.weight.shape[2])
+        queries = slice(record.first, record.first + record.shape[2])
         self._sample = None if sample is None else sample[:, queries]
         self.vectors = vectors or Vectors(record, value_bias)
 

@@ -26,7 +26,7 @@ from headlight.observations.layer_arrays import stacked
 from headlight.observations.text_ids import hash_of
 from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenBlock
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, single_rows
 from headlight.studies.survey.query_and_key_tokens import sides, token_places
 from headlight.studies.survey.row_sums import Links
 from headlight.tensors import Score, double
@@ -108,7 +108,7 @@ class DrawnTexts(PartObserver):
 
     def note_block(self, block: SeenBlock) -> None:
         """Keep the rows of the strongest links; of several blocks, all rows until the last."""
-        record, scores = block.record, block.scores
+        record = block.record
         if not len(self._hashes):
             return
         self._keep(block)
@@ -126,7 +126,9 @@ class DrawnTexts(PartObserver):
                 rows.append(torch.cat(cells, 2)[text[:, None], head, row])
             else:  # of which no cell is copied
                 place = self._texts[:, None], head, row + self._spans[0].start
-                rows.append(self._filled(scores.of(name).detach()[place][..., self._spans[1]]))
+                rows.append(
+                    self._filled(single_rows(block.scores, name, *place)[..., self._spans[1]])
+                )
         score = strengths.gather(-1, query[..., None])[..., 0]
         self._found[record.site.layer] = score, query, rows
         for name in self._cells:

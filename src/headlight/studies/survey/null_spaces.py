@@ -102,6 +102,7 @@ class NullSpaceObserver(PartObserver):
     """
 
     on_device = ("_seen", "_key_counts")
+    wants_cells = True
 
     def __init__(self, texts: Texts, points: Sample) -> None:
         self._text_ids = texts.text_ids

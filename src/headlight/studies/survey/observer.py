@@ -34,6 +34,7 @@ from headlight.reduce.accumulator import Array
 from headlight.studies.survey.block_rows import BlockRows
 from headlight.studies.survey.cell_sums import CellSums
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
+from headlight.studies.survey.kernel_sums import KernelSums, MadeByKernel, made_by_kernel
 from headlight.studies.survey.part_observer import (
     PartObserver,
     SeenBlock,
@@ -105,23 +106,29 @@ class HeadsObserver(Observer):
         self._first_category = keys.category.gather(1, self._begin[:, None])
         self._asked = self._all_asked(queries)
         self._cells = CellSums(self._asked, compiled=compiled)
+        if compiled and "weight" in measures and not any(part.wants_cells for part in parts):
+            self.kernel = KernelSums(self._asked, measures, value_bias)
         self._precision = torch.float32 if compiled else torch.float64
         self._heads: dict[str, slice] = {}
         self._weights: dict[str, Tensor] = {}
         self._seen: dict[int, dict[str, Any]] = {}
         self._vectors: Vectors | None = None
         self._blocks = BlockRows()
+        self._differences: dict[int, float] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
         if not record.first:
             self._vectors = None
         self._sample = self._sampled if record.site.gate == "element" else None
+        if (made := made_by_kernel(record)) is not None:
+            self._vectors = made.vectors
         scores = Scores(record, self._value_bias, self._precision, self._vectors, self._sample)
         self._vectors = scores.vectors
         self._blocks.keep(record, self._look(scores))
         if record.ends:
             layer = record.site.layer
+            self._differences[layer] = np.nan if record.difference is None else record.difference
             self._seen.setdefault(layer, {}).update(self._summary(scores, self._blocks.rows))
             self._vectors, self._blocks = None, BlockRows()
 
@@ -159,6 +166,9 @@ class HeadsObserver(Observer):
         members |= self._beside_whole(sums_by_name)
         for part in self._parts:
             members |= part.members()
+        if self._measures:
+            differences = [self._differences[layer] for layer in sorted(self._differences)]
+            members["kernel_difference"] = moments(np.array([differences]))
         if sums is not None:
             members |= means("correlation_by_head", correlation(sums), self._units)
             whole = correlation(np.nansum(sums, axis=(1, 2)))
@@ -199,11 +209,10 @@ class HeadsObserver(Observer):
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
-        record = scores.record
+        record, made = scores.record, made_by_kernel(scores.record)
         if not self._measures:
             return {}
-        measured = {name: scores.of(name).float() for name in self._measures}
-        sums = self._cells.sums(measured, record.first)
+        sums = self._sums(scores, made)
         for part in self._parts:
             part.note_block(SeenBlock(scores, sums))
         self._heads = dict(sums.heads)
@@ -217,28 +226,41 @@ class HeadsObserver(Observer):
             numbers.append((sums.size[..., None] > 0).to(sums.size))
         if "effective" in sums.heads:
             numbers += [sums.total[..., None], sums.square[..., None]]
-        statistics = {"rows": double(torch.cat(numbers, -1))}
-        if "norm" in self._measures:
+        statistics = {"rows": torch.cat(numbers, -1)}
+        if made is not None and made.merged is not None:
+            statistics["merged"] = made.merged[:, None, :, : len(CATEGORIES)]
+        elif "norm" in self._measures:
             merged = scores.merged_norm[:, None]
             statistics["merged"] = over_keys(merged, self._key_members[:, : merged.shape[3]])
         if "effective" in self._measures:
+            rank = scores.rank if made is None or made.factors is None else made.factors.rank
             # One for all queries where they see the same keys.
-            statistics["rank"] = scores.rank.expand(-1, -1, record.shape[2])
+            statistics["rank"] = rank.expand(-1, -1, record.shape[2])
             statistics["comoments"] = self._comoments(scores, sums, statistics["rows"][..., -2:])
         return statistics
+
+    def _sums(self, scores: Scores, made: MadeByKernel | None) -> RowSums:
+        """Return the sums of all measures, of which the kernel has made some."""
+        known = () if made is None else made.sums.heads
+        written = {name: scores.of(name).float() for name in self._measures if name not in known}
+        if made is None:
+            return self._cells.sums(written, scores.record.first)
+        if not written:
+            return made.sums
+        return made.sums.beside(self._cells.sums(written, scores.record.first))
 
     def _comoments(
         self, scores: Scores, sums: RowSums, powers: Float[Tensor, "batch head query power=2"]
     ) -> Float[Tensor, "batch head query sum=5"]:
         """Return the sums of each row of which weights and effective attention are correlated."""
-        total, square = powers.unbind(-1)
+        total, square = double(powers).unbind(-1)
         raw, effective = (
             (total[:, places], square[:, places])
             if (places := sums.heads.get(name)) is not None
             else sums_by_row(scores.of(name))
             for name in ("weight", "effective")
         )
-        return moments_by_row(raw, effective, scores.record.visible, self._key_lengths)
+        return moments_by_row(raw, effective, scores.record.visible_counts, self._key_lengths)
 
     def _all_asked(self, queries: Positions) -> Asked:
         """What is asked of the rows of a batch, by all parts.
@@ -263,7 +285,7 @@ class HeadsObserver(Observer):
         summary: dict[str, Any] = {}
         means: dict[str, dict[str, Tensor]] = {}
         if self._measures:
-            together = self._mean_weights(self._heads) @ rows["rows"]
+            together = double(self._mean_weights(self._heads) @ rows["rows"])
             summary |= {"heads": self._heads, "together": together}
             means = self._apart(self._heads, together)
         for part in self._parts:
@@ -316,7 +338,7 @@ class HeadsObserver(Observer):
             for name, of_measure in heads.items():
                 of_heads = mean_weights(self._members_of(name))[:, None]
                 parts.append(of_heads.expand(-1, of_measure.stop - of_measure.start, -1, -1))
-            weights[str(key)] = torch.cat(parts, 1)
+            weights[str(key)] = torch.cat(parts, 1).float()
         return weights[str(key)]
 
     def _members_of(self, name: str) -> Membership:
@@ -329,7 +351,7 @@ class HeadsObserver(Observer):
         """Return the statistics of the norms alone; of x only where it was found."""
         weights = self._mean_weights({"norm": slice(0, 1)})
         statistics = {
-            "merged": (weights @ double(merged))[:, 0],
+            "merged": (weights @ merged)[:, 0],
             "vector_norm": scores.vectors.norm.transpose(1, 2).flatten(0, 1),
         }
         inputs = inputs_of(scores.record)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from headlight.capture import LayerRecord
 from headlight.measures import Scores
 from headlight.reduce import Accumulator
+from headlight.studies.survey.kernel_sums import made_by_kernel
 from headlight.studies.survey.row_sums import Links, RowSums
 
 
@@ -33,14 +34,36 @@ class SeenLayer(NamedTuple):
     """A layer, once all its queries were seen.
 
     Attributes:
-        record: of its last queries.
-        scores: of them, with the vectors of the whole layer.
-        means: of each measure the statistics of its rows, averaged over queries.
+        record: Record of its last queries.
+        scores: Their measures, with the vectors of the whole layer.
+        means: Statistics of the rows of each measure, averaged over queries.
     """
 
     record: LayerRecord
     scores: Scores
     means: Mapping[str, Mapping[str, Tensor]]
+
+
+def single_rows(
+    scores: Scores,
+    name: str,
+    text: Int64[Tensor, "..."],
+    head: Int64[Tensor, "..."],
+    query: Int64[Tensor, "..."],
+) -> Float[Tensor, "*row key"]:
+    """Return single rows of a measure.
+
+    Args:
+        scores: Measures of some queries.
+        name: Name of the measure.
+        text: Text of each row.
+        head: Head of each row.
+        query: Query of each row, counted among these.
+    """
+    made = made_by_kernel(scores.record)
+    if made is not None and name in made.sums.heads:
+        return made.rows(name, text, head, query)
+    return scores.of(name).detach()[text, head, query]
 
 
 class PartObserver:
@@ -51,6 +74,8 @@ class PartObserver:
 
     wants_stream = False
     """Whether records should say what entered the block."""
+    wants_cells = False
+    """Whether it looks at so many cells that they are better written."""
     links: Links | None = None
     """Keys among which the largest entry of each row is wanted."""
     on_device: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from headlight.reduce import Accumulator, Strongest
 from headlight.studies.survey.deciles import DRAWN, shows_texts
 from headlight.studies.survey.head_behaviours.induction_and_sinks import SHOWN, BehaviourCounter
 from headlight.studies.survey.part import Outcome, Subject, Variables
-from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer
+from headlight.studies.survey.part_observer import PartObserver, SeenBlock, SeenLayer, single_rows
 from headlight.studies.survey.query_and_key_tokens import sides, token_places
 from headlight.tensors import back_to, double, single
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
@@ -153,7 +153,7 @@ class PassageSeeker(PartObserver):
     def _rows_of(self, scores: Scores, text: Tensor, query: Tensor) -> Tensor:
         """Return rows of the weight, of all keys; the last axis of their places is ``head``."""
         head = torch.arange(query.shape[-1], device=query.device)
-        rows = scores.weight.detach()[text, head, query].float()
+        rows = single_rows(scores, "weight", text, head, query).float()
         missing = self._category[1].shape[1] - rows.shape[-1]
         return torch.nn.functional.pad(rows, (0, missing)) if missing else rows
 

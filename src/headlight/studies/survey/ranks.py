@@ -122,6 +122,7 @@ class RankObserver(PartObserver):
     """
 
     on_device = ("_seen", "_members")
+    wants_cells = True
 
     def __init__(
         self,

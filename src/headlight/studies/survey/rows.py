@@ -1,5 +1,6 @@
 """Rows of attention: shares of categories and of neighbours, and entropies."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,6 +59,22 @@ def rows(outcome: Outcome) -> Variables:
         **number("entropy_uniform", (), statistics, "entropy_uniform"),
         **number("token_share", ("key_category",), statistics, "token_share"),
     }
+
+
+def attributes(outcome: Outcome) -> dict[str, Any]:
+    """Return in which layers attention was written for a difference of the kernel, and for which.
+
+    There what the kernel made of the first batch was not what the model's own function made.
+    """
+    largest = outcome.found.get("kernel_difference", {}).get("maximum")
+    if largest is None or not np.isfinite(largest).any():
+        return {}
+    differences = {
+        int(layer): float(f"{each:.2g}")
+        for layer, each in zip(outcome.plan.layers, largest.tolist(), strict=True)
+        if np.isfinite(each)
+    }
+    return {"written_attention": json.dumps(differences)}
 
 
 def measures_first(variables: Mapping[str, Any]) -> Variables:

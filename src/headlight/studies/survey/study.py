@@ -51,7 +51,12 @@ def _plain(table: Mapping[str, tuple[str, str]]) -> dict[str, Variable]:
 
 
 PARTS = (
-    Part(name="rows", variables=rows.OF_ROWS, compute=rows.rows),
+    Part(
+        name="rows",
+        variables=rows.OF_ROWS,
+        compute=rows.rows,
+        attributes=rows.attributes,
+    ),
     Part(
         name="gates",
         variables=gates.VARIABLES,

@@ -226,13 +226,16 @@ class BehaviourCounter(PartObserver):
         sums, first = block.sums, block.record.first
         masks = self._masks_of(first, *block.record.shape[2:])
         columns = sums.columns[..., len(CATEGORIES) :] * masks.columns
-        rows = torch.cat([columns, sums.pairs], -1)
+        # In a row of zeros every key gets as much as any.
+        rows = torch.cat([columns, sums.pairs * sums.counted[..., None]], -1)
         at_first = columns.shape[3] - 1
         if "weight" in sums.heads:
             shown = rows[:, sums.heads["weight"], :, at_first : at_first + len(SHOWN)]
             shown = shown.where(masks.displayed, torch.nan)
             self._rows = dict(zip(SHOWN, shown.unbind(-1), strict=True))
-        rows = rows * sums.counted[..., None]
+        if any(measure(name).signed and not measure(name).share for name in sums.heads):
+            # Of all others, rows that do not count give nothing to any key that is asked for.
+            rows = rows * sums.counted[..., None]
         given = double(rows.sum(2, dtype=widest(rows.device)))
         each = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
         query_counts = masks.queries[..., : given.shape[2]].sum(1)

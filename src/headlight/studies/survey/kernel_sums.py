@@ -1,0 +1,217 @@
+"""Sums of the rows of weights, norms and effective attention, made in the attention itself.
+
+On a CPU the kernel computes the attention of a layer, and all sums of its rows while they are in
+the cache (`headlight.measures.attention_kernel`).  What it cannot make, such as the effective
+attention of equal rows, is summed where it was written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from headlight.capture import LayerRecord
+from headlight.capture.plain_attention import PlainCall, PlainRecord
+from headlight.measures import Scores
+from headlight.measures.attention_kernel import (
+    BARRED,
+    EffectiveFactors,
+    attend,
+    lengths_of,
+    projection_of,
+    write_rows,
+)
+from headlight.measures.layer_vectors import Vectors
+from headlight.measures.merged_norms import formed
+from headlight.measures.row_loops import KernelArrays, Keys, Listed
+from headlight.pool import Beside
+from headlight.studies.survey.row_sums import WHOLE, Asked, RowSums
+from headlight.vocabulary import ValueBias, measure
+
+MADE = ("weight", "norm", "effective")
+"""Measures that the kernel makes, in the order of their heads."""
+
+
+@dataclass(frozen=True, eq=False)
+class MadeByKernel:
+    """What the kernel made of a layer beside its output.
+
+    Attributes:
+        call: Call of the attention function.
+        sums: Sums of the rows of the measures that it made.
+        vectors: Vectors of the layer.
+        merged: What goes by the norms of sums over heads to the keys of each column of `Asked`;
+            None where no norms are asked for.
+        factors: Factors of effective attention; None where it was not made.
+    """
+
+    call: PlainCall
+    sums: RowSums
+    vectors: Vectors
+    merged: Float[Tensor, "batch query column"] | None
+    factors: EffectiveFactors | None
+
+    def rows(
+        self,
+        name: str,
+        text: Int64[Tensor, "*row"],
+        head: Int64[Tensor, "*row"],
+        query: Int64[Tensor, "*row"],
+    ) -> Float[Tensor, "*row key"]:
+        """Write single rows of a measure that the kernel made.
+
+        Args:
+            name: Name of the measure.
+            text: Text of each row.
+            head: Head of each row.
+            query: Query of each row.
+        """
+        text, head, query = alike(text, head, query)
+        weights = write_rows(self.call, text, head, query)
+        if name == "norm":
+            return weights * self.vectors.norm[text, head].to(weights.dtype)
+        if name == "effective":
+            assert self.factors is not None  # noqa: S101 - it made it
+            return self.factors.project(weights, text, head, query)
+        return weights
+
+
+def made_by_kernel(record: LayerRecord) -> MadeByKernel | None:
+    """Return what the kernel made of a layer; None where the model's own function made it."""
+    made = record.made if isinstance(record, PlainRecord) else None
+    return made if isinstance(made, MadeByKernel) else None
+
+
+def alike(*places: Int64[Tensor, "..."]) -> list[Int64[Tensor, "*row"]]:
+    """Return tensors of one shape, to which all are repeated."""
+    shape = np.broadcast_shapes(*(each.shape for each in places))
+    return [each.expand(shape) for each in places]
+
+
+class KernelSums:
+    """Kernel of the attention of plain calls, which keeps the sums of their rows.
+
+    Args:
+        asked: What is asked of the rows of the batch.
+        measures: Measures that are looked at, among them the weights.
+        value_bias: Whether T holds the value bias.
+    """
+
+    def __init__(self, asked: Asked, measures: Sequence[str], value_bias: ValueBias) -> None:
+        self._asked = asked
+        self._measures = [name for name in MADE if name in measures]
+        self._value_bias = value_bias
+
+    def __call__(self, record: PlainRecord) -> Tensor:
+        """Return the context of a call, and keep what else is made in its record."""
+        call, vectors = record.call, Vectors(record, self._value_bias)
+        has_norms = "norm" in self._measures
+        factors = self._factors(record, vectors)
+        lengths = lengths_of(vectors if has_norms else None)
+        arrays = attend(call, self._keys, self._listed(call.shape), lengths, projection_of(factors))
+        merged = None
+        if has_norms:
+            merged = torch.from_numpy(arrays.merged)
+            self._mend(record, arrays, merged)
+        made = [name for name in self._measures if name != "effective" or factors is not None]
+        sums = self._sums(arrays, made, call.shape[1])
+        record.keep(MadeByKernel(call, sums, vectors, merged, factors))
+        return torch.from_numpy(arrays.context)
+
+    def _sums(self, arrays: KernelArrays, made: Sequence[str], heads: int) -> RowSums:
+        """Return the sums of rows of these measures."""
+        rows, columns = arrays.rows, torch.from_numpy(arrays.columns)
+        places = {name: slice(at * heads, (at + 1) * heads) for at, name in enumerate(made)}
+        share = torch.tensor([measure(name).share for name in made]).repeat_interleave(heads)
+        present, total = self._asked.present[:, None], columns[..., WHOLE]
+        counted = (present & (share[:, None] | (total > 0))).to(total)
+        whole = torch.where(share[:, None], counted, total * counted)
+        linked, diagonal = torch.from_numpy(arrays.linked), rows.diagonal.sum(0)
+        if columns.shape[2] != self._asked.keys:  # between two texts there are no diagonals
+            diagonal = np.zeros((*diagonal.shape[:2], 2 * self._asked.keys - 1))
+        return RowSums(
+            heads=places,
+            columns=columns,
+            neighbours=torch.from_numpy(arrays.neighbours) * self._beside,
+            entropy=torch.from_numpy(rows.entropy),
+            size=torch.from_numpy(rows.size),
+            total=total,
+            square=torch.from_numpy(rows.square),
+            counted=counted,
+            whole=whole,
+            factor=(counted / whole).where(whole > 0, 0),
+            pairs=torch.from_numpy(rows.pairs),
+            linked=linked.masked_fill(linked <= float(BARRED) / 2, -torch.inf),
+            received=torch.from_numpy(rows.received.sum(0)),
+            diagonal=torch.from_numpy(diagonal),
+        )
+
+    def _factors(self, record: PlainRecord, vectors: Vectors) -> EffectiveFactors | None:
+        """Return the factors of effective attention; None where it has to be made otherwise."""
+        seen = record.call.seen
+        if "effective" not in self._measures or seen.bias is not None:
+            return None
+        spaces = vectors.spaces
+        if seen.alike:
+            basis, rank = spaces.shared_basis(seen.visible, torch.float32)
+            return EffectiveFactors(basis, None, 0, rank)
+        if not seen.causal:
+            return None
+        made = spaces.causal_null_vectors(torch.float32)
+        return (
+            None if made is None else EffectiveFactors(None, made[0], record.site.head_dim, made[1])
+        )
+
+    def _mend(self, record: PlainRecord, arrays: KernelArrays, merged: Tensor) -> None:
+        """Put norms of sums over heads right whose digits were lost, as the heads cancel."""
+        losses, columns = torch.from_numpy(arrays.losses), self._asked.columns
+        if bool((losses > arrays.lost.shape[1]).any()):
+            whole = Scores(record, precision=torch.float32, vectors=None).merged_norm
+            merged.copy_(whole @ columns)
+            return
+        task = torch.repeat_interleave(losses)
+        if not len(task):
+            return
+        number = torch.arange(len(task)) - (losses.cumsum(0) - losses)[task]
+        text = task // (len(losses) // len(merged))
+        query, key = torch.from_numpy(arrays.lost)[task, number].unbind(1)
+        heads = torch.arange(record.shape[1])
+        places = alike(text[:, None], heads, query[:, None])
+        rows = write_rows(record.call, *places)
+        weights = rows.gather(2, key[:, None, None].expand(-1, len(heads), 1))[..., 0]
+        exact = formed(weights, record.value, record.site.projection.weight, (text, key))
+        wrong = torch.from_numpy(arrays.norms)[task, number]
+        change = (exact.to(wrong) - wrong)[:, None] * columns[text, key]
+        merged.index_put_((text, query), change.to(merged), accumulate=True)
+
+    @cached_property
+    def _keys(self) -> Keys:
+        """What is asked about keys, as compiled loops take it."""
+        asked = self._asked
+        linked, barred = np.full(len(asked.columns), -1), np.zeros((0, asked.keys), np.float32)
+        if asked.links is not None:
+            linked[asked.links.texts.numpy()] = np.arange(len(asked.links.texts))
+            barred = np.where(asked.links.keys.numpy(), np.float32(0), BARRED)
+        return Keys(
+            columns=asked.columns.contiguous().numpy(),
+            offsets=np.array(asked.offsets, dtype=np.int64),
+            present=asked.present.numpy().astype(np.uint8),
+            barred=barred,
+            linked=linked,
+        )
+
+    def _listed(self, shape: torch.Size) -> Listed:
+        """Keys that are listed for each query, as compiled loops take them."""
+        pairs = self._asked.pairs(slice(0, shape[2]), shape[3])
+        return Listed(*pairs.by_row, pairs.copies)
+
+    @cached_property
+    def _beside(self) -> Float[Tensor, "query offset"]:
+        """1 where a query has such a neighbour, else NaN."""
+        asked = self._asked
+        queries = asked.present.shape[1]
+        return Beside.of(asked.offsets, 0, queries, asked.keys, asked.keys).factor
