@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+import headlight.views.accessor  # noqa: F401 - results have intervals of their own
 from headlight.catalogue import statistics
 from headlight.catalogue.statistics import (
     FUNCTION_WORDS,

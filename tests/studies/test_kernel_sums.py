@@ -57,7 +57,8 @@ def random_call(
         there, seen, added = torch.ones_like(there), torch.ones_like(seen), added * 0
     ranges = seen_ranges(given, batch, keys, keys)
     assert ranges is not None
-    assert (ranges.bias is None) == (mask not in ("biased", "holes"))
+    # Of few keys the holes may be at their ends.
+    assert ranges.bias is None or mask in ("biased", "holes")
     call = PlainCall(query, key, value, 0.3, ranges)
     wide = key.double().repeat_interleave(heads // groups, 1)
     scores = query.double() @ wide.mT * 0.3 + added.double().where(seen[:, None], 0)
