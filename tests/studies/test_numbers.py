@@ -231,7 +231,8 @@ def test_some_measures_have_the_numbers_that_they_have_among_all():
         assert list(some["measure"].values) == list(measures)
         among = everything.sel(measure=list(measures))
         for name in some.data_vars:
-            assert_alike(some[name], among[name], rtol=1e-6, atol=1e-7)
+            # Without weights, attention is written; with them, it is made with its sums.
+            assert_alike(some[name], among[name], rtol=5e-6, atol=1e-6)
         assert ("merged_total" in some) == ("vector_norm_mean" in some) == ("norm" in measures)
         assert ("rank" in some) == ("effective_correlation" in some) == ("effective" in measures)
         assert highlights(some)

@@ -203,7 +203,7 @@ def test_rows_are_the_first_of_those_that_are_alike(encoded, seed, side, block, 
             block=True if block < width else None,
             site=SimpleNamespace(layer=0),
         )
-        scores = Mock(Scores, record=record, weight=weight[:, :, here])
+        scores = Mock(Scores, record=record, of={"weight": weight[:, :, here]}.__getitem__)
         sums = Mock(RowSums, heads={"weight": slice(heads)}, columns=rows["rows"][:, :, here])
         sums.neighbours, sums.entropy = rows["neighbour"][:, :, here], rows["entropy"][:, :, here]
         seeker.note_block(SeenBlock(scores, sums))

@@ -144,17 +144,16 @@ class CellSums:
         barred = linked = None
         if asked.links is not None:
             linked = asked.links.texts.to(device)
-            barred = asked.links.barred[:, None, None, :keys].to(score)
+            barred = asked.links.barred[:, None, None, :keys].to(device, score.dtype)
+        # Sums by offset are float64, which MPS has not.
+        home = torch.device("cpu") if device.type == "mps" else device
         all_shares = all(measure(name).share for name in heads)
         return _Constants(
             columns=asked.columns[:, :keys].to(score),
             present=asked.present[:, None, rows].to(score),
             share=None if all_shares else shares_of(heads).to(device),
             beside=Beside.of(asked.offsets, first, queries, keys, asked.keys).on(device),
-            # Of sums in float64, which a device that has none (MPS) leaves to the host.
-            order=order_of_offsets(first, queries, keys, asked.keys).to(
-                "cpu" if device.type == "mps" else device
-            ),
+            order=order_of_offsets(first, queries, keys, asked.keys).to(home),
             pairs=(*pairs, copy[:, None] > 0),
             linked=linked,
             barred=barred,

@@ -338,7 +338,7 @@ class HeadsObserver(Observer):
             for name, of_measure in heads.items():
                 of_heads = mean_weights(self._members_of(name))[:, None]
                 parts.append(of_heads.expand(-1, of_measure.stop - of_measure.start, -1, -1))
-            weights[str(key)] = torch.cat(parts, 1).float()
+            weights[str(key)] = torch.cat(parts, 1).float().to(self._begin.device)
         return weights[str(key)]
 
     def _members_of(self, name: str) -> Membership:
