@@ -38,7 +38,7 @@ HELD = 1 << 18
 LOWEST_BLOCK, HIGHEST_BLOCK = 32, 64
 """Queries of a block at least, and at most."""
 LONG, PARTS = 512, 4
-"""Texts of more queries than this are divided into so many parts, one for each thread."""
+"""Texts of more queries than `LONG` are divided into `PARTS` parts, one for each thread."""
 LOST = 512
 """Cells of a part whose digits are lost that there is room for."""
 BARRED = np.float32(-1e30)
@@ -103,7 +103,7 @@ def _pools() -> Any:
 
 
 def none_of(axes: int, dtype: Any = np.float32) -> Array:
-    """Return an empty array with so many axes."""
+    """Return an empty array with this number of axes."""
     return np.zeros((0,) * axes, dtype)
 
 
@@ -205,7 +205,7 @@ def attend(
 
 
 def _room(call: Call, asked: Keys, projection: Projection, height: int, *, held: int) -> Room:
-    """Return room for blocks of so many queries, and for weights of so many heads."""
+    """Return room for blocks of `height` queries."""
     keys, columns = asked.columns.shape[1:]
     vectors = projection.null.shape[2]
     within = max(call.value.shape[3], projection.basis.shape[3], vectors)

@@ -582,7 +582,7 @@ def _scale_sets(sets, lengths, scaled):
 
 @no_type_check
 def _flush_diagonal(buffer, sums):
-    """Add the diagonals of a block to those of a text, and begin anew."""
+    """Add the diagonals of a block to those of a text, and clear the buffer."""
     for place in range(len(buffer)):
         sums[place] += np.float64(buffer[place])
         buffer[place] = 0

@@ -351,7 +351,7 @@ class HeadsObserver(Observer):
         """Return the statistics of the norms alone; of x only where it was found."""
         weights = self._mean_weights({"norm": slice(0, 1)})
         statistics = {
-            "merged": (weights @ merged)[:, 0],
+            "merged": (weights.to(merged) @ merged)[:, 0],
             "vector_norm": scores.vectors.norm.transpose(1, 2).flatten(0, 1),
         }
         inputs = inputs_of(scores.record)

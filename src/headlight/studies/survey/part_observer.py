@@ -75,7 +75,7 @@ class PartObserver:
     wants_stream = False
     """Whether records should say what entered the block."""
     wants_cells = False
-    """Whether it looks at so many cells that they are better written."""
+    """Whether it looks at most cells, which then are better written."""
     links: Links | None = None
     """Keys among which the largest entry of each row is wanted."""
     on_device: tuple[str, ...] = ()
