@@ -58,10 +58,10 @@ class MadeByKernel:
     def rows(
         self,
         name: str,
-        text: Int64[Tensor, "*row"],
-        head: Int64[Tensor, "*row"],
-        query: Int64[Tensor, "*row"],
-    ) -> Float[Tensor, "*row key"]:
+        text: Int64[Tensor, "*#row"],
+        head: Int64[Tensor, "*#row"],
+        query: Int64[Tensor, "*#row"],
+    ) -> Float[Tensor, "... key"]:
         """Write single rows of a measure that the kernel made.
 
         Args:

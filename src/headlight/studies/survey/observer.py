@@ -250,7 +250,10 @@ class HeadsObserver(Observer):
         return made.sums.beside(self._cells.sums(written, scores.record.first))
 
     def _comoments(
-        self, scores: Scores, sums: RowSums, powers: Float[Tensor, "batch head query power=2"]
+        self,
+        scores: Scores,
+        sums: RowSums,
+        powers: Float[Tensor, "batch measure_head query power=2"],
     ) -> Float[Tensor, "batch head query sum=5"]:
         """Return the sums of each row of which weights and effective attention are correlated."""
         total, square = double(powers).unbind(-1)
