@@ -275,7 +275,7 @@ def test_a_block_whose_arrays_do_not_fit_is_a_sentence(tmp_path: Path) -> None:
     state.tally["a"].at(3)
     folder = SharedBlocks(tmp_path, {SHARD_ELEMENTS: 4}, {})
     block = Block(0, "0" * 64)
-    folder.keep(block, state)
+    folder.keep(block, state, last=True)
     path = next((tmp_path / BLOCKS).iterdir())
     tensors, header = load_tensors(path)
     assert any(name.endswith("/key") for name in tensors)

@@ -79,8 +79,13 @@ class Blocks(ABC):
         """Whether this process is to measure a block, which then is its own until released."""
 
     @abstractmethod
-    def keep(self, block: Block, state: State) -> None:
+    def keep(self, block: Block, state: State, *, last: bool) -> None:
         """Keep the state of the examples of a block.
+
+        Args:
+            block: The block.
+            state: State of its examples alone.
+            last: Whether the corpus ends with it.
 
         Raises:
             RunError: the folder cannot be written.
@@ -146,9 +151,13 @@ class OwnBlocks(Blocks):
         """Whether it is not measured yet."""
         return block.first >= self._state.shards
 
-    def keep(self, block: Block, state: State) -> None:
+    def keep(self, block: Block, state: State, *, last: bool) -> None:
         """Add the state of a block to that of all before it."""
-        self._save(self._state.joined(state))
+        state = self._state.joined(state)
+        if last:
+            self._state = state  # which `merged` writes as the final one
+        else:
+            self._save(state)
 
     def merged(self) -> State:
         """Return the final state, and keep it."""
@@ -269,7 +278,7 @@ class SharedBlocks(Blocks):
         """Give a sign of life, if the last is some time ago."""
         self._beat(block.name)
 
-    def keep(self, block: Block, state: State) -> None:
+    def keep(self, block: Block, state: State, *, last: bool) -> None:
         """Store what was measured: the state of the block's examples alone."""
         counted = json.dumps({"examples": state.examples}).encode()
         files.write(_counts_file(self.folder, block.name), counted, error=RunError)

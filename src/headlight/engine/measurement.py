@@ -94,7 +94,7 @@ class Measurement(Generic[E]):
                     tally = runner.measure_shard(shard, alive)
                     tokens = sum(map(self.job.length, shard))
                     state = state.joined(_shard_state(shard, tally, tokens, reader.digest, counts))
-            self.blocks.keep(block, state)
+            self.blocks.keep(block, state, last=reader.at_end)
         finally:
             self.blocks.release(block)
 
