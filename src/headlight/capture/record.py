@@ -86,9 +86,7 @@ class LayerRecord:
         block, visible = self.block, self.visible
         if block is not None:
             return block.real if block.queries == block.value.shape[2] else None
-        if visible is None or visible.shape[1] != visible.shape[2]:
-            return None
-        return visible[:, -1]
+        return last_keys(visible)
 
     @property
     def visible_counts(self) -> Int[Tensor, "batch #query"] | None:
@@ -128,3 +126,10 @@ def _moved(record: object, device: torch.device) -> dict[str, Any]:
     return {
         name: part.to(device) for name, part in vars(record).items() if isinstance(part, Tensor)
     }
+
+
+def last_keys(visible: Visible | None) -> Bool[Tensor, "batch key"] | None:
+    """Return the keys that the last query sees, if there are as many queries as keys."""
+    if visible is None or visible.shape[1] != visible.shape[2]:
+        return None
+    return visible[:, -1]

@@ -9,7 +9,6 @@ is formed.  Where that is not above 0, neither is what is missed.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any, no_type_check
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from headlight.capture import LayerRecord, Residual
 from headlight.errors import UnsupportedModelError
-from headlight.measures.compiled_loops import compile_loop
+from headlight.measures.compiled_loops import compile_loop, run_in_threads
 from headlight.measures.gated_heads import gated_weight
 from headlight.measures.vectors import per_head
 from headlight.tensors import single
@@ -227,8 +226,7 @@ def _in_threads(
     missed_sums = torch.zeros_like(block.weight[0])
     arrays = (weight, vectors, counts.numpy(), sign.numpy(), size.numpy(), missed_sums.numpy())
     threads = min(torch.get_num_threads(), len(missed_sums))
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(partial(loop, *arrays, threads), range(threads)))
+    run_in_threads(partial(loop, *arrays), threads)
     return missed_sums
 
 

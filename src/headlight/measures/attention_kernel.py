@@ -5,7 +5,6 @@ is made, and it is multiplied with the values.  Nothing of the size of all rows 
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -17,6 +16,7 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
 from headlight.capture.plain_attention import PlainCall
+from headlight.measures.compiled_loops import run_in_threads
 from headlight.measures.layer_vectors import Vectors
 from headlight.measures.merged_norms import CANCELLATION
 from headlight.measures.row_loops import (
@@ -191,16 +191,12 @@ def attend(
     given = _as_arrays(call), keys, listed, lengths, projection, arrays, height
     threads = min(torch.get_num_threads(), texts * parts)
 
-    def work(thread: int) -> None:
+    def work(threads: int, thread: int) -> None:
         room = _room(given[0], keys, projection, height, held=heads if merged else 1)
         compiled_attention()(*given, room, threads, thread)
 
     with _one_thread():
-        if threads == 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(work, range(threads)))
+        run_in_threads(work, threads)
     return arrays
 
 

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from inspect import unwrap
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -57,6 +59,21 @@ def compile_loop(
         scope[each.__name__] = _kept(numba, function, finite=finite)
     compiled: Callable[..., Any] = scope[loop.__name__]
     return compiled
+
+
+def run_in_threads(work: Callable[[int, int], object], threads: int) -> None:
+    """Call a function with the number of threads and that of each, every call in its own thread.
+
+    Args:
+        work: What is done; each call has to have results of its own, so that no bit depends on how
+            many threads there are.
+        threads: Number of threads; one alone is this thread itself.
+    """
+    if threads == 1:
+        work(1, 0)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(partial(work, threads), range(threads)))
 
 
 def _kept(numba: ModuleType, function: Callable[..., Any], *, finite: bool) -> Any:

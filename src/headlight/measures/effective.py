@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headlight.capture.record import last_keys
 from headlight.measures.effective_causal import CausalSpaces, is_causal
 from headlight.measures.numerical_rank import AT_ONCE, row_space
 from headlight.measures.vectors import compressed
@@ -66,14 +67,7 @@ def effective_of_rows(
     weight: Weight, rows: Rows, width: int, visible: Visible | None = None
 ) -> Effective:
     """Compute effective attention from the rows of T in `compressed` coordinates."""
-    return RowSpaces(rows, width, real_keys(visible)).effective(weight, visible)
-
-
-def real_keys(visible: Visible | None) -> Bool[Tensor, "batch key"] | None:
-    """Return the keys that the last query sees, if there are as many queries as keys."""
-    if visible is None or visible.shape[1] != visible.shape[2]:
-        return None
-    return visible[:, -1]
+    return RowSpaces(rows, width, last_keys(visible)).effective(weight, visible)
 
 
 class RowSpaces:

@@ -5,7 +5,6 @@ would write the row of every pair of heads to memory and read it again.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any, no_type_check
 
@@ -14,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.measures.compiled_loops import compile_loop
+from headlight.measures.compiled_loops import compile_loop, run_in_threads
 from headlight.tensors import Overlap, Weight
 
 FEW = 1 << 16
@@ -82,12 +81,7 @@ def merged(
     arrays = (each.numpy() for each in (weight, packed, length))
     results = norms.numpy(), lost.numpy()
     loop = partial(compiled()[1], *arrays, results, np.float32(threshold))
-    threads = min(torch.get_num_threads(), 1 + weight.numel() // FEW)
-    if threads == 1:
-        loop(1, 0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(partial(loop, threads), range(threads)))
+    run_in_threads(loop, min(torch.get_num_threads(), 1 + weight.numel() // FEW))
     return norms, lost
 
 

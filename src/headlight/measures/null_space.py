@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headlight.measures.effective import RowSpaces, real_keys
+from headlight.capture.record import last_keys
+from headlight.measures.effective import RowSpaces
 from headlight.tensors import Visible
 
 
@@ -84,7 +85,7 @@ def null_spaces(
 
     Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 4 and 6.
     """
-    real = real_keys(visible)
+    real = last_keys(visible)
     spaces = RowSpaces(rows, width, real), RowSpaces(with_ones(rows), width + 1, real)
     return null_spaces_of(*spaces, visible)
 

@@ -5,7 +5,6 @@ measures of a layer go through the same few operations: each costs as much as so
 """
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -17,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
+from headlight.measures.compiled_loops import run_in_threads
 from headlight.measures.entropy import entropy_of_sizes
 from headlight.measures.row_loops import Listed, RowArrays, compiled_sums
 from headlight.pool import Beside, offsets_of, over_offsets
@@ -219,9 +219,4 @@ def shares_of(heads: Mapping[str, slice]) -> Tensor:
 
 def in_threads(loop: Callable[..., Any], score: Score) -> None:
     """Run a loop in as many threads as torch has; each has heads of its own, down to the bit."""
-    threads = min(torch.get_num_threads(), 1 + score.numel() // FEW)
-    if threads == 1:
-        loop(1, 0)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(partial(loop, threads), range(threads)))
+    run_in_threads(loop, min(torch.get_num_threads(), 1 + score.numel() // FEW))
