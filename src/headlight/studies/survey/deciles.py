@@ -118,14 +118,15 @@ class DrawnTexts(PartObserver):
         strengths = strengths.nan_to_num(-torch.inf, torch.inf, -torch.inf)
         strengths += self._barred[:, None]
         query = _strongest(strengths)
+        in_batch = query + self._spans[0].start
         rows = []
         head = torch.arange(query.shape[2], device=query.device)
-        for (name, cells), row in zip(self._cells.items(), query, strict=True):
+        for number, (name, cells) in enumerate(self._cells.items()):
             if cells:
-                text = torch.arange(len(row), device=row.device)
-                rows.append(torch.cat(cells, 2)[text[:, None], head, row])
+                text = torch.arange(len(self._texts), device=head.device)
+                rows.append(torch.cat(cells, 2)[text[:, None], head, query[number]])
             else:  # of which no cell is copied
-                place = self._texts[:, None], head, row + self._spans[0].start
+                place = self._texts[:, None], head, in_batch[number]
                 rows.append(
                     self._filled(single_rows(block.scores, name, *place)[..., self._spans[1]])
                 )
