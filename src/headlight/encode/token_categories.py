@@ -61,8 +61,9 @@ class Categories:
             others: Their categories if the vocabulary says nothing of them; those of a text are
                 `OTHER`, and no beginning or end.
         """
+        of_text = self._of_text
         categories = [
-            self._of_text.get(token, OTHER) if other == OTHER else self.of_id.get(token, other)
+            of_text.get(token, OTHER) if other == OTHER else self.of_id.get(token, other)
             for token, other in zip(ids, others, strict=True)
         ]
         if ids and ids[0] in self.starts:

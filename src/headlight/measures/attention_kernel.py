@@ -51,15 +51,14 @@ class EffectiveFactors:
 
     Attributes:
         basis: Orthonormal columns that span those of T, where all queries see the same keys.
-        null: Unit vectors of the left null space, of which query i has the first ``i + 1 - start``;
-            where attention is causal.
-        start: Number of rows that are independent.
+        null: Unit vectors of the left null space, where attention is causal.
+        begins: First query that has each of them.
         rank: Rank of T of each query, or one for all.
     """
 
     basis: Float[Tensor, "batch space key column"] | None
     null: Float[Tensor, "batch space vector key"] | None
-    start: int
+    begins: Int[Tensor, "batch space vector"] | None
     rank: Int[Tensor, "batch head #query"]
 
     def project(
@@ -82,9 +81,9 @@ class EffectiveFactors:
         space = head // (self.rank.shape[1] // vectors.shape[1])
         along = vectors[text, space].to(weights.dtype)
         inside = along @ weights[..., None]
-        if self.basis is not None:
+        if self.begins is None:
             return (along.mT @ inside)[..., 0]
-        later = torch.arange(inside.shape[-2]) > (query - self.start)[..., None]
+        later = self.begins[text, space] > query[..., None]
         return weights - (along.mT @ inside.masked_fill(later[..., None], 0))[..., 0]
 
 
@@ -110,12 +109,13 @@ def none_of(axes: int, dtype: Any = np.float32) -> Array:
 def projection_of(factors: EffectiveFactors | None) -> Projection:
     """Return the factors as compiled loops take them."""
     if factors is None:
-        return Projection(none_of(4), none_of(4), 0)
+        return Projection(none_of(4), none_of(4), none_of(3, np.int64))
     basis, null = (
         none_of(4) if each is None else _array(each.float())
         for each in (factors.basis, factors.null)
     )
-    return Projection(basis, null, factors.start)
+    begins = none_of(3, np.int64) if factors.begins is None else _array(factors.begins)
+    return Projection(basis, null, begins)
 
 
 def _array(tensor: Tensor) -> Array:
@@ -192,7 +192,14 @@ def attend(
     threads = min(torch.get_num_threads(), texts * parts)
 
     def work(threads: int, thread: int) -> None:
-        room = _room(given[0], keys, projection, height, held=heads if merged else 1)
+        room = _room(
+            given[0],
+            keys,
+            projection,
+            height,
+            held=heads if merged else 1,
+            measures=1 + bool(len(lengths.length)),
+        )
         compiled_attention()(*given, room, threads, thread)
 
     with _one_thread():
@@ -200,11 +207,14 @@ def attend(
     return arrays
 
 
-def _room(call: Call, asked: Keys, projection: Projection, height: int, *, held: int) -> Room:
+def _room(
+    call: Call, asked: Keys, projection: Projection, height: int, *, held: int, measures: int
+) -> Room:
     """Return room for blocks of `height` queries."""
     keys, columns = asked.columns.shape[1:]
     vectors = projection.null.shape[2]
-    within = max(call.value.shape[3], projection.basis.shape[3], vectors)
+    products = call.value.shape[3] + measures * columns
+    within = max(products, projection.basis.shape[3], vectors)
     single = partial(np.empty, dtype=np.float32)
     return Room(
         weights=single((held, height * keys)),
@@ -213,13 +223,13 @@ def _room(call: Call, asked: Keys, projection: Projection, height: int, *, held:
         inside=single(height * within),
         null=single(vectors * keys),
         queries=single(height * call.query.shape[3]),
-        keys=single(keys * columns),
+        multiplied=single(keys * products),
         rows=single((3, keys)),
         bounds=np.empty((3, height), np.int64),
         sums=single((2, height)),
         diagonals=np.zeros((2, keys + height), np.float32),
         factors=single(2 * height),
-        received=single(2 * keys),
+        received=single(keys),
         ones=np.ones(keys, np.float32),
     )
 

@@ -42,6 +42,29 @@ def null_vectors(
     return vectors.where(certain[:, None, None], 0).mT, certain
 
 
+def stable_null_vectors(
+    rows: Float[Tensor, "key head_dim"], dependent: Int[Tensor, " null"]
+) -> Float[Tensor, "key null"]:
+    """The unit vectors that dependent rows of one matrix add to the left null space.
+
+    Each ends at its row, and is orthogonal to those before it.  They are a basis of the null space
+    of the whole text, turned until it has the form of a stair.  Errors grow by the condition number
+    of its rows, not by its square as in `null_vectors`; it takes many times as long.
+
+    Args:
+        rows: Rows of the text, whose other rows are independent.
+        dependent: Places of the rows that depend on those before them, in ascending order.
+    """
+    rank = len(rows) - len(dependent)
+    if rank == rows.shape[1]:
+        whole = torch.linalg.qr(rows, mode="complete").Q
+    else:  # of which the factor Q spans more than the rows do
+        whole = torch.linalg.svd(rows).U
+    null = whole[:, rank:]
+    turn = torch.linalg.qr(null[dependent].flip(0).mT).Q
+    return (null @ turn).flip(1)
+
+
 class NullVectors:
     """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
 
@@ -62,11 +85,6 @@ class NullVectors:
         self._vectors = vectors
         self._certain = certain
         self._members = members
-
-    def put(self, vectors: Float[Tensor, "matrix key null"]) -> None:
-        """Put the vectors among those of all matrices, of texts that may be longer."""
-        _, keys, count = self._vectors.shape
-        vectors[self._members, :keys, :count] = self._vectors.to(vectors.dtype)
 
     def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
         """Fill `results` of the queries that may have null vectors, and note where they are exact.

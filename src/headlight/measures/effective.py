@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.capture.record import last_keys
-from headlight.measures.effective_causal import CausalSpaces, is_causal
+from headlight.measures.effective_causal import CausalNullSpace, CausalSpaces, is_causal
 from headlight.measures.numerical_rank import AT_ONCE, row_space
 from headlight.measures.vectors import compressed
 from headlight.tensors import Factor, Score, Value, Visible, Weight, back_to
@@ -140,11 +140,11 @@ class RowSpaces:
 
     def causal_null_vectors(
         self, precision: torch.dtype = torch.float64
-    ) -> tuple[Float[Tensor, "batch space vector key"], Int[Tensor, "batch head query"]] | None:
-        """Return the null vectors of the keys that queries see under a causal mask, and the ranks.
+    ) -> CausalNullSpace | None:
+        """Return the null vectors of the keys that queries see under a causal mask.
 
-        The text's last query sees `real` keys.  None where some texts have no such vectors that are
-        exact enough; see `CausalSpaces.short_null_vectors`.
+        The text's last query sees `real` keys.  None where there are none that are exact enough;
+        see `CausalSpaces.short_null_vectors`.
 
         Args:
             precision: Precision of what is made of them.

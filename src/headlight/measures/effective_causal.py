@@ -8,6 +8,7 @@ full rank.
 """
 
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,6 +23,7 @@ from headlight.measures.causal_projections import (
     Weights,
     null_vectors,
     project_singly,
+    stable_null_vectors,
 )
 from headlight.measures.equal_rows import averaged, distinct_rows
 from headlight.measures.numerical_rank import (
@@ -69,6 +71,21 @@ def _on_host(*parts: Tensor) -> list[Tensor]:
     flat = torch.cat([part.flatten().long() for part in parts]).cpu()
     pieces = torch.split(flat, [part.numel() for part in parts])
     return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+
+
+class CausalNullSpace(NamedTuple):
+    """Vectors u_k of A⊥_i = α_i − Σ ⟨α_i, u_k⟩ u_k, of which each query has those up to itself.
+
+    Attributes:
+        vectors: ``batch space vector key``; unit vectors, one for each row that depends on those
+            before it, in their order; zeros where a text has fewer.
+        begins: ``batch space vector``; that row, which is the first query that has the vector.
+        rank: ``batch head query``; rank of T for each query.
+    """
+
+    vectors: Float[Tensor, "batch space vector key"]
+    begins: Int[Tensor, "batch space vector"]
+    rank: Int[Tensor, "batch head query"]
 
 
 class CausalSpaces:
@@ -159,30 +176,49 @@ class CausalSpaces:
         self._decompose(alpha, chosen.nonzero(), attention, rank, first)
         return rank
 
-    def short_null_vectors(
-        self,
-    ) -> tuple[Float[Tensor, "batch space vector key"], Int[Tensor, "batch head query"]] | None:
-        """Return u_k of A⊥_i = α_i − Σ ⟨α_i, u_k⟩ u_k, of which query i has those up to itself.
+    def short_null_vectors(self) -> CausalNullSpace | None:
+        """Return the null vectors of the keys that each query sees.
 
-        They are zeros in texts whose rows are all independent.  None where rows are equal, vectors
-        are not exact enough, or texts are so long that other ways are shorter.
-
-        Returns:
-            One vector for each key from the number head_dim on; and the rank for each query.
+        None where some text is so long that other ways are shorter, or where it is not certain
+        which of its rows depend on those before them.
         """
-        short, (quick, null) = self._host_short, self._null_vectors
-        if bool((self._host_count < self._host_seen).any()):
-            return None
-        if not bool((quick | short.all(-1)).all()) or not holds(
-            (self._beginnings | ~short.to(self._beginnings.device)).all()
-        ):
-            return None
         batch, spaces, keys, size = self._spanning.shape
-        vectors = self._spanning.new_zeros(batch * spaces, keys, max(keys - size, 0))
-        if null is not None:
-            null.put(vectors)
-        vectors = vectors.view(batch, spaces, keys, -1)
-        return vectors.mT, self._rank
+        if int(self._host_seen.max()) > LONGEST * size:
+            return None
+        rows = self._spanning.flatten(0, 1)
+        independent = (self._distinct.new & (self._count <= size)).flatten(0, 1)
+        dependent = self._real.repeat_interleave(spaces, 0) & ~independent
+        rank, number = independent.sum(-1), dependent.sum(-1)
+        most = int(number.max())
+        # Independent rows first, then those that depend on them, and padding last.
+        order = (2 - 2 * independent.byte() - dependent.byte()).argsort(dim=-1, stable=True)
+        vectors = rows.new_zeros(len(rows), keys, most)
+        quick = (rank == size) & (number > 0)
+        if bool(quick.any()):
+            members = _places(quick, rows.device)
+            places = order[members, : size + most, None]
+            found, certain = null_vectors(
+                rows[members].gather(1, places.expand(-1, -1, size)), self._limit
+            )
+            spread = vectors[members].scatter(1, places.expand_as(found), found)
+            vectors[members] = spread
+            quick[quick.clone()] = certain
+        rest = (~quick).nonzero()[:, 0]
+        if len(rest) and not bool(self._independent(rest).all()):
+            return None
+        for matrix in rest[number[rest] > 0].tolist():
+            there = self._real[matrix // spaces].nonzero()[:, 0]
+            own = dependent[matrix, there].nonzero()[:, 0]
+            vectors[matrix, there, : len(own)] = stable_null_vectors(rows[matrix, there], own)
+        places = rank[:, None] + torch.arange(most)
+        begins = torch.where(
+            places < (rank + number)[:, None], order.gather(1, places.clamp_max(keys - 1)), keys
+        )
+        return CausalNullSpace(
+            vectors.view(batch, spaces, keys, most).mT.to(self._precision),
+            begins.view(batch, spaces, most),
+            self._rank,
+        )
 
     @cached_property
     def _beginnings(self) -> Settled:

@@ -128,37 +128,25 @@ def _add_row(row, factor, received, diagonal):
 
 
 @no_type_check
-def _largest(row, room):
-    """Return the largest entry, by quarters: compilers take no maximum of many cells in steps."""
-    size, top = len(row), row[0]
-    part = size // 4
-    for place in range(4 * part, size):
-        top = max(top, row[place])
-    second, third, fourth = row[part:], row[2 * part :], row[3 * part :]
-    for place in range(part):
-        room[place] = max(max(row[place], second[place]), max(third[place], fourth[place]))
-    while part > 8:
-        for place in range(part // 2 * 2, part):
-            top = max(top, room[place])
-        part //= 2
-        half = room[part:]
-        for place in range(part):
-            room[place] = max(room[place], half[place])
-    for place in range(part):
-        top = max(top, room[place])
+def _largest(row):
+    """Return the largest entry; compilers make steps of this form alone, not of `max`."""
+    top = row[0]
+    for key in range(len(row)):
+        top = row[key] if row[key] > top else top
     return top
 
 
 @no_type_check
-def _sum_sizes(row, sizes, room):
+def _sum_sizes(row, sizes):
     """Fill the absolute values; return their sum, that of squares, and the largest of them."""
-    size, square = np.float32(0), np.float32(0)
+    size, square, peak = np.float32(0), np.float32(0), np.float32(0)
     for key in range(len(row)):
-        entry = row[key]
-        sizes[key] = abs(entry)
-        size += abs(entry)
+        entry = abs(row[key])
+        sizes[key] = entry
+        size += entry
         square += entry * entry
-    return size, square, _largest(sizes[: len(row)], room)
+        peak = entry if entry > peak else peak
+    return size, square, peak
 
 
 @no_type_check
@@ -182,7 +170,7 @@ def _sum_rows(score, first, factors, listed, arrays, step, start):
             while end > 0 and row[end - 1] == 0:  # as in most rows under a causal mask
                 end -= 1
             row = row[:end]
-            size, square, peak = _sum_sizes(row, sizes, room)
+            size, square, peak = _sum_sizes(row, sizes)
             arrays.size[text, head, query] = size
             arrays.square[text, head, query] = square
             arrays.entropy[text, head, query] = _entropy_of_sizes(sizes[:end], size, peak)
@@ -268,14 +256,14 @@ class Projection(NamedTuple):
 
     Attributes:
         basis: ``batch space key column``; orthonormal columns, where all queries see the same keys.
-        null: ``batch space vector key``; unit vectors of the left null space, of which a query
-            sees as many as it sees keys beyond the first `start`; where attention is causal.
-        start: Number of rows that are independent.
+        null: ``batch space vector key``; unit vectors of the left null space, where attention is
+            causal.
+        begins: ``batch space vector``; first query that has each of them, in ascending order.
     """
 
     basis: Array
     null: Array
-    start: int
+    begins: Array
 
 
 class KernelArrays(NamedTuple):
@@ -312,16 +300,16 @@ class Room(NamedTuple):
         weights: ``head query·key``; of all heads where norms are merged, else of one.
         image: ``query·key``; effective attention, or norms of sums over heads.
         lost: ``query·key``.
-        inside: ``query·column``; coordinates of rows, or contexts.
+        inside: ``query·column``; coordinates of rows, or their products.
         null: ``vector·key``; null vectors of the keys of the block.
         queries: ``query·size``; queries times the scale.
-        keys: ``key·column``; sets of keys times lengths.
+        multiplied: ``key·column``; values, sets of keys, and these times lengths.
         rows: ``3 key``.
         bounds: ``3 query``.
         sums: ``2 query``; entropies and sums of squares of norms.
         diagonals: ``2 place``; zeros between two blocks.
         factors: ``measure·query``.
-        received: ``measure·key``.
+        received: ``key``.
         ones: ``key``; ones.
     """
 
@@ -331,7 +319,7 @@ class Room(NamedTuple):
     inside: Array
     null: Array
     queries: Array
-    keys: Array
+    multiplied: Array
     rows: Array
     bounds: Array
     sums: Array
@@ -529,7 +517,7 @@ def _weigh(  # noqa: PLR0913 - see above
     for line in range(len(weights)):
         begin, end = bounds[0, line], bounds[1, line]
         row = weights[line, begin:end]
-        top = _largest(row, room[0])
+        top = _largest(row)
         rest, tops, inner = _exponentiate(row, top, exponentials)
         inverse = np.float32(1) / (tops + rest)
         entropies[line] = np.log(tops) + np.log1p(rest / tops) - inner * inverse
@@ -556,11 +544,36 @@ def _scale_queries(queries, scale, scaled):
 
 
 @no_type_check
-def _put_context(context, first, head, contexts):
-    """Put the context of a head where those of all queries and heads of a text are."""
-    for line in range(len(context)):
-        for number in range(context.shape[1]):
-            contexts[first + line, head, number] = context[line, number]
+def _fill_multiplied(value, sets, lengths, multiplied):
+    """Fill what rows of weights are multiplied with: values, sets of keys, and these by norm.
+
+    What goes to a set of keys by norm is what goes by weight to the lengths of its keys.
+    """
+    size, columns = value.shape[1], sets.shape[1]
+    for key in range(len(value)):
+        row = multiplied[key]
+        for number in range(size):
+            row[number] = value[key, number]
+        for column in range(columns):
+            row[size + column] = sets[key, column]
+        if len(lengths):
+            for column in range(columns):
+                row[size + columns + column] = sets[key, column] * lengths[key]
+
+
+@no_type_check
+def _put_products(products, context, columns, columns_by_norm):
+    """Put the products of a block where contexts and sums over sets of keys are."""
+    size, sets = context.shape[1], columns.shape[1]
+    for line in range(len(products)):
+        row = products[line]
+        for number in range(size):
+            context[line, number] = row[number]
+        for column in range(sets):
+            columns[line, column] = row[size + column]
+        if len(columns_by_norm):
+            for column in range(sets):
+                columns_by_norm[line, column] = row[size + sets + column]
 
 
 @no_type_check
@@ -570,14 +583,6 @@ def _take_factors(present, norms, factors):
         factors[0, line] = present[line]
         if len(norms):
             factors[1, line] = present[line] / norms[line] if norms[line] > 0 else np.float32(0)
-
-
-@no_type_check
-def _scale_sets(sets, lengths, scaled):
-    """Fill sets of keys, times the lengths of these."""
-    for key in range(len(sets)):
-        for column in range(sets.shape[1]):
-            scaled[key, column] = sets[key, column] * lengths[key]
 
 
 @no_type_check
@@ -605,11 +610,12 @@ def _subtract(matrix, image):
 
 
 @no_type_check
-def _cut_null(inside, first, start):
-    """Leave of the null vectors those of the keys that each query sees."""
+def _cut_null(inside, first, begins):
+    """Leave of the null vectors those that each query has."""
     for line in range(len(inside)):
-        for vector in range(max(first + line + 1 - start, 0), inside.shape[1]):
-            inside[line, vector] = 0
+        for vector in range(inside.shape[1]):
+            if begins[vector] > first + line:
+                inside[line, vector] = 0
 
 
 @no_type_check
@@ -636,38 +642,45 @@ def _add_received(  # noqa: PLR0913 - see above
         matrix: ``query key``.
         factors: ``measure query``.
         lengths: Lengths of the vectors of each key.
-        room: ``measure·key``.
+        room: ``key``.
         received: ``head key``; of all measures.
         head: First of the heads to add to.
         heads: Number of heads of a measure.
         low: First key of the block.
     """
     measures, width = len(factors), matrix.shape[1]
-    sums = room[: measures * width].reshape(measures, width)
-    np.dot(factors, matrix, sums)
+    row = room[:width]
     for measure in range(measures):
-        row, total = sums[measure], received[head + measure * heads, low:]
+        np.dot(factors[measure], matrix, row)
+        total = received[head + measure * heads, low:]
         for key in range(width):
             factor = lengths[key] if measure else np.float32(1)
             total[key] += np.float64(row[key] * factor)
 
 
 @no_type_check
-def _largest_product(row, factors, added, room):
-    """Return the largest product of two entries at one place, to which a third may be added."""
-    products = room[1, : len(row)]
-    if len(added):
-        for key in range(len(row)):
-            products[key] = row[key] * factors[key] + added[key]
-    else:
-        for key in range(len(row)):
-            products[key] = row[key] * factors[key]
-    return _largest(products, room[0])
+def _largest_product(row, factors):
+    """Return the largest product of two entries at one place."""
+    top = row[0] * factors[0]
+    for key in range(len(row)):
+        entry = row[key] * factors[key]
+        top = entry if entry > top else top
+    return top
+
+
+@no_type_check
+def _largest_link(row, factors, barred):
+    """Return the largest product of two entries at one place that is not barred."""
+    top = row[0] * factors[0] + barred[0]
+    for key in range(len(row)):
+        entry = row[key] * factors[key] + barred[key]
+        top = entry if entry > top else top
+    return top
 
 
 @no_type_check
 def _take_pairs_and_neighbours(  # noqa: PLR0913, C901 - see above
-    matrix, factors, bounds, place, offsets, listed, barred, room, pairs, neighbours, linked
+    matrix, factors, bounds, place, offsets, listed, barred, pairs, neighbours, linked
 ):
     """Fill what is asked of single keys: entries are those of a matrix times factors of its keys.
 
@@ -679,16 +692,15 @@ def _take_pairs_and_neighbours(  # noqa: PLR0913, C901 - see above
         offsets: Offsets of neighbours.
         listed: `Listed`.
         barred: Number far below all entries at keys that are not linked; empty for no links.
-        room: ``3 key``.
         pairs: ``query list``.
         neighbours: ``query offset``.
         linked: ``query``.
     """
     first_query, low, first_row = place
     starts, keys, lists = listed.bounds, listed.keys, len(listed.bounds)
-    copies, nothing = lists - listed.copies, barred[:0]
+    copies = lists - listed.copies
     for line in range(len(matrix)):
-        row = matrix[line]
+        row, top, is_known = matrix[line], np.float32(0), False
         for number in range(len(offsets)):
             key = first_query + line + offsets[number] - low
             if 0 <= key < len(row):
@@ -696,9 +708,9 @@ def _take_pairs_and_neighbours(  # noqa: PLR0913, C901 - see above
         for number in range(lists):
             begin, end = starts[number, first_row + line], starts[number, first_row + line + 1]
             if begin < end:
-                given, top = np.float32(0), BARRED
-                if number >= copies:
-                    top = _largest_product(row, factors, nothing, room)
+                given = np.float32(0)
+                if number >= copies and not is_known:
+                    top, is_known = _largest_product(row, factors), True
                 for which in range(begin, end):
                     key = keys[which] - low
                     entry = row[key] * factors[key] if 0 <= key < len(row) else np.float32(0)
@@ -709,12 +721,11 @@ def _take_pairs_and_neighbours(  # noqa: PLR0913, C901 - see above
                 pairs[line, number] = given
         if len(barred):
             begin, end = bounds[0, line], bounds[1, line]
-            some = _largest_product(row[begin:end], factors[begin:end], barred[begin:end], room)
-            linked[line] = some
+            linked[line] = _largest_link(row[begin:end], factors[begin:end], barred[begin:end])
 
 
 @no_type_check
-def _project(matrix, image, basis, null, start, first, room):
+def _project(matrix, image, basis, null, begins, first, room):
     """Fill effective attention of a block of queries and a head.
 
     Args:
@@ -722,7 +733,7 @@ def _project(matrix, image, basis, null, start, first, room):
         image: ``query key``; effective attention.
         basis: ``key column``; see `Projection`; empty where attention is causal.
         null: ``vector key``.
-        start: See `Projection`.
+        begins: ``vector``; first query that has each.
         first: Number of the first query.
         room: ``query·column``.
     """
@@ -737,7 +748,7 @@ def _project(matrix, image, basis, null, start, first, room):
         return
     inside = room[: count * len(null)].reshape(count, len(null))
     np.dot(matrix, null.T, inside)
-    _cut_null(inside, first, start)
+    _cut_null(inside, first, begins)
     np.dot(inside, null, image)
     _subtract(matrix, image)
 
@@ -751,7 +762,7 @@ def _sum_image(image, bounds, room, all_sizes, entropies, squares):
         image[line, end:] = 0
         row = image[line, begin:end]
         sizes = room[1, : len(row)]
-        size, square, peak = _sum_sizes(row, sizes, room[0])
+        size, square, peak = _sum_sizes(row, sizes)
         all_sizes[line], squares[line] = size, square
         entropies[line] = _entropy_of_sizes(sizes, size, peak)
 
@@ -838,7 +849,7 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
     of_rows, ones, nothing, no_basis = room.rows, room.ones, room.ones[:0], room.weights[:0]
     no_bias = no_basis
     rows = arrays.rows
-    of_part = -(-queries // parts)
+    of_part, right = -(-queries // parts), size + measures * columns
     for task in range(start, len(call.query) * parts, step):
         text, part = task // parts, task % parts
         last = min((part + 1) * of_part, queries)
@@ -856,18 +867,17 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
             place, link = (first, low, text * queries + first), asked.linked[text]
             barred = asked.barred[link, low:high] if link >= 0 else nothing
             sets = asked.columns[text, low:high]
-            scaled = room.keys[: width * columns].reshape(width, columns)
             image = room.image[: count * width].reshape(count, width)
             # The first diagonal of the block is that of its last query and its first key.
             shift = queries - end + low
             for head in range(heads):
                 group = head // sharing
                 weights = of_block[head % len(of_block), : count * width].reshape(count, width)
-                products = call.key[text, group, low:high].T
+                keys_of_head = call.key[text, group, low:high].T
                 scaled_queries = room.queries[: count * call.query.shape[3]].reshape(count, -1)
                 queries_of_head = call.query[text, head, first:end]
                 _scale_queries(queries_of_head, np.float32(call.scale), scaled_queries)
-                np.dot(scaled_queries, products, weights)
+                np.dot(scaled_queries, keys_of_head, weights)
                 bias = no_bias
                 if len(call.bias):
                     text_of_bias = min(text, len(call.bias) - 1)
@@ -889,22 +899,26 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
                 if has_norms:
                     rows.entropy[text, heads + head, first:end] = of_norms[0, :count]
                     rows.square[text, heads + head, first:end] = of_norms[1, :count]
-                    # What goes to sets of keys by norm is what goes to them by weight and length.
-                    _scale_sets(sets, length, scaled)
-                    np.dot(weights, scaled, arrays.columns[text, heads + head, first:end])
                 _add_diagonals(weights, bounds, present, length, diagonals)
                 received = rows.received[part, text]
                 _add_received(weights, given, length, room.received, received, head, heads, low)
-                context = room.inside[: count * size].reshape(count, size)
-                np.dot(weights, call.value[text, group, low:high], context)
-                _put_context(context, first, head, arrays.context[text])
-                np.dot(weights, sets, arrays.columns[text, head, first:end])
+                products = room.inside[: count * right].reshape(count, right)
+                multiplied = room.multiplied[: width * right].reshape(width, right)
+                _fill_multiplied(call.value[text, group, low:high], sets, length, multiplied)
+                np.dot(weights, multiplied, products)
+                by_norm = arrays.columns[text, head + heads, first:end] if has_norms else no_basis
+                _put_products(
+                    products,
+                    arrays.context[text, first:end, head],
+                    arrays.columns[text, head, first:end],
+                    by_norm,
+                )
                 for measure in range(measures):
                     shown, factor = measure * heads + head, length if measure else ones
                     diagonal = rows.diagonal[part, text, shown, shift:]
                     _flush_diagonal(diagonals[measure, : width + count - 1], diagonal)
                     _take_pairs_and_neighbours(
-                        weights, factor, bounds, place, asked.offsets, listed, barred, of_rows,
+                        weights, factor, bounds, place, asked.offsets, listed, barred,
                         rows.pairs[text, shown, first:end],
                         arrays.neighbours[text, shown, first:end],
                         arrays.linked[link, shown, first:end] if link >= 0 else nothing,
@@ -912,14 +926,17 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
                 if spaces:
                     shown, space = measures * heads + head, head // (heads // spaces)
                     basis = null = no_basis
+                    begins = bounds[0]
                     if len(projection.basis):
                         basis = projection.basis[text, space, low:high]
                     else:
-                        vectors = min(max(high - projection.start, 0), projection.null.shape[2])
+                        begins, vectors = projection.begins[text, space], 0
+                        while vectors < len(begins) and begins[vectors] < end:
+                            vectors += 1
                         if vectors:
                             null = room.null[: vectors * width].reshape(vectors, width)
                             _copy_null(projection.null[text, space], low, null)
-                    _project(weights, image, basis, null, projection.start, first, room.inside)
+                    _project(weights, image, basis, null, begins, first, room.inside)
                     _sum_image(
                         image, bounds, of_rows,
                         rows.size[text, shown, first:end],
@@ -934,7 +951,7 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
                     _flush_diagonal(diagonals[0, : width + count - 1], diagonal)
                     np.dot(image, sets, arrays.columns[text, shown, first:end])
                     _take_pairs_and_neighbours(
-                        image, ones, bounds, place, asked.offsets, listed, barred, of_rows,
+                        image, ones, bounds, place, asked.offsets, listed, barred,
                         rows.pairs[text, shown, first:end],
                         arrays.neighbours[text, shown, first:end],
                         arrays.linked[link, shown, first:end] if link >= 0 else nothing,
@@ -1003,15 +1020,16 @@ KERNEL_HELPERS = (
     _add_biases,
     _weigh,
     _scale_queries,
-    _put_context,
+    _fill_multiplied,
+    _put_products,
     _take_factors,
-    _scale_sets,
     _flush_diagonal,
     _copy_null,
     _subtract,
     _cut_null,
     _add_diagonals,
     _largest_product,
+    _largest_link,
     _take_pairs_and_neighbours,
     _sum_image,
     _merge,

@@ -158,13 +158,11 @@ class KernelSums:
         spaces = vectors.spaces
         if seen.alike:
             basis, rank = spaces.shared_basis(seen.visible, torch.float32)
-            return EffectiveFactors(basis, None, 0, rank)
+            return EffectiveFactors(basis, None, None, rank)
         if not seen.causal:
             return None
         made = spaces.causal_null_vectors(torch.float32)
-        return (
-            None if made is None else EffectiveFactors(None, made[0], record.site.head_dim, made[1])
-        )
+        return None if made is None else EffectiveFactors(None, *made)
 
     def _mend(self, record: PlainRecord, arrays: KernelArrays, merged: Tensor) -> None:
         """Put norms of sums over heads right whose digits were lost, as the heads cancel."""
