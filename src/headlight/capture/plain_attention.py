@@ -292,8 +292,14 @@ LARGEST = 1e30
 
 def is_moderate(call: PlainCall) -> bool:
     """Whether queries, keys and values are finite, and so are their products."""
-    query, key, value = (float(each.abs().amax()) for each in (call.query, call.key, call.value))
+    query, key, value = map(_largest_size, (call.query, call.key, call.value))
     return query * key * call.query.shape[3] < LARGEST and value < LARGEST
+
+
+def _largest_size(numbers: Tensor) -> float:
+    """Return the largest absolute value, or NaN where there is one; reads them once."""
+    lowest, highest = numbers.aminmax()
+    return float(torch.maximum(-lowest, highest))
 
 
 def plain_call(

@@ -30,8 +30,10 @@ from headlight.measures.row_loops import (
     RowArrays,
     compiled_attention,
     compiled_rows,
+    compiled_sums,
 )
 from headlight.reduce.accumulator import Array
+from headlight.tensors import Score
 
 HELD = 1 << 18
 """Weights of a block of queries, of all heads where norms are merged: a megabyte."""
@@ -39,6 +41,8 @@ LOWEST_BLOCK, HIGHEST_BLOCK = 32, 64
 """Queries of a block at least, and at most."""
 LONG, PARTS = 512, 4
 """Texts of more queries than `LONG` are divided into `PARTS` parts, one for each thread."""
+FEW = 1 << 16
+"""Written cells for which another thread is not worth it."""
 LOST = 512
 """Cells of a part whose digits are lost that there is room for."""
 BARRED = np.float32(-1e30)
@@ -204,6 +208,35 @@ def attend(
 
     with _one_thread():
         run_in_threads(work, threads)
+    return arrays
+
+
+def sum_written(
+    score: Score, first: int, factors: tuple[Tensor, Tensor], listed: Listed, keys: int
+) -> RowArrays:
+    """Return sums of rows that were written, in float32.
+
+    Args:
+        score: A measure of some queries.
+        first: First query.
+        factors: Rows that count, and what makes them shares.
+        listed: Keys that are listed for each query.
+        keys: Number of keys of the text.
+    """
+    single = partial(np.zeros, dtype=np.float32)
+    rows, heads = score.shape[:3], score.shape[:2]
+    arrays = RowArrays(
+        entropy=single(rows),
+        size=single(rows),
+        square=single(rows),
+        pairs=single((*rows, len(listed.bounds))),
+        received=np.zeros((*heads, keys)),
+        diagonal=np.zeros((*heads, 2 * keys - 1)),
+    )
+    of_rows = tuple(map(_array, factors))
+    loop = partial(compiled_sums(), _array(score), first, of_rows, listed, arrays)
+    with _one_thread():
+        run_in_threads(loop, min(torch.get_num_threads(), 1 + score.numel() // FEW))
     return arrays
 
 

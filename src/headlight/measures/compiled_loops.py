@@ -52,8 +52,11 @@ def compile_loop(
         UsageError: numba is missing or damaged.
     """
     numba = import_numba()
-    scope = dict(loop.__globals__)
-    for each in map(unwrap, (*helpers, loop)):  # out of what checks their types, if anything
+    functions = [unwrap(each) for each in (*helpers, loop)]  # out of what checks types, if anything
+    scope: dict[str, Any] = {}
+    for each in functions:
+        scope |= each.__globals__
+    for each in functions:
         function = FunctionType(each.__code__, scope, each.__name__)
         function.__qualname__ = each.__qualname__
         scope[each.__name__] = _kept(numba, function, finite=finite)

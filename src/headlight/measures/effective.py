@@ -138,9 +138,7 @@ class RowSpaces:
         basis, rank = self._basis_of(visible.to(self.rows.device), visible.shape[2], precision)
         return basis, rank[..., None]
 
-    def causal_null_vectors(
-        self, precision: torch.dtype = torch.float64
-    ) -> CausalNullSpace | None:
+    def causal_null_vectors(self, precision: torch.dtype = torch.float64) -> CausalNullSpace | None:
         """Return the null vectors of the keys that queries see under a causal mask.
 
         The text's last query sees `real` keys.  None where there are none that are exact enough;

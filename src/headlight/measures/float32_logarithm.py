@@ -1,4 +1,6 @@
-"""Constants of the logarithm in float32, for compiled loops over single numbers (Cephes)."""
+"""The logarithm in float32, for compiled loops over single numbers (Cephes)."""
+
+from typing import no_type_check
 
 import numpy as np
 
@@ -22,3 +24,14 @@ P8, P7, P6, P5, P4, P3, P2, P1, P0 = (
 )
 """ln(1 + x) = x − x²/2 + x³ (P0 + P1 x + ...) from 1 + x = √½ to √2 (Cephes, ``logf``)."""
 ONE, HALF, LN_2 = np.float32(1), np.float32(0.5), np.float32(np.log(2))
+
+
+@no_type_check
+def times_logarithm(number):
+    """A number times its logarithm, in float32; 0 of 0."""
+    bits = np.float32(number).view(np.int32)
+    octave = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA)
+    x = np.int32(bits - np.int32(octave << MANTISSA)).view(np.float32) - ONE
+    rest = (((P8 * x + P7) * x + P6) * x + P5) * x + P4
+    rest = (((rest * x + P3) * x + P2) * x + P1) * x + P0
+    return number * (x + x * x * (x * rest - HALF) + np.float32(octave) * LN_2)

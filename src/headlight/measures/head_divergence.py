@@ -12,22 +12,7 @@ from torch import Tensor
 
 from headlight.errors import UsageError
 from headlight.measures.compiled_loops import compile_loop
-from headlight.measures.float32_logarithm import (
-    HALF,
-    LN_2,
-    MANTISSA,
-    ONE,
-    P0,
-    P1,
-    P2,
-    P3,
-    P4,
-    P5,
-    P6,
-    P7,
-    P8,
-    ROOT_HALF_BITS,
-)
+from headlight.measures.float32_logarithm import times_logarithm
 from headlight.tensors import single
 
 CELLS = 1024
@@ -53,7 +38,7 @@ def compiled_for(ratio: Tensor) -> Sums | None:
 @cache
 def compiled() -> Callable[..., Any]:
     """Return the loop."""
-    return compile_loop(_loop)
+    return compile_loop(_loop, (times_logarithm,))
 
 
 def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:
@@ -77,14 +62,7 @@ def _loop(block, share, total, step, start):
             first, second = block[one], block[other]
             total_sum = np.float32(0)
             for cell in range(len(share)):
-                t = first[cell] + second[cell]
-                bits = np.float32(t).view(np.int32)
-                octave = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA)
-                x = np.int32(bits - np.int32(octave << MANTISSA)).view(np.float32) - ONE
-                rest = (((P8 * x + P7) * x + P6) * x + P5) * x + P4
-                rest = (((rest * x + P3) * x + P2) * x + P1) * x + P0
-                logarithm = x + x * x * (x * rest - HALF) + np.float32(octave) * LN_2
-                total_sum += share[cell] * (t * logarithm)
+                total_sum += share[cell] * times_logarithm(first[cell] + second[cell])
             total[one, other] += total_sum
 
 

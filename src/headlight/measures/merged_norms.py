@@ -94,8 +94,8 @@ def merged_norm_of(
 ) -> Float[Tensor, "batch query key"]:
     """`merged_norm` of some queries, where it is known already what all of them share."""
     merge = merged_norm_loops.merged if together.products.ndim == 3 else _merged
-    merged, lost = merge(weight, together.products, together.length, CANCELLATION)
-    merged *= together.unit[:, None, : weight.shape[3]]
+    terms = together.products, together.length, together.unit
+    merged, lost = merge(weight, *terms, CANCELLATION)
     if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
         worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
         rest, keys = worst % lost[0].numel(), lost.shape[2]
@@ -137,6 +137,7 @@ def _merged(
     weight: Weight,
     products: Float[Tensor, "batch key_of_text head other"],
     length: Float[Tensor, "batch head key_of_text"],
+    unit: Float[Tensor, "batch key_of_text"],
     threshold: float,
 ) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
     """As `merged_norm_loops.merged`, on every device and in every precision."""
@@ -144,7 +145,8 @@ def _merged(
     alpha = weight.permute(0, 3, 2, 1)
     square = ((alpha @ products[:, :keys]) * alpha).sum(-1).mT
     parts = (weight * length[:, :, None, :keys]).sum(1)
-    return square.clamp_min(0).sqrt(), square < threshold * parts.square()
+    norms = square.clamp_min(0).sqrt() * unit[:, None, :keys]
+    return norms, square < threshold * parts.square()
 
 
 def formed(

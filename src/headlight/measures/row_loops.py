@@ -12,22 +12,7 @@ from typing import Any, NamedTuple, no_type_check
 import numpy as np
 
 from headlight.measures.compiled_loops import compile_loop
-from headlight.measures.float32_logarithm import (
-    HALF,
-    LN_2,
-    MANTISSA,
-    ONE,
-    P0,
-    P1,
-    P2,
-    P3,
-    P4,
-    P5,
-    P6,
-    P7,
-    P8,
-    ROOT_HALF_BITS,
-)
+from headlight.measures.float32_logarithm import HALF, MANTISSA, ONE, times_logarithm
 from headlight.reduce.accumulator import Array
 
 
@@ -69,17 +54,6 @@ class RowArrays(NamedTuple):
 
 
 @no_type_check
-def _times_logarithm(share):
-    """A share times its logarithm, in float32; 0 of 0."""
-    bits = np.float32(share).view(np.int32)
-    octave = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA)
-    x = np.int32(bits - np.int32(octave << MANTISSA)).view(np.float32) - ONE
-    rest = (((P8 * x + P7) * x + P6) * x + P5) * x + P4
-    rest = (((rest * x + P3) * x + P2) * x + P1) * x + P0
-    return share * (x + x * x * (x * rest - HALF) + np.float32(octave) * LN_2)
-
-
-@no_type_check
 def _entropy_of_sizes(sizes, size, peak):
     """−Σ p ln p of absolute values; the logarithm of the largest p, near 1, is that of the rest."""
     if size == 0:
@@ -91,40 +65,9 @@ def _entropy_of_sizes(sizes, size, peak):
         below = entry if entry < peak else np.float32(0)
         rest += below
         peaks += np.float32(1) if entry >= peak else np.float32(0)
-        entropy -= _times_logarithm(below * inverse)
+        entropy -= times_logarithm(below * inverse)
     top = peaks * peak
     return entropy + top * inverse * np.float32(np.log(peaks) + np.log1p(rest / top))
-
-
-@no_type_check
-def _take_pairs(row, factors, low, line, listed, pairs):
-    """Fill what goes to the keys of each list of a query, and which copies get most.
-
-    Entries are those of the row, which begins with the key `low`, times the factors of its keys.
-    """
-    lists = len(listed.bounds)
-    for number in range(lists):
-        begin, end = listed.bounds[number, line], listed.bounds[number, line + 1]
-        given, top = np.float32(0), np.float32(-3e38)
-        if begin < end and number >= lists - listed.copies:
-            for key in range(len(row)):
-                top = max(top, row[key] * factors[key])
-        for place in range(begin, end):
-            key = listed.keys[place] - low
-            entry = row[key] * factors[key] if 0 <= key < len(row) else np.float32(0)
-            if number < lists - listed.copies:
-                given += entry
-            elif entry >= top:
-                given = np.float32(1)
-        pairs[number] = given
-
-
-@no_type_check
-def _add_row(row, factor, received, diagonal):
-    """Add a row to what its keys receive, as shares, and to the diagonals that it crosses."""
-    for key in range(len(row)):
-        received[key] += factor * row[key]
-        diagonal[key] += row[key]
 
 
 @no_type_check
@@ -147,43 +90,6 @@ def _sum_sizes(row, sizes):
         square += entry * entry
         peak = entry if entry > peak else peak
     return size, square, peak
-
-
-@no_type_check
-def _sum_rows(score, first, factors, listed, arrays, step, start):
-    """Fill the sums of the rows of every ``step``-th head from ``start`` on."""
-    counted, factor = factors
-    heads, queries, columns = score.shape[1:]
-    ones, sizes = np.ones(columns, np.float32), np.empty(columns, np.float32)
-    room = np.empty(columns, np.float32)
-    received = np.empty(columns, np.float32)
-    diagonal = np.empty(columns + queries, np.float32)
-    # The first diagonal of the block is that of its last query and the key 0.
-    shift = arrays.received.shape[2] - first - queries
-    for number in range(start, len(score) * heads, step):
-        text, head = number // heads, number % heads
-        received[:] = 0
-        diagonal[:] = 0
-        for query in range(queries):
-            row = score[text, head, query]
-            end = columns
-            while end > 0 and row[end - 1] == 0:  # as in most rows under a causal mask
-                end -= 1
-            row = row[:end]
-            size, square, peak = _sum_sizes(row, sizes)
-            arrays.size[text, head, query] = size
-            arrays.square[text, head, query] = square
-            arrays.entropy[text, head, query] = _entropy_of_sizes(sizes[:end], size, peak)
-            pairs, line = arrays.pairs[text, head, query], text * queries + query
-            _take_pairs(row, ones, 0, line, listed, pairs)
-            if counted[text, head, query]:
-                along = diagonal[queries - 1 - query :]
-                _add_row(row, factor[text, head, query], received, along)
-        for key in range(columns):
-            arrays.received[text, head, key] = received[key]
-        for place in range(columns + queries - 1):
-            if 0 <= shift + place < arrays.diagonal.shape[2]:
-                arrays.diagonal[text, head, shift + place] = diagonal[place]
 
 
 class Call(NamedTuple):
@@ -349,6 +255,11 @@ UNDERFLOW = np.float32(-87)
 """Below this e^x is no normal number of float32, and 0 here."""
 BIAS = np.int32(127)
 """Exponent of 1 among the bits of a float32."""
+
+MERGED_QUERIES = 64
+"""Queries of a block of written weights that are merged."""
+CHUNK = 32
+"""Keys that are looked at together for the end of what a query attends to."""
 
 
 @no_type_check
@@ -659,6 +570,58 @@ def _add_received(  # noqa: PLR0913 - see above
 
 
 @no_type_check
+def _take_neighbours(matrix, factors, corner, offsets, neighbours):
+    """Fill what goes to the keys beside each query: entries times factors of their keys.
+
+    Args:
+        matrix: ``query key``.
+        factors: Factors of its keys.
+        corner: First query and first key.
+        offsets: Offsets of neighbours.
+        neighbours: ``query offset``.
+    """
+    first, low = corner
+    for line in range(len(matrix)):
+        for number in range(len(offsets)):
+            key = first + line + offsets[number] - low
+            if 0 <= key < matrix.shape[1]:
+                neighbours[line, number] = matrix[line, key] * factors[key]
+
+
+@no_type_check
+def _take_pairs(matrix, factors, low, first_row, listed, pairs):
+    """Fill what goes to listed keys, and which copies get most: entries times factors of keys.
+
+    Args:
+        matrix: ``query key``.
+        factors: Factors of its keys.
+        low: First key.
+        first_row: Row of the first query among those of all texts.
+        listed: `Listed`.
+        pairs: ``query list``.
+    """
+    starts, keys, lists = listed.bounds, listed.keys, len(listed.bounds)
+    copies = lists - listed.copies
+    for line in range(len(matrix)):
+        row, top, is_known = matrix[line], np.float32(0), False
+        for number in range(lists):
+            begin, end = starts[number, first_row + line], starts[number, first_row + line + 1]
+            if begin == end:
+                continue
+            if number >= copies and not is_known:
+                top, is_known = _largest_product(row, factors), True
+            given = np.float32(0)
+            for place in range(begin, end):
+                key = keys[place] - low
+                entry = row[key] * factors[key] if 0 <= key < len(row) else np.float32(0)
+                if number < copies:
+                    given += entry
+                elif entry >= top:
+                    given = np.float32(1)
+            pairs[line, number] = given
+
+
+@no_type_check
 def _largest_product(row, factors):
     """Return the largest product of two entries at one place."""
     top = row[0] * factors[0]
@@ -669,59 +632,24 @@ def _largest_product(row, factors):
 
 
 @no_type_check
-def _largest_link(row, factors, barred):
-    """Return the largest product of two entries at one place that is not barred."""
-    top = row[0] * factors[0] + barred[0]
-    for key in range(len(row)):
-        entry = row[key] * factors[key] + barred[key]
-        top = entry if entry > top else top
-    return top
-
-
-@no_type_check
-def _take_pairs_and_neighbours(  # noqa: PLR0913, C901 - see above
-    matrix, factors, bounds, place, offsets, listed, barred, pairs, neighbours, linked
-):
-    """Fill what is asked of single keys: entries are those of a matrix times factors of its keys.
+def _take_links(matrix, factors, bounds, barred, linked):
+    """Fill the largest entry of each row, times the factors of keys, that is not barred.
 
     Args:
         matrix: ``query key``.
         factors: Factors of its keys.
         bounds: See `_take_bounds`.
-        place: First query, first key, and row of the first query among those of all texts.
-        offsets: Offsets of neighbours.
-        listed: `Listed`.
-        barred: Number far below all entries at keys that are not linked; empty for no links.
-        pairs: ``query list``.
-        neighbours: ``query offset``.
+        barred: Number far below all entries at keys that are not linked.
         linked: ``query``.
     """
-    first_query, low, first_row = place
-    starts, keys, lists = listed.bounds, listed.keys, len(listed.bounds)
-    copies = lists - listed.copies
     for line in range(len(matrix)):
-        row, top, is_known = matrix[line], np.float32(0), False
-        for number in range(len(offsets)):
-            key = first_query + line + offsets[number] - low
-            if 0 <= key < len(row):
-                neighbours[line, number] = row[key] * factors[key]
-        for number in range(lists):
-            begin, end = starts[number, first_row + line], starts[number, first_row + line + 1]
-            if begin < end:
-                given = np.float32(0)
-                if number >= copies and not is_known:
-                    top, is_known = _largest_product(row, factors), True
-                for which in range(begin, end):
-                    key = keys[which] - low
-                    entry = row[key] * factors[key] if 0 <= key < len(row) else np.float32(0)
-                    if number < copies:
-                        given += entry
-                    elif entry >= top:
-                        given = np.float32(1)
-                pairs[line, number] = given
-        if len(barred):
-            begin, end = bounds[0, line], bounds[1, line]
-            linked[line] = _largest_link(row[begin:end], factors[begin:end], barred[begin:end])
+        begin, end = bounds[0, line], bounds[1, line]
+        row, lengths, below = matrix[line, begin:end], factors[begin:end], barred[begin:end]
+        top = row[0] * lengths[0] + below[0]
+        for key in range(len(row)):
+            entry = row[key] * lengths[key] + below[key]
+            top = entry if entry > top else top
+        linked[line] = top
 
 
 @no_type_check
@@ -754,14 +682,28 @@ def _project(matrix, image, basis, null, begins, first, room):
 
 
 @no_type_check
-def _sum_image(image, bounds, room, all_sizes, entropies, squares):
-    """Fill the sums of the rows of effective attention."""
+def _clear_outside(image, bounds):
+    """Put zeros where a query does not see a key."""
     for line in range(len(image)):
-        begin, end = bounds[0, line], bounds[1, line]
-        image[line, :begin] = 0
-        image[line, end:] = 0
-        row = image[line, begin:end]
-        sizes = room[1, : len(row)]
+        image[line, : bounds[0, line]] = 0
+        image[line, bounds[1, line] :] = 0
+
+
+@no_type_check
+def _sum_matrix(matrix, bounds, room, all_sizes, entropies, squares):
+    """Fill the sums of sizes and squares of each row, and its entropy.
+
+    Args:
+        matrix: ``query key``.
+        bounds: See `_take_bounds`.
+        room: ``key``.
+        all_sizes: ``query``.
+        entropies: ``query``.
+        squares: ``query``.
+    """
+    for line in range(len(matrix)):
+        row = matrix[line, bounds[0, line] : bounds[1, line]]
+        sizes = room[: len(row)]
         size, square, peak = _sum_sizes(row, sizes)
         all_sizes[line], squares[line] = size, square
         entropies[line] = _entropy_of_sizes(sizes, size, peak)
@@ -769,12 +711,13 @@ def _sum_image(image, bounds, room, all_sizes, entropies, squares):
 
 @no_type_check
 def _merge(  # noqa: PLR0913 - see above
-    weights, norms, bounds, first, in_units, packed, unit, room, threshold, lost
+    weights, begin_of_block, norms, bounds, first, in_units, packed, unit, room, threshold, lost
 ):
     """Fill the norms of the sums over heads of a block; return in how many cells digits are lost.
 
     Args:
         weights: ``head query·key``.
+        begin_of_block: Where the first row of the block begins in them.
         norms: ``query key``.
         bounds: See `_take_bounds`.
         first: First key of the block.
@@ -791,7 +734,7 @@ def _merge(  # noqa: PLR0913 - see above
         norms[line, :begin] = 0
         norms[line, end:] = 0
         lost[line] = 0
-        start = line * norms.shape[1]
+        start = begin_of_block + line * norms.shape[1]
         _merge_row(weights, start, (begin, end), first, in_units, packed, room)
         row, square, most = norms[line, begin:end], room[0], room[1]
         of_row, longest = lost[line, begin:end], unit[first + begin : first + end]
@@ -864,7 +807,7 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
             width = high - low
             _take_bounds(call.low[text, first:end], call.high[text, first:end], low, width, bounds)
             present = asked.present[text, first:end]
-            place, link = (first, low, text * queries + first), asked.linked[text]
+            corner, link = (first, low), asked.linked[text]
             barred = asked.barred[link, low:high] if link >= 0 else nothing
             sets = asked.columns[text, low:high]
             image = room.image[: count * width].reshape(count, width)
@@ -917,12 +860,13 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
                     shown, factor = measure * heads + head, length if measure else ones
                     diagonal = rows.diagonal[part, text, shown, shift:]
                     _flush_diagonal(diagonals[measure, : width + count - 1], diagonal)
-                    _take_pairs_and_neighbours(
-                        weights, factor, bounds, place, asked.offsets, listed, barred,
-                        rows.pairs[text, shown, first:end],
-                        arrays.neighbours[text, shown, first:end],
-                        arrays.linked[link, shown, first:end] if link >= 0 else nothing,
-                    )  # fmt: skip
+                    pairs = rows.pairs[text, shown, first:end]
+                    _take_pairs(weights, factor, low, text * queries + first, listed, pairs)
+                    neighbours = arrays.neighbours[text, shown, first:end]
+                    _take_neighbours(weights, factor, corner, asked.offsets, neighbours)
+                    if link >= 0:
+                        linked = arrays.linked[link, shown, first:end]
+                        _take_links(weights, factor, bounds, barred, linked)
                 if spaces:
                     shown, space = measures * heads + head, head // (heads // spaces)
                     basis = null = no_basis
@@ -937,8 +881,9 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
                             null = room.null[: vectors * width].reshape(vectors, width)
                             _copy_null(projection.null[text, space], low, null)
                     _project(weights, image, basis, null, begins, first, room.inside)
-                    _sum_image(
-                        image, bounds, of_rows,
+                    _clear_outside(image, bounds)
+                    _sum_matrix(
+                        image, bounds, of_rows[0],
                         rows.size[text, shown, first:end],
                         rows.entropy[text, shown, first:end],
                         rows.square[text, shown, first:end],
@@ -950,27 +895,126 @@ def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
                     diagonal = rows.diagonal[part, text, shown, shift:]
                     _flush_diagonal(diagonals[0, : width + count - 1], diagonal)
                     np.dot(image, sets, arrays.columns[text, shown, first:end])
-                    _take_pairs_and_neighbours(
-                        image, ones, bounds, place, asked.offsets, listed, barred,
-                        rows.pairs[text, shown, first:end],
-                        arrays.neighbours[text, shown, first:end],
-                        arrays.linked[link, shown, first:end] if link >= 0 else nothing,
-                    )  # fmt: skip
+                    pairs = rows.pairs[text, shown, first:end]
+                    _take_pairs(image, ones, low, text * queries + first, listed, pairs)
+                    neighbours = arrays.neighbours[text, shown, first:end]
+                    _take_neighbours(image, ones, corner, asked.offsets, neighbours)
+                    if link >= 0:
+                        linked = arrays.linked[link, shown, first:end]
+                        _take_links(image, ones, bounds, barred, linked)
             if merges:
                 lost = room.lost[: count * width].reshape(count, width)
                 in_units, packed = lengths.in_units[text], lengths.packed[text]
                 unit, threshold = lengths.unit[text], np.float32(lengths.threshold)
                 losses = _merge(
-                    of_block, image, bounds, low, in_units, packed, unit, of_rows, threshold, lost
-                )
+                    of_block, 0, image, bounds, low,
+                    in_units, packed, unit, of_rows, threshold, lost,
+                )  # fmt: skip
                 if losses:
                     known = arrays.losses[task]
                     places, norms = arrays.lost[task], arrays.norms[task]
-                    corner = first, low
                     arrays.losses[task] = _note_lost(
                         lost, present, image, corner, known, places, norms
                     )
                 np.dot(image, sets, arrays.merged[text, first:end])
+
+
+@no_type_check
+def _find_ends(matrix, bounds):
+    """Fill where the entries of each row begin and end; most rows under a causal mask end early."""
+    for line in range(len(matrix)):
+        end = matrix.shape[1]
+        while end > 1 and matrix[line, end - 1] == 0:
+            end -= 1
+        bounds[0, line], bounds[1, line] = 0, end
+
+
+@no_type_check
+def _sum_rows(score, first, factors, listed, arrays, step, start):
+    """Fill the sums of rows that were written, of every ``step``-th head from ``start`` on.
+
+    Args:
+        score: ``batch head query key``.
+        first: First query.
+        factors: Rows that count, and what makes them shares, ``batch head query`` both.
+        listed: `Listed`.
+        arrays: `RowArrays`, of these queries.
+        step: Number of threads.
+        start: Number of this one.
+    """
+    counted, factor = factors
+    heads, queries, columns = score.shape[1:]
+    ones, room = np.ones(columns, np.float32), np.empty(columns, np.float32)
+    nothing, bounds = ones[:0], np.empty((2, queries), np.int64)
+    diagonals = np.zeros((1, columns + queries), np.float32)
+    # The first diagonal of the block is that of its last query and the key 0.
+    shift = arrays.received.shape[2] - first - queries
+    for number in range(start, len(score) * heads, step):
+        text, head = number // heads, number % heads
+        matrix, pairs = score[text, head], arrays.pairs[text, head]
+        sizes, entropies = arrays.size[text, head], arrays.entropy[text, head]
+        _find_ends(matrix, bounds)
+        _sum_matrix(matrix, bounds, room, sizes, entropies, arrays.square[text, head])
+        _take_pairs(matrix, ones, 0, text * queries, listed, pairs)
+        if shift >= 0:  # else these are two texts, which have no diagonals
+            _add_diagonals(matrix, bounds, counted[text, head], nothing, diagonals)
+            buffer = diagonals[0, : columns + queries - 1]
+            _flush_diagonal(buffer, arrays.diagonal[text, head, shift:])
+        shares = factor[text, head].reshape(1, queries)
+        _add_received(matrix, shares, nothing, room, arrays.received[text], head, heads, 0)
+
+
+@no_type_check
+def _find_common_ends(weights, first, bounds):
+    """Fill where the weights of all heads end in each row of a block.
+
+    Args:
+        weights: ``head query key``.
+        first: First query of the block.
+        bounds: ``2 query``.
+    """
+    keys = weights.shape[2]
+    for line in range(bounds.shape[1]):
+        end = keys
+        while end > 1:
+            begin, some = max(0, end - CHUNK), np.float32(0)
+            for head in range(len(weights)):
+                row = weights[head, first + line, begin:end]
+                for key in range(len(row)):
+                    some += abs(row[key])
+            if some != 0:
+                break
+            end = max(begin, 1)
+        bounds[0, line], bounds[1, line] = 0, end
+
+
+@no_type_check
+def _merge_written(weight, together, results, threshold, step, start):
+    """Fill the norms of sums over heads of written weights, of every ``step``-th block.
+
+    Args:
+        weight: ``batch head query key``.
+        together: `packed`, `in_units` and `unit` of `Lengths`.
+        results: ``batch query key``; norms, and 1 where digits are lost.
+        threshold: See `Lengths`.
+        step: Number of threads.
+        start: Number of this one.
+    """
+    packed, in_units, unit = together
+    norms, lost = results
+    heads, queries, keys = weight.shape[1:]
+    room, blocks = np.empty((3, keys), np.float32), -(-queries // MERGED_QUERIES)
+    for number in range(start, len(weight) * blocks, step):
+        text, first = number // blocks, number % blocks * MERGED_QUERIES
+        end = min(first + MERGED_QUERIES, queries)
+        bounds = np.empty((2, end - first), np.int64)
+        _find_common_ends(weight[text], first, bounds)
+        flat = weight[text].reshape(heads, queries * keys)
+        image, of_block = norms[text, first:end], lost[text, first:end]
+        _merge(
+            flat, first * keys, image, bounds, 0,
+            in_units[text], packed[text], unit[text], room, threshold, of_block,
+        )  # fmt: skip
 
 
 @no_type_check
@@ -1000,61 +1044,65 @@ def _write_rows(call, texts, heads, queries, rows):
         _weigh(block, bounds, nothing, nothing, room, sums[0], sums[1], nothing, sums)
 
 
-HELPERS = (
-    _times_logarithm,
+SUMS = (
+    times_logarithm,
     _entropy_of_sizes,
-    _take_pairs,
-    _add_row,
-    _largest,
     _sum_sizes,
+    _sum_matrix,
+    _add_product,
+    _add_diagonals,
+    _flush_diagonal,
+    _add_received,
+    _largest_product,
+    _take_pairs,
 )
-KERNEL_HELPERS = (
-    *HELPERS,
+"""Sums of matrices, each after those that it calls."""
+MERGING = _merge_row, _merge
+WEIGHING = (
+    _largest,
     _exponentiate,
     _inner_product,
     _to_weights,
     _to_weights_beside_norms,
-    _add_product,
-    _merge_row,
     _take_bounds,
     _add_biases,
     _weigh,
+)
+KERNEL = (
     _scale_queries,
     _fill_multiplied,
     _put_products,
     _take_factors,
-    _flush_diagonal,
+    _take_neighbours,
+    _take_links,
     _copy_null,
     _subtract,
     _cut_null,
-    _add_diagonals,
-    _largest_product,
-    _largest_link,
-    _take_pairs_and_neighbours,
-    _sum_image,
-    _merge,
-    _note_lost,
-    _add_received,
     _project,
+    _clear_outside,
+    _note_lost,
 )
-"""Functions that loops call, each after those that it calls."""
 
 
 @cache
 def compiled_sums() -> Callable[..., Any]:
     """Return the loop over the rows of written cells."""
-    return compile_loop(_sum_rows, HELPERS, finite=True)
+    return compile_loop(_sum_rows, (*SUMS, _find_ends), finite=True)
+
+
+@cache
+def compiled_merging() -> Callable[..., Any]:
+    """Return the loop that merges written weights."""
+    return compile_loop(_merge_written, (*MERGING, _find_common_ends), finite=True)
 
 
 @cache
 def compiled_rows() -> Callable[..., Any]:
     """Return the loop that writes single rows of weights."""
-    of_rows = _largest, _exponentiate, _inner_product, _to_weights, _to_weights_beside_norms
-    helpers = *of_rows, _take_bounds, _add_biases, _weigh
-    return compile_loop(_write_rows, helpers, finite=True)
+    return compile_loop(_write_rows, WEIGHING, finite=True)
 
 
 @cache
 def compiled_attention() -> Callable[..., Any]:
     """Return the loop that computes attention with the sums of its rows."""
-    return compile_loop(_attend, KERNEL_HELPERS, finite=True)
+    return compile_loop(_attend, (*SUMS, *MERGING, *WEIGHING, *KERNEL), finite=True)

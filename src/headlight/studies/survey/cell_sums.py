@@ -4,9 +4,8 @@ On a CPU a row is read while it is in the cache, and all sums are made of it.  O
 measures of a layer go through the same few operations: each costs as much as some thousand cells.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,16 +15,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from headlight.measures.compiled_loops import run_in_threads
+from headlight.measures.attention_kernel import sum_written
 from headlight.measures.entropy import entropy_of_sizes
-from headlight.measures.row_loops import Listed, RowArrays, compiled_sums
+from headlight.measures.row_loops import Listed
 from headlight.pool import Beside, offsets_of, over_offsets
-from headlight.studies.survey.row_sums import WHOLE, Asked, PairLists, RowSums
+from headlight.studies.survey.row_sums import WHOLE, Asked, RowSums
 from headlight.tensors import Score
 from headlight.vocabulary import measure
-
-FEW = 1 << 16
-"""Cells for which another thread is not worth it."""
 
 
 class CellSums:
@@ -68,7 +64,9 @@ class CellSums:
             whole = torch.where(constants.share, 1, total) * counted
             factor = (counted / whole).where(whole > 0, 0)
         if self._compiled and score.device.type == "cpu" and score.dtype == torch.float32:
-            of_rows = self._in_loops(score.contiguous(), first, counted, factor, pairs)
+            listed = Listed(*pairs.by_row, pairs.copies)
+            arrays = sum_written(score, first, (counted, factor), listed, asked.keys)
+            of_rows = {name: torch.from_numpy(each) for name, each in arrays._asdict().items()}
         else:
             signed = any(measure(name).signed for name in heads)
             of_rows = {
@@ -88,26 +86,6 @@ class CellSums:
             linked=linked,
             **of_rows,
         )
-
-    def _in_loops(
-        self, score: Score, first: int, counted: Tensor, factor: Tensor, pairs: PairLists
-    ) -> dict[str, Tensor]:
-        """Sums of rows of float32 on a CPU."""
-        bounds, keys = pairs.by_row
-        listed = Listed(bounds, keys, pairs.copies)
-        single = partial(np.zeros, dtype=np.float32)
-        rows, heads = score.shape[:3], score.shape[:2]
-        arrays = RowArrays(
-            entropy=single(rows),
-            size=single(rows),
-            square=single(rows),
-            pairs=single((*rows, len(bounds))),
-            received=np.zeros((*heads, self._asked.keys)),
-            diagonal=np.zeros((*heads, 2 * self._asked.keys - 1)),
-        )
-        factors = (counted.contiguous().numpy(), factor.contiguous().numpy())
-        in_threads(partial(compiled_sums(), score.numpy(), first, factors, listed, arrays), score)
-        return {name: torch.from_numpy(each) for name, each in arrays._asdict().items()}
 
     def _by_products(self, size: Score, score: Score, total: Tensor) -> dict[str, Tensor]:
         """Sums of rows on every device and in every precision, of which each is one operation."""
@@ -215,8 +193,3 @@ def shares_of(heads: Mapping[str, slice]) -> Tensor:
     sizes = torch.tensor([places.stop - places.start for places in heads.values()])
     is_share = torch.tensor([measure(name).share for name in heads])
     return torch.repeat_interleave(is_share, sizes)[:, None]
-
-
-def in_threads(loop: Callable[..., Any], score: Score) -> None:
-    """Run a loop in as many threads as torch has; each has heads of its own, down to the bit."""
-    run_in_threads(loop, min(torch.get_num_threads(), 1 + score.numel() // FEW))

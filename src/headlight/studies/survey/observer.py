@@ -139,6 +139,8 @@ class HeadsObserver(Observer):
 
     def to_host(self) -> None:
         """Copy what this observer and its parts have kept to the host, all of it at once."""
+        if self._begin.device.type == "cpu":
+            return
         observers: list[HeadsObserver | PartObserver] = [self, *self._parts]
         kept = [
             {name: getattr(observer, name) for name in observer.on_device} for observer in observers

@@ -365,9 +365,10 @@ class BehaviourCounter(PartObserver):
             given_rest=received - first[..., size : 2 * size],
             rest=rest[..., :size],
         )
-        none, order = received.new_zeros(()), [places.get(name, -1) for name in behaviours()]
-        no_rest = [behaviours().index(name) for name in ("first", "missing", *COPIES)]
-        number = behaviours().index("missing")
+        names, none = behaviours(), received.new_zeros(())
+        order = [places.get(name, -1) for name in names]
+        no_rest = [names.index(name) for name in ("first", "missing", *COPIES)]
+        number = names.index("missing")
         ordered = KeySums(*(torch.nn.functional.pad(each, (0, 1))[..., order] for each in fields))
         ordered.given[..., number] = counts[..., 0] - received[..., 0]
         for each in (ordered.given_rest, ordered.rest):
