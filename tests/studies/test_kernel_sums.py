@@ -14,6 +14,7 @@ from headlight.capture.attention_masks import LOWEST
 from headlight.capture.plain_attention import PlainCall, PlainRecord, seen_ranges
 from headlight.measures import attention_kernel
 from headlight.measures.attention_kernel import write_rows
+from headlight.measures.effective_causal import LONGEST
 from headlight.pool import Pairs, membership, to_neighbours
 from headlight.studies.survey.kernel_sums import KernelSums, MadeByKernel
 from headlight.studies.survey.row_sums import WHOLE, Asked, Links, PairLists
@@ -65,6 +66,17 @@ def random_call(
     nothing = ~seen.any(-1)[:, None, :, None]
     scores = scores.masked_fill(~seen[:, None], -torch.inf).masked_fill(nothing, 0)
     return call, scores, there
+
+
+def change_values(value: torch.Tensor, rows: str) -> None:
+    """Make rows of values equal, as those of equal tokens are, nearly dependent, or zero."""
+    some = value[:, :, 1::3]
+    if rows == "equal":
+        some[:] = value[:, :, : 3 * some.shape[2] : 3]
+    elif rows == "near":
+        some[:] = value[:, :, : 3 * some.shape[2] : 3] * 2 + some * 1e-4
+    elif rows == "zero":
+        some[:] = 0
 
 
 def site_of(heads: int, groups: int, size: int, seed: int) -> SimpleNamespace:
@@ -134,13 +146,17 @@ def definitions(
     mask=st.sampled_from(
         ["none", "padded", "boolean", "causal", "left", "window", "biased", "holes"]
     ),
+    rows=st.sampled_from(["distinct", "equal", "near", "zero"]),
     seed=st.integers(0, 10**6),
 )
-@example(batch=2, grouped=(4, 2), keys=90, size=32, mask="causal", seed=1)
-@example(batch=1, grouped=(2, 1), keys=530, size=4, mask="none", seed=2)
-def test_sums_of_rows_are_those_of_the_definitions(batch, grouped, keys, size, mask, seed):
+@example(batch=2, grouped=(4, 2), keys=90, size=32, mask="causal", rows="distinct", seed=1)
+@example(batch=2, grouped=(4, 2), keys=60, size=32, mask="causal", rows="equal", seed=1)
+@example(batch=2, grouped=(2, 2), keys=30, size=12, mask="left", rows="near", seed=1)
+@example(batch=1, grouped=(2, 1), keys=530, size=4, mask="none", rows="distinct", seed=2)
+def test_sums_of_rows_are_those_of_the_definitions(batch, grouped, keys, size, mask, rows, seed):
     heads, groups = grouped
     call, scores, there = random_call(batch, heads, groups, keys, size, mask, seed)
+    change_values(call.value, rows)
     site = site_of(heads, groups, size, seed)
     context, made, asked = made_of(call, site, there, seed)
     cells, merged = definitions(scores, call, site)
@@ -154,23 +170,25 @@ def test_sums_of_rows_are_those_of_the_definitions(batch, grouped, keys, size, m
     same(context.transpose(1, 2), cells["weight"] @ value, value.abs().max())
     assert set(made.sums.heads) <= set(MEASURES)
     assert {"weight", "norm"} <= set(made.sums.heads)
+    if mask in ("none", "padded", "causal") and keys <= LONGEST * size:
+        assert "effective" in made.sums.heads
     for name, places in made.sums.heads.items():
         cell, sums = cells[name].where(counted[..., None], 0), made.sums
         unit = cell.abs().sum(-1).max()
 
-        def rows(field, places=places, sums=sums):
+        def of_rows(field, places=places, sums=sums):
             each = getattr(sums, field)[:, places]
             return each.where(counted.reshape(counted.shape + (1,) * (each.ndim - 3)), 0)
 
-        same(rows("total"), cell.sum(-1), unit)
-        same(rows("size"), cell.abs().sum(-1), unit)
-        same(rows("square"), cell.square().sum(-1), unit**2)
-        same(rows("columns"), cell @ asked.columns.double()[:, None], unit)
+        same(of_rows("total"), cell.sum(-1), unit)
+        same(of_rows("size"), cell.abs().sum(-1), unit)
+        same(of_rows("square"), cell.square().sum(-1), unit**2)
+        same(of_rows("columns"), cell @ asked.columns.double()[:, None], unit)
         wanted = to_neighbours(cell, OFFSETS).where(counted[..., None], 0)
-        same(rows("neighbours"), wanted, unit)
+        same(of_rows("neighbours"), wanted, unit)
         share = cell.abs() / cell.abs().sum(-1, keepdim=True).clamp_min(1e-300)
         entropy = -(share * share.clamp_min(1e-300).log()).sum(-1)
-        same(rows("entropy"), entropy, 2)
+        same(of_rows("entropy"), entropy, 2)
         whole = torch.where(counted, 1.0, 0.0) if name != "norm" else cell.sum(-1)
         factor = torch.where(whole > 0, 1 / whole.clamp_min(1e-300), 0)
         most = (cell.abs() * factor[..., None]).sum((2, 3)).max()
@@ -189,7 +207,7 @@ def test_sums_of_rows_are_those_of_the_definitions(batch, grouped, keys, size, m
         to_pairs = torch.zeros(batch, heads, keys, dtype=torch.float64)
         for text, query, key in zip(*lists, strict=True):
             to_pairs[text, :, query] += cell[text, :, query, key]
-        same(rows("pairs")[..., 0], to_pairs, unit)
+        same(of_rows("pairs")[..., 0], to_pairs, unit)
         text, head, query = torch.randint(0, batch * heads * keys, (5,)).tolist(), 0, 0
         places_of = torch.tensor(text)
         text, rest = places_of // (heads * keys), places_of % (heads * keys)

@@ -62,7 +62,8 @@ def stable_null_vectors(
         whole = torch.linalg.svd(rows).U
     null = whole[:, rank:]
     turn = torch.linalg.qr(null[dependent].flip(0).mT).Q
-    return (null @ turn).flip(1)
+    vectors: Tensor = (null @ turn).flip(1)
+    return vectors
 
 
 class NullVectors:
