@@ -114,14 +114,14 @@ def capture(model: CapturedModel) -> np.ndarray:
 def survey(model: CapturedModel, measures: list[str]) -> np.ndarray:
     """The means, out of those of a survey of all batches."""
     seen = []
-    for ids in other_readers.texts():
-        given = batch(ids)
-        with model.capture() as recorder:
+    with model.capture() as recorder:
+        for ids in other_readers.texts():
+            given = batch(ids)
             positions = Positions.for_kind(given, "decoder")
             observer = HeadsObserver(*positions, "decoder", measures=measures)
-            recorder.visit = observer.visit
+            recorder.visit, recorder.kernel = observer.visit, observer.kernel
             model.run(given)
-        seen.append(observer.tally())
+            seen.append(observer.tally())
     whole = reduce(lambda one, other: one.merge(other), seen)
     mean = {name: whole[name].compute()["mean"] for name in ("entropy", "neighbour", "total")}
     weight, norm = measures.index("weight"), measures.index("norm")

@@ -34,7 +34,12 @@ from headlight.reduce.accumulator import Array
 from headlight.studies.survey.block_rows import BlockRows
 from headlight.studies.survey.cell_sums import CellSums
 from headlight.studies.survey.head_behaviours.induction_and_sinks import BehaviourCounter
-from headlight.studies.survey.kernel_sums import KernelSums, MadeByKernel, made_by_kernel
+from headlight.studies.survey.kernel_sums import (
+    MADE,
+    KernelSums,
+    MadeByKernel,
+    made_by_kernel,
+)
 from headlight.studies.survey.part_observer import (
     PartObserver,
     SeenBlock,
@@ -106,7 +111,9 @@ class HeadsObserver(Observer):
         self._first_category = keys.category.gather(1, self._begin[:, None])
         self._asked = self._all_asked(queries)
         self._cells = CellSums(self._asked, compiled=compiled)
-        if compiled and "weight" in measures and not any(part.wants_cells for part in parts):
+        # Where some cells have to be written, all are summed from there.
+        writes = any(part.wants_cells for part in parts) or not set(measures) <= set(MADE)
+        if compiled and "weight" in measures and not writes:
             self.kernel = KernelSums(self._asked, measures, value_bias)
         self._precision = torch.float32 if compiled else torch.float64
         self._heads: dict[str, slice] = {}
