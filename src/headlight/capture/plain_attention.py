@@ -251,8 +251,11 @@ class PlainRecord(LayerRecord):
 class AttentionKernel(Protocol):
     """A function that computes the attention of plain calls, and what else it likes of them."""
 
-    def __call__(self, record: PlainRecord) -> Tensor:
-        """Return the context, ``batch query head head_dim``; keep the rest in the record."""
+    def __call__(self, record: PlainRecord) -> Tensor | None:
+        """Return the context, ``batch query head head_dim``; keep the rest in the record.
+
+        None leaves the call to the model's own function.
+        """
         ...
 
 

@@ -275,6 +275,8 @@ class Recorder:
         inputs = None if source is None else source.reshape(batch, keys, -1)
         record = PlainRecord(site, call, inputs, self._stream_before(site, batch, queries))
         context = self.kernel(record)
+        if context is None:
+            return None
         if site not in self._compared:
             self._compared.add(site)
             function = self._function_of(site.module)

@@ -1,8 +1,8 @@
 """Sums of the rows of weights, norms and effective attention, made in the attention itself.
 
 On a CPU the kernel computes the attention of a layer, and all sums of its rows while they are in
-the cache (`headlight.measures.attention_kernel`).  What it cannot make, such as the effective
-attention of equal rows, is summed where it was written.
+the cache (`headlight.measures.attention_kernel`).  Calls of which it cannot make everything that is
+asked for, such as the effective attention of long texts under a causal mask, are left to the model.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class MadeByKernel:
         vectors: Vectors of the layer.
         merged: What goes by the norms of sums over heads to the keys of each column of `Asked`;
             None where no norms are asked for.
-        factors: Factors of effective attention; None where it was not made.
+        factors: Factors of effective attention; None where it is not asked for.
     """
 
     call: PlainCall
@@ -106,24 +106,30 @@ class KernelSums:
         self._measures = [name for name in MADE if name in measures]
         self._value_bias = value_bias
 
-    def __call__(self, record: PlainRecord) -> Tensor:
-        """Return the context of a call, and keep what else is made in its record."""
+    def __call__(self, record: PlainRecord) -> Tensor | None:
+        """Return the context of a call, and keep what else is made in its record.
+
+        None where its effective attention has to be made otherwise.
+        """
         call, vectors = record.call, Vectors(record, self._value_bias)
-        has_norms = "norm" in self._measures
-        factors = self._factors(record, vectors)
+        has_norms, factors = "norm" in self._measures, None
+        if "effective" in self._measures:
+            factors = self._factors(record, vectors)
+            if factors is None:
+                return None
         lengths = lengths_of(vectors if has_norms else None)
         arrays = attend(call, self._keys, self._listed(call.shape), lengths, projection_of(factors))
         merged = None
         if has_norms:
             merged = torch.from_numpy(arrays.merged)
             self._mend(record, arrays, merged)
-        made = [name for name in self._measures if name != "effective" or factors is not None]
-        sums = self._sums(arrays, made, call.shape[1])
+        sums = self._sums(arrays, call.shape[1])
         record.keep(MadeByKernel(call, sums, vectors, merged, factors))
         return torch.from_numpy(arrays.context)
 
-    def _sums(self, arrays: KernelArrays, made: Sequence[str], heads: int) -> RowSums:
-        """Return the sums of rows of these measures."""
+    def _sums(self, arrays: KernelArrays, heads: int) -> RowSums:
+        """Return the sums of rows of all measures."""
+        made = self._measures
         rows, columns = arrays.rows, torch.from_numpy(arrays.columns)
         places = {name: slice(at * heads, (at + 1) * heads) for at, name in enumerate(made)}
         share = torch.tensor([measure(name).share for name in made]).repeat_interleave(heads)
@@ -153,7 +159,7 @@ class KernelSums:
     def _factors(self, record: PlainRecord, vectors: Vectors) -> EffectiveFactors | None:
         """Return the factors of effective attention; None where it has to be made otherwise."""
         seen = record.call.seen
-        if "effective" not in self._measures or seen.bias is not None:
+        if seen.bias is not None:
             return None
         spaces = vectors.spaces
         if seen.alike:

@@ -37,7 +37,6 @@ from headlight.studies.survey.head_behaviours.induction_and_sinks import Behavio
 from headlight.studies.survey.kernel_sums import (
     MADE,
     KernelSums,
-    MadeByKernel,
     made_by_kernel,
 )
 from headlight.studies.survey.part_observer import (
@@ -218,10 +217,9 @@ class HeadsObserver(Observer):
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
-        record, made = scores.record, made_by_kernel(scores.record)
         if not self._measures:
             return {}
-        sums = self._sums(scores, made)
+        sums, merged, rank = self._sums(scores)
         for part in self._parts:
             part.note_block(SeenBlock(scores, sums))
         self._heads = dict(sums.heads)
@@ -236,27 +234,29 @@ class HeadsObserver(Observer):
         if "effective" in sums.heads:
             numbers += [sums.total[..., None], sums.square[..., None]]
         statistics = {"rows": torch.cat(numbers, -1)}
-        if made is not None and made.merged is not None:
-            statistics["merged"] = made.merged[:, None, :, : len(CATEGORIES)]
-        elif "norm" in self._measures:
-            merged = scores.merged_norm[:, None]
-            statistics["merged"] = over_keys(merged, self._key_members[:, : merged.shape[3]])
-        if "effective" in self._measures:
-            rank = scores.rank if made is None or made.factors is None else made.factors.rank
+        if merged is not None:
+            statistics["merged"] = merged[:, None]
+        if rank is not None:
             # One for all queries where they see the same keys.
-            statistics["rank"] = rank.expand(-1, -1, record.shape[2])
+            statistics["rank"] = rank.expand(-1, -1, sums.entropy.shape[2])
             statistics["comoments"] = self._comoments(scores, sums, statistics["rows"][..., -2:])
         return statistics
 
-    def _sums(self, scores: Scores, made: MadeByKernel | None) -> RowSums:
-        """Return the sums of all measures, of which the kernel has made some."""
-        known = () if made is None else made.sums.heads
-        written = {name: scores.of(name).float() for name in self._measures if name not in known}
-        if made is None:
-            return self._cells.sums(written, scores.record.first)
-        if not written:
-            return made.sums
-        return made.sums.beside(self._cells.sums(written, scores.record.first))
+    def _sums(self, scores: Scores) -> tuple[RowSums, Tensor | None, Tensor | None]:
+        """Return the sums of all rows, by whichever of the two ways the attention went.
+
+        With them what goes to each category by merged norms, and the ranks of T, if these are asked
+        for.
+        """
+        if (made := made_by_kernel(scores.record)) is not None:
+            merged = None if made.merged is None else made.merged[..., : len(CATEGORIES)]
+            return made.sums, merged, None if made.factors is None else made.factors.rank
+        written = {name: scores.of(name).float() for name in self._measures}
+        sums, merged = self._cells.sums(written, scores.record.first), None
+        if "norm" in self._measures:
+            cells = scores.merged_norm[:, None]
+            merged = over_keys(cells, self._key_members[:, : cells.shape[3]])[:, 0]
+        return sums, merged, scores.rank if "effective" in self._measures else None
 
     def _comoments(
         self,

@@ -61,7 +61,7 @@ def single_rows(
         query: Query of each row, counted among these.
     """
     made = made_by_kernel(scores.record)
-    if made is not None and name in made.sums.heads:
+    if made is not None:
         return made.rows(name, text, head, query)
     return scores.of(name).detach()[text, head, query]
 

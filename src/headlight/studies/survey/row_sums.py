@@ -6,7 +6,7 @@ written (`cell_sums`), and every observer of the survey is shown only them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -150,17 +150,3 @@ class RowSums:
     linked: Float[Tensor, "linked head query"]
     received: Float[Tensor, "batch head key"]
     diagonal: Float[Tensor, "batch head place"]
-
-    def beside(self, other: "RowSums") -> "RowSums":
-        """Return the sums of these measures and of others of the same queries."""
-        width = self.entropy.shape[1]
-        moved = {
-            name: slice(places.start + width, places.stop + width)
-            for name, places in other.heads.items()
-        }
-        joined = {
-            each.name: torch.cat([getattr(self, each.name), getattr(other, each.name)], 1)
-            for each in fields(self)
-            if each.name != "heads"
-        }
-        return RowSums({**self.heads, **moved}, **joined)
