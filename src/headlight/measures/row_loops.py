@@ -372,8 +372,8 @@ def _merge_row(weights, start, bounds, first, in_units, packed, rows):
         pair += heads - head
 
 
-# What follows looks at a block of queries.  It is handed arrays, however many: a tuple of them, or
-# a function for each row that takes hold of them, would cost more than the cells of a short row.
+# What follows looks at a block of queries.  What is called for a row would take hold of its arrays
+# each time, which costs more than the cells of a short row.
 
 
 @no_type_check
@@ -773,150 +773,279 @@ def _note_lost(lost, present, image, corner, known, places, norms):
 
 
 @no_type_check
-def _attend(  # noqa: PLR0913, PLR0915, C901 - see above
+def _find_width(low, high, keys):
+    """Return the first key that one of several queries sees, and the key behind the last."""
+    first, stop = keys, 0
+    for query in range(len(low)):
+        sees = low[query] < high[query]  # else it attends to all keys alike
+        first = min(first, low[query] if sees else 0)
+        stop = max(stop, high[query] if sees else keys)
+    return first, stop
+
+
+@no_type_check
+def _score(  # noqa: PLR0913 - see above
+    call, text, head, queries, bounds, low, room, scores
+):
+    """Fill the scaled products of a block of queries and of the keys that they see, with biases.
+
+    Args:
+        call: `Call`.
+        text: Number of the text.
+        head: Number of the head.
+        queries: First query, and the one behind the last.
+        bounds: See `_take_bounds`.
+        low: First key.
+        room: ``query·size``.
+        scores: ``query key``.
+    """
+    first, end = queries
+    group = head * call.key.shape[1] // call.query.shape[1]
+    scaled = room[: (end - first) * call.query.shape[3]].reshape(end - first, -1)
+    _scale_queries(call.query[text, head, first:end], np.float32(call.scale), scaled)
+    np.dot(scaled, call.key[text, group, low : low + scores.shape[1]].T, scores)
+    bias = scores[:0]
+    if len(call.bias):
+        text_of_bias = min(text, len(call.bias) - 1)
+        bias = call.bias[text_of_bias, min(head, call.bias.shape[1] - 1), first:end]
+    _add_biases(scores, bounds, bias, low)
+
+
+@no_type_check
+def _take_keys(matrix, factors, bounds, place, asked, listed, arrays):
+    """Fill what is asked of single keys by a measure: entries of a matrix times factors of keys.
+
+    Args:
+        matrix: ``query key``.
+        factors: Factors of its keys.
+        bounds: See `_take_bounds`.
+        place: Text, head among those of all measures, first query, and first key.
+        asked: `Keys`.
+        listed: `Listed`.
+        arrays: `KernelArrays`.
+    """
+    text, shown, first, low = place
+    count, width = matrix.shape
+    end, link, first_row = first + count, asked.linked[text], text * len(asked.present[0]) + first
+    _take_pairs(matrix, factors, low, first_row, listed, arrays.rows.pairs[text, shown, first:end])
+    neighbours = arrays.neighbours[text, shown, first:end]
+    _take_neighbours(matrix, factors, (first, low), asked.offsets, neighbours)
+    if link >= 0:
+        linked = arrays.linked[link, shown, first:end]
+        _take_links(matrix, factors, bounds, asked.barred[link, low : low + width], linked)
+
+
+@no_type_check
+def _multiply(call, weights, length, place, asked, arrays, room):
+    """Fill the context of a block, and what goes to sets of keys by weight and by norm.
+
+    Args:
+        call: `Call`.
+        weights: ``query key``.
+        length: Lengths of the vectors of keys; empty for no norms.
+        place: Text, part of the text, head, first query, and first key.
+        asked: `Keys`.
+        arrays: `KernelArrays`.
+        room: `Room`.
+    """
+    text, _, head, first, low = place
+    count, width = weights.shape
+    heads, end, high = call.query.shape[1], first + count, low + width
+    value = call.value[text, head * call.value.shape[1] // heads, low:high]
+    sets, columns = asked.columns[text, low:high], arrays.columns[text, head, first:end]
+    columns_by_norm = arrays.columns[text, heads + head, first:end] if len(length) else columns[:0]
+    right = value.shape[1] + (2 if len(length) else 1) * sets.shape[1]
+    multiplied = room.multiplied[: width * right].reshape(width, right)
+    products = room.inside[: count * right].reshape(count, right)
+    _fill_multiplied(value, sets, length, multiplied)
+    np.dot(weights, multiplied, products)
+    _put_products(products, arrays.context[text, first:end, head], columns, columns_by_norm)
+
+
+@no_type_check
+def _attend_to_block(  # noqa: PLR0913 - see above
+    call, lengths, weights, bounds, place, present, asked, listed, arrays, room
+):
+    """Fill the context of a block of queries and a head, and the sums of weights and norms.
+
+    Args:
+        call: `Call`.
+        lengths: `Lengths`.
+        weights: ``query key``; what is written is gone with the next block.
+        bounds: See `_take_bounds`.
+        place: Text, part of the text, head, first query, and first key.
+        present: ``query``; 1 for queries that are no padding.
+        asked: `Keys`.
+        listed: `Listed`.
+        arrays: `KernelArrays`.
+        room: `Room`.
+    """
+    text, part, head, first, low = place
+    count, width = weights.shape
+    heads, queries = call.query.shape[1:3]
+    end, high, by_norm = first + count, low + width, heads + head
+    rows, nothing, has_norms = arrays.rows, room.ones[:0], len(lengths.length) > 0
+    _score(call, text, head, (first, end), bounds, low, room.queries, weights)
+    length = lengths.length[text, head, low:high] if has_norms else nothing
+    logarithm = lengths.logarithm[text, head, low:high] if has_norms else nothing
+    norms = rows.size[text, by_norm, first:end] if has_norms else nothing
+    entropies, squares = rows.entropy[text, head, first:end], rows.square[text, head, first:end]
+    of_norms = room.sums
+    _weigh(weights, bounds, length, logarithm, room.rows, entropies, squares, norms, of_norms)
+    measures = 2 if has_norms else 1
+    factors = room.factors[: measures * count].reshape(measures, count)
+    _take_factors(present, norms, factors)
+    _add_diagonals(weights, bounds, present, length, room.diagonals)
+    received = rows.received[part, text]
+    _add_received(weights, factors, length, room.received, received, head, heads, low)
+    _multiply(call, weights, length, place, asked, arrays, room)
+    # The first diagonal of the block is that of its last query and its first key.
+    shift, crossed = queries - end + low, width + count - 1
+    _flush_diagonal(room.diagonals[0, :crossed], rows.diagonal[part, text, head, shift:])
+    _take_keys(weights, room.ones, bounds, (text, head, first, low), asked, listed, arrays)
+    if has_norms:
+        rows.entropy[text, by_norm, first:end] = of_norms[0, :count]
+        rows.square[text, by_norm, first:end] = of_norms[1, :count]
+        _flush_diagonal(room.diagonals[1, :crossed], rows.diagonal[part, text, by_norm, shift:])
+        _take_keys(weights, length, bounds, (text, by_norm, first, low), asked, listed, arrays)
+
+
+@no_type_check
+def _project_block(  # noqa: PLR0913 - see above
+    projection, weights, image, bounds, place, present, asked, listed, arrays, room
+):
+    """Fill the sums of the effective attention of a block of queries and a head.
+
+    Args:
+        projection: `Projection`.
+        weights: ``query key``.
+        image: ``query key``; effective attention.
+        bounds: See `_take_bounds`.
+        place: Text, part of the text, head, first query, and first key.
+        present: ``query``; 1 for queries that are no padding.
+        asked: `Keys`.
+        listed: `Listed`.
+        arrays: `KernelArrays`.
+        room: `Room`.
+    """
+    text, part, head, first, low = place
+    count, width = weights.shape
+    heads, queries = arrays.context.shape[2], arrays.context.shape[1]
+    end, high, rows = first + count, low + width, arrays.rows
+    shown = rows.entropy.shape[1] - heads + head
+    basis = null = room.weights[:0]
+    begins = bounds[0]
+    if len(projection.basis):
+        basis = projection.basis[text, head * projection.basis.shape[1] // heads, low:high]
+    else:
+        space = head * projection.null.shape[1] // heads
+        begins, vectors = projection.begins[text, space], 0
+        while vectors < len(begins) and begins[vectors] < end:
+            vectors += 1
+        if vectors:
+            null = room.null[: vectors * width].reshape(vectors, width)
+            _copy_null(projection.null[text, space], low, null)
+    _project(weights, image, basis, null, begins, first, room.inside)
+    _clear_outside(image, bounds)
+    sizes, entropies = rows.size[text, shown, first:end], rows.entropy[text, shown, first:end]
+    _sum_matrix(image, bounds, room.rows[0], sizes, entropies, rows.square[text, shown, first:end])
+    nothing, factors = room.ones[:0], room.factors[:count].reshape(1, count)
+    for query in range(count):
+        factors[0, query] = present[query]
+    _add_diagonals(image, bounds, present, nothing, room.diagonals)
+    received = rows.received[part, text]
+    _add_received(image, factors, nothing, room.received, received, shown, heads, low)
+    shift = queries - end + low
+    diagonal = rows.diagonal[part, text, shown, shift:]
+    _flush_diagonal(room.diagonals[0, : width + count - 1], diagonal)
+    np.dot(image, asked.columns[text, low:high], arrays.columns[text, shown, first:end])
+    _take_keys(image, room.ones, bounds, (text, shown, first, low), asked, listed, arrays)
+
+
+@no_type_check
+def _merge_block(  # noqa: PLR0913 - see above
+    lengths, image, bounds, place, present, asked, task, arrays, room
+):
+    """Fill what goes to sets of keys by the norms of sums over heads, for a block of queries.
+
+    Args:
+        lengths: `Lengths`.
+        image: ``query key``; these norms.
+        bounds: See `_take_bounds`.
+        place: Text, first query, and first key.
+        present: ``query``; 1 for queries that are no padding.
+        asked: `Keys`.
+        task: Number of the task, which has its own list of cells that have lost their digits.
+        arrays: `KernelArrays`.
+        room: `Room`.
+    """
+    text, first, low = place
+    count, width = image.shape
+    lost = room.lost[: count * width].reshape(count, width)
+    losses = _merge(
+        room.weights, 0, image, bounds, low,
+        lengths.in_units[text], lengths.packed[text], lengths.unit[text],
+        room.rows, np.float32(lengths.threshold), lost,
+    )  # fmt: skip
+    if losses:
+        places, norms = arrays.lost[task], arrays.norms[task]
+        known = arrays.losses[task]
+        arrays.losses[task] = _note_lost(lost, present, image, (first, low), known, places, norms)
+    sets = asked.columns[text, low : low + width]
+    np.dot(image, sets, arrays.merged[text, first : first + count])
+
+
+@no_type_check
+def _attend(  # noqa: PLR0913 - see above
     call, asked, listed, lengths, projection, arrays, height, room, step, start
 ):
     """Compute attention and all sums of its rows, for every ``step``-th task from ``start`` on.
 
     A task is a part of the queries of a text.  Weights of a block of queries are written to room
     that stays in the cache, and are gone with the block.
+
+    Args:
+        call: `Call`.
+        asked: `Keys`.
+        listed: `Listed`.
+        lengths: `Lengths`.
+        projection: `Projection`.
+        arrays: `KernelArrays`.
+        height: Queries of a block.
+        room: `Room`.
+        step: Number of threads.
+        start: Number of this one.
     """
     heads, queries = call.query.shape[1:3]
-    keys, columns = asked.columns.shape[1:]
-    parts, size = len(arrays.rows.received), call.value.shape[3]
-    has_norms, merges = len(lengths.length) > 0, len(lengths.packed) > 0
-    measures = 2 if has_norms else 1
-    sharing, spaces = heads // call.key.shape[1], projection.basis.shape[1]
-    spaces = max(spaces, projection.null.shape[1])
-    of_block, diagonals, bounds, of_norms = room.weights, room.diagonals, room.bounds, room.sums
-    of_rows, ones, nothing, no_basis = room.rows, room.ones, room.ones[:0], room.weights[:0]
-    no_bias = no_basis
-    rows = arrays.rows
-    of_part, right = -(-queries // parts), size + measures * columns
+    keys, parts = call.key.shape[2], len(arrays.rows.received)
+    projects = len(projection.basis) > 0 or len(projection.null) > 0
+    of_part, bounds = -(-queries // parts), room.bounds
     for task in range(start, len(call.query) * parts, step):
         text, part = task // parts, task % parts
         last = min((part + 1) * of_part, queries)
         for first in range(part * of_part, last, height):
-            count = min(height, last - first)
-            end = first + count
-            low, high = keys, 0
-            for query in range(first, end):
-                begin, stop = call.low[text, query], call.high[text, query]
-                low = min(low, begin if begin < stop else 0)
-                high = max(high, stop if begin < stop else keys)
+            end = min(first + height, last)
+            count = end - first
+            lows, highs = call.low[text, first:end], call.high[text, first:end]
+            low, high = _find_width(lows, highs, keys)
             width = high - low
-            _take_bounds(call.low[text, first:end], call.high[text, first:end], low, width, bounds)
+            _take_bounds(lows, highs, low, width, bounds)
             present = asked.present[text, first:end]
-            corner, link = (first, low), asked.linked[text]
-            barred = asked.barred[link, low:high] if link >= 0 else nothing
-            sets = asked.columns[text, low:high]
             image = room.image[: count * width].reshape(count, width)
-            # The first diagonal of the block is that of its last query and its first key.
-            shift = queries - end + low
             for head in range(heads):
-                group = head // sharing
-                weights = of_block[head % len(of_block), : count * width].reshape(count, width)
-                keys_of_head = call.key[text, group, low:high].T
-                scaled_queries = room.queries[: count * call.query.shape[3]].reshape(count, -1)
-                queries_of_head = call.query[text, head, first:end]
-                _scale_queries(queries_of_head, np.float32(call.scale), scaled_queries)
-                np.dot(scaled_queries, keys_of_head, weights)
-                bias = no_bias
-                if len(call.bias):
-                    text_of_bias = min(text, len(call.bias) - 1)
-                    head_of_bias = min(head, call.bias.shape[1] - 1)
-                    bias = call.bias[text_of_bias, head_of_bias, first:end]
-                _add_biases(weights, bounds, bias, low)
-                length = lengths.length[text, head, low:high] if has_norms else nothing
-                logarithm = lengths.logarithm[text, head, low:high] if has_norms else nothing
-                norms = rows.size[text, heads + head, first:end] if has_norms else nothing
-                _weigh(
-                    weights, bounds, length, logarithm, of_rows,
-                    rows.entropy[text, head, first:end],
-                    rows.square[text, head, first:end],
-                    norms,
-                    of_norms,
-                )  # fmt: skip
-                given = room.factors[: measures * count].reshape(measures, count)
-                _take_factors(present, norms, given)
-                if has_norms:
-                    rows.entropy[text, heads + head, first:end] = of_norms[0, :count]
-                    rows.square[text, heads + head, first:end] = of_norms[1, :count]
-                _add_diagonals(weights, bounds, present, length, diagonals)
-                received = rows.received[part, text]
-                _add_received(weights, given, length, room.received, received, head, heads, low)
-                products = room.inside[: count * right].reshape(count, right)
-                multiplied = room.multiplied[: width * right].reshape(width, right)
-                _fill_multiplied(call.value[text, group, low:high], sets, length, multiplied)
-                np.dot(weights, multiplied, products)
-                by_norm = arrays.columns[text, head + heads, first:end] if has_norms else no_basis
-                _put_products(
-                    products,
-                    arrays.context[text, first:end, head],
-                    arrays.columns[text, head, first:end],
-                    by_norm,
+                of_head = room.weights[head % len(room.weights), : count * width]
+                weights, place = of_head.reshape(count, width), (text, part, head, first, low)
+                _attend_to_block(
+                    call, lengths, weights, bounds, place, present, asked, listed, arrays, room
                 )
-                for measure in range(measures):
-                    shown, factor = measure * heads + head, length if measure else ones
-                    diagonal = rows.diagonal[part, text, shown, shift:]
-                    _flush_diagonal(diagonals[measure, : width + count - 1], diagonal)
-                    pairs = rows.pairs[text, shown, first:end]
-                    _take_pairs(weights, factor, low, text * queries + first, listed, pairs)
-                    neighbours = arrays.neighbours[text, shown, first:end]
-                    _take_neighbours(weights, factor, corner, asked.offsets, neighbours)
-                    if link >= 0:
-                        linked = arrays.linked[link, shown, first:end]
-                        _take_links(weights, factor, bounds, barred, linked)
-                if spaces:
-                    shown, space = measures * heads + head, head // (heads // spaces)
-                    basis = null = no_basis
-                    begins = bounds[0]
-                    if len(projection.basis):
-                        basis = projection.basis[text, space, low:high]
-                    else:
-                        begins, vectors = projection.begins[text, space], 0
-                        while vectors < len(begins) and begins[vectors] < end:
-                            vectors += 1
-                        if vectors:
-                            null = room.null[: vectors * width].reshape(vectors, width)
-                            _copy_null(projection.null[text, space], low, null)
-                    _project(weights, image, basis, null, begins, first, room.inside)
-                    _clear_outside(image, bounds)
-                    _sum_matrix(
-                        image, bounds, of_rows[0],
-                        rows.size[text, shown, first:end],
-                        rows.entropy[text, shown, first:end],
-                        rows.square[text, shown, first:end],
+                if projects:
+                    _project_block(
+                        projection, weights, image, bounds, place, present,
+                        asked, listed, arrays, room,
                     )  # fmt: skip
-                    given = room.factors[:count].reshape(1, count)
-                    _add_diagonals(image, bounds, present, nothing, diagonals)
-                    received = rows.received[part, text]
-                    _add_received(image, given, nothing, room.received, received, shown, heads, low)
-                    diagonal = rows.diagonal[part, text, shown, shift:]
-                    _flush_diagonal(diagonals[0, : width + count - 1], diagonal)
-                    np.dot(image, sets, arrays.columns[text, shown, first:end])
-                    pairs = rows.pairs[text, shown, first:end]
-                    _take_pairs(image, ones, low, text * queries + first, listed, pairs)
-                    neighbours = arrays.neighbours[text, shown, first:end]
-                    _take_neighbours(image, ones, corner, asked.offsets, neighbours)
-                    if link >= 0:
-                        linked = arrays.linked[link, shown, first:end]
-                        _take_links(image, ones, bounds, barred, linked)
-            if merges:
-                lost = room.lost[: count * width].reshape(count, width)
-                in_units, packed = lengths.in_units[text], lengths.packed[text]
-                unit, threshold = lengths.unit[text], np.float32(lengths.threshold)
-                losses = _merge(
-                    of_block, 0, image, bounds, low,
-                    in_units, packed, unit, of_rows, threshold, lost,
-                )  # fmt: skip
-                if losses:
-                    known = arrays.losses[task]
-                    places, norms = arrays.lost[task], arrays.norms[task]
-                    arrays.losses[task] = _note_lost(
-                        lost, present, image, corner, known, places, norms
-                    )
-                np.dot(image, sets, arrays.merged[text, first:end])
+            if len(lengths.packed):
+                place = text, first, low
+                _merge_block(lengths, image, bounds, place, present, asked, task, arrays, room)
 
 
 @no_type_check
@@ -1081,6 +1210,13 @@ KERNEL = (
     _project,
     _clear_outside,
     _note_lost,
+    _find_width,
+    _score,
+    _take_keys,
+    _multiply,
+    _attend_to_block,
+    _project_block,
+    _merge_block,
 )
 
 
