@@ -84,7 +84,7 @@ def survey(subject: CapturedModel, batch: Batch) -> None:
     with subject.capture() as recorder:
         observer = HeadsObserver(*Positions.for_kind(batch, "decoder"), "decoder")
         recorder.query_block = None
-        recorder.visit = observer.visit
+        recorder.visit, recorder.kernel = observer.visit, observer.kernel
         subject.run(batch)
     observer.tally()
 

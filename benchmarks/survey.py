@@ -76,7 +76,7 @@ def whole_survey(
     def run() -> None:
         with subject.capture() as recorder:
             observer = HeadsObserver(*Positions.for_kind(batch, kind), kind, "include", measures)
-            recorder.visit = observer.visit
+            recorder.visit, recorder.kernel = observer.visit, observer.kernel
             subject.run(batch)
         observer.tally()
 
