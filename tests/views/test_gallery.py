@@ -60,36 +60,6 @@ def test_each_head_has_a_small_file_of_its_own_and_reports_lie_beside(site, stud
     ]
 
 
-def test_headvis_has_a_folder_for_each_survey(survey, tmp_path):
-    headlight.gallery([survey, survey], tmp_path / "site", headvis=True)
-    one, other = sorted((tmp_path / "site" / "headvis").iterdir())
-    for folder in (one, other):
-        read = {path.relative_to(folder).as_posix(): json.loads(path.read_text("utf-8"))
-                for path in folder.rglob("*.json")}  # fmt: skip
-        config, rows = read["config.json"], read["scatter_data.json"]
-        assert config["heads"] == [[row["layer"], row["head"]] for row in rows]
-        assert all(config["metrics"] == [*row][2:] for row in rows)
-        assert {path for path in read if path.startswith("heads/")} == {
-            f"heads/L{layer}H{head}.json" for layer, head in config["heads"]
-        }
-        head = read["heads/L1H0.json"]
-        assert len(head["sequences"]) == config["n_intervals"] == head["statistics"]["n_samples"]
-        assert {each["key"] for each in config["custom_plots"] + config["custom_tables"]} <= {*head}
-        edges = head["qk_distance_histogram"]["bin_edges"]
-        assert len(edges) == len(head["qk_distance_histogram"]["bin_values"]) + 1
-        assert sum(head["histogram"]["bin_values"]) == len(head["sequences"])
-
-
-def test_headvis_needs_weights_of_texts_beside_themselves(survey, tmp_path):
-    for changed, said in (
-        (survey.sel(measure=["norm"]), "has not measured"),
-        (survey.assign_attrs(kind="cross"), "of cross-attention"),
-    ):
-        with pytest.raises(UsageError, match=said):
-            headlight.gallery([changed], tmp_path / "site", headvis=True)
-    assert not (tmp_path / "site").exists()
-
-
 def test_texts_are_data_and_no_markup(site):
     for path in site.rglob("*.js"):
         assert not {"<", ">"} & set(path.read_text(encoding="utf-8"))

@@ -19,14 +19,11 @@ def gallery(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")
     ] = False,
-    headvis: Annotated[
-        bool, typer.Option("--headvis", help="Write the data of HeadVis as well, into headvis/.")
-    ] = False,
 ) -> None:
     """Write the heads of surveys as pages for any web host, with a search over all models."""
     from headlight.engine.progress import announced
     from headlight.reports.gallery import gallery as make_gallery
 
     with announced("writing the pages of heads"):
-        place = make_gallery(runs, out, overwrite=overwrite, headvis=headvis)
+        place = make_gallery(runs, out, overwrite=overwrite)
     say(f"gallery: {place}")

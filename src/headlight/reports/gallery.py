@@ -12,7 +12,6 @@ from headlight.files import Location, check_reachable, location
 from headlight.output_folder import OutputFolder
 from headlight.result import load, refusing_incomplete
 from headlight.views.gallery import Shown, gallery_files
-from headlight.views.headvis import check_headvis
 
 INDEX = "index.html"
 
@@ -22,7 +21,6 @@ def gallery(
     out: str | Path,
     *,
     overwrite: bool = False,
-    headvis: bool = False,
 ) -> Path:
     """Write the heads of surveys as a folder for any web host, which opens from disk too.
 
@@ -31,15 +29,12 @@ def gallery(
         out: the folder.
         overwrite: write into a folder that holds something already; the files of a gallery in it
             are removed first, and no other is replaced.
-        headvis: write the data that the front end of HeadVis reads as well, a folder for each
-            survey in ``headvis``.
 
     Returns:
         Its first page, ``index.html``, which is written last.
 
     Raises:
-        UsageError: there is no run, one is of another study, the folder holds something, or
-            HeadVis could show nothing of a survey.
+        UsageError: there is no run, one is of another study, or the folder holds something.
         ResultError: a result cannot be read.
         RunError: the folder cannot be written, or somebody else's file is in the way.
     """
@@ -52,13 +47,10 @@ def gallery(
             f"{folder} holds something already; choose another folder, or write into it with "
             f"{setting('overwrite=True')}."
         )
-    with refusing_incomplete("a survey"):
-        for each in surveys if headvis else ():
-            check_headvis(each.result)
     with RunFolder(path=folder, overwrite=overwrite, holds=(INDEX,), writes=(INDEX,)).opened():
         output = OutputFolder(folder)
         with refusing_incomplete("a survey"):
-            for name, content in gallery_files(surveys, headvis=headvis):
+            for name, content in gallery_files(surveys):
                 output.write(name, content)
     return folder / INDEX
 

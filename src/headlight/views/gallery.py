@@ -16,7 +16,6 @@ from markupsafe import Markup
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.head_numbers import HeadDetails, all_heads, head_places
-from headlight.views.headvis import attends_to_itself, headvis_files
 from headlight.views.page_scripts import GALLERY, GALLERY_MODEL, joined_script
 from headlight.views.provenance import provenance
 from headlight.views.result_contents import answers
@@ -24,7 +23,7 @@ from headlight.views.template import embedded, render
 from headlight.views.titles import Subject, model_name
 from headlight.vocabulary import ATTENTION
 
-REPORT, HEADVIS = "report.html", "headvis"
+REPORT = "report.html"
 FINDINGS = 3
 """Sentences on the card of a model."""
 
@@ -60,12 +59,11 @@ class _Entry:
         return f"{self.part.attrs['kind']}: {size}" if MULTI_KIND in self.part.attrs else size
 
 
-def gallery_files(runs: Sequence[Shown], *, headvis: bool = False) -> Iterator[tuple[str, bytes]]:
+def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
     """All files of a gallery by path, the first page last.
 
     Args:
         runs: surveys, each of one model and corpus.
-        headvis: whether there is data for the front end of HeadVis as well, see `headvis_files`.
     """
     cards: list[dict[str, Any]] = []
     slugs: set[str] = set()
@@ -79,9 +77,6 @@ def gallery_files(runs: Sequence[Shown], *, headvis: bool = False) -> Iterator[t
             yield report, each.report
         for entry in entries:
             yield from _of_entry(entry, report and f"../{report}")
-            if headvis and attends_to_itself(entry.part):
-                for path, content in headvis_files(entry.part):
-                    yield f"{HEADVIS}/{entry.slug}/{path}", content
         cards.append(
             {
                 "title": model_name(each.result.attrs),
