@@ -1,6 +1,5 @@
 """A gallery: its files, what it refuses, and its pages in a real browser, opened from disk."""
 
-import json
 from itertools import permutations
 from pathlib import Path
 

@@ -40,18 +40,11 @@ nw 0 3 it PRP (NP*)))) - - - - * (0)|(1)
 
 #end document
 """
-MEMORY = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
-<tmx version="1.4"><header srclang="en"/><body>
-<tu><tuv xml:lang="en"><seg>A <ph>x</ph>&lt;mill</seg></tuv><tuv lang="de"><seg/></tuv></tu>
-<tu><tuv xml:lang="en"><seg>Yes</seg></tuv><tuv xml:lang="fr"><seg>Oui</seg></tuv></tu>
-</body></tmx>
-"""
 TRANSLATIONS = {
     "bars": "A mill . ||| Eine Mühle .\n\n||| Ja\n",
     "tsv": "source\tid\ttarget\nA mill.\t1\tEine Mühle.\n\nYes\t\tJa\n",
     "csv": '"A ""mill""",Eine\n\n"eins\nzwei",two\n',
     "jsonl": '{"translation": {"en": "A mill.", "de": null}}\n\n',
-    "tmx": MEMORY,
 }
 LINKS = {
     "pharaoh": "0\t0-0:0.5 2-1\n\n3-2 ||| -1\n",
@@ -79,7 +72,7 @@ def readers() -> dict[str, Reader]:
     found = {}
     for name, text in TRANSLATIONS.items():
         found[f"parallel {name}"] = Reader(corpus(open_parallel, format=name), "a.txt", text)
-    found["parallel guessed"] = Reader(corpus(open_parallel), "a.tmx", MEMORY)
+    found["parallel guessed"] = Reader(corpus(open_parallel), "a.jsonl", TRANSLATIONS["jsonl"])
     found["parallel two files"] = Reader(beside_itself, "a.txt", "A mill .\n\nYes\n")
     for name, text in LINKS.items():
         found[f"links {name}"] = Reader(corpus(open_links, format=name), "a.txt", text)

@@ -54,8 +54,6 @@ class CorpusCounts:
     Attributes:
         invalid: Invalid elements, which were left out.
         blank: Rows, articles, messages or strings without a text, which were left out.
-        one_sided: Units of a translation memory that lack one of the languages.
-        repeated: Texts of a translation memory beside another of their language in one unit.
         discontinuous: Mentions of several parts, of which the part with the head word was kept.
         without_words: Mentions of empty nodes alone, which were left out.
         other_files: Files of the source that are of no kind that is read here.
@@ -64,8 +62,6 @@ class CorpusCounts:
 
     invalid: int = 0
     blank: int = 0
-    one_sided: int = 0
-    repeated: int = 0
     discontinuous: int = 0
     without_words: int = 0
     other_files: int = 0
@@ -138,7 +134,7 @@ class Corpus(Generic[Element]):
     @property
     def skipped(self) -> int:
         """Return the number of elements that the latest iteration has left out so far."""
-        return self.counts.invalid + self.counts.one_sided
+        return self.counts.invalid
 
     def take(self, number: int | None) -> "Corpus[Element]":
         """A corpus of the first elements, or of all: no more is read than they need.

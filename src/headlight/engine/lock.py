@@ -1,7 +1,6 @@
 """Lock of the folder of a run, which keeps other runs out."""
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -77,7 +76,6 @@ def _made(folder: Location) -> Iterator[None]:
 @contextmanager
 def _taken(folder: Path) -> Iterator[None]:
     path = folder / LOCK
-    _refuse_link(path)
     with FileLock(path).acquire(blocking=False):
         with suppress(OSError):  # Windows lets nobody write to a locked file
             descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | _NO_LINKS)
@@ -88,17 +86,6 @@ def _taken(folder: Path) -> Iterator[None]:
         finally:
             with suppress(OSError):  # Windows removes it when it lets go of it
                 path.unlink()
-
-
-def _refuse_link(path: Path) -> None:
-    """Nothing is written into a file that has another name as well, or is no file."""
-    with suppress(FileNotFoundError):
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise RunError(
-                f"{path} is a link, or no file, and not the lock of a run; remove it, or choose "
-                f"another folder with {setting('out=')}."
-            )
 
 
 def _owner(folder: Location) -> str:

@@ -39,14 +39,10 @@ LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "empty": ("holds no token, and is left out", "hold no token, and are left out"),
     "invalid": ("is invalid, and left out", "are invalid, and left out"),
     "blank": ("is blank, and left out", "are blank, and left out"),
-    "one_sided": ("lacks one of the languages, and is left out",
-                  "lack one of the languages, and are left out"),
 }  # fmt: skip
 """By the attribute of a result that counts them: of one, and of several."""
 
 NOT_KEPT: Mapping[str, tuple[str, str]] = {
-    "repeated": ("text stands beside another of its language, and is left out",
-                 "texts stand beside another of their language, and are left out"),
     "other_files": ("file of the source is of another kind, and left out",
                     "files of the source are of other kinds, and left out"),
     "discontinuous": ("mention has several parts, of which the one with its head word is kept",

@@ -41,7 +41,7 @@ PARALLEL = SourceKind(
     explanation="sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two "
     "texts); for a model of speech recordings; by default the sample translations.",
     argument="Sentence pairs: file, folder, glob, hf:NAME or - (source ||| target, TSV, CSV, "
-    "JSON lines, TMX), or the source sentences, with --target; for a model of speech "
+    "JSON lines), or the source sentences, with --target; for a model of speech "
     "recordings. Default: the sample translations, with their links.",
     sample=ASSETS / "sample.de-en",
     label="translations",

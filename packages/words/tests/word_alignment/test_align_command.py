@@ -46,18 +46,6 @@ def test_a_line_for_a_line_and_nothing_else(headlight: Command, data: Path, tmp_
     assert set(lines[3].split()) == {"0-0"}
 
 
-def test_what_a_memory_leaves_out_is_told(headlight: Command, data: Path, tmp_path: Path) -> None:
-    unit = "<tu>{}</tu>".format
-    text = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'.format
-    whole = unit(text("de", "das haus") + text("en", "the house") + text("en", "the home"))
-    memory = tmp_path / "a.tmx"
-    memory.write_text(f"<tmx><body>{whole}{unit(text('de', 'klein'))}</body></tmx>")
-    code, said, complained = headlight("align", memory, "--model", data / "model", *SETTINGS)
-    assert (code, len(said.splitlines())) == (0, 1)
-    assert "note: units without one of the languages, which are left out: 1.\n" in complained
-    assert "note: texts beside another of their language, which are left out: 1.\n" in complained
-
-
 def test_one_pair_can_be_given_itself(headlight: Command, data: Path) -> None:
     asked = ("align", "das haus ||| the house", "--model", data / "model", *SETTINGS)
     code, said, _ = headlight(*asked, "--output-format", "jsonl", "--scores")

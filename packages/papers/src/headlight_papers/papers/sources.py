@@ -225,7 +225,7 @@ class Sources(Settings):
         pairs: sentence pairs (MRPC, CoLA, MNLI, TSV, CSV, JSON lines), each a file, folder or
             hf:NAME, such as ``hf:glue:mrpc``.
         translations: sentences with translations whose words are linked (pairs as ``source |||
-            target``, TSV, CSV, TMX; or source sentences only), in the direction of the translator.
+            target``, TSV, CSV; or source sentences only), in the direction of the translator.
         translations_target: translations, line for line, if they are in a file of their own.
         gold: gold links between their words (talp, Pharaoh, NAACL).
         links: links of other aligners, a file each.

@@ -70,7 +70,7 @@ def align(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="Pairs: a file, folder or glob (source ||| target, TSV, CSV, JSON lines, TMX), "
+            help="Pairs: a file, folder or glob (source ||| target, TSV, CSV, JSON lines), "
             "hf:NAME, - for standard input, or one pair itself; or the source sentences alone. "
             "Default: sample pairs."
         ),
@@ -94,7 +94,7 @@ def align(
         ),
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="Format of the pairs: bars, tsv, csv, jsonl or tmx.")
+        str | None, typer.Option(help="Format of the pairs: bars, tsv, csv or jsonl.")
     ] = None,
     columns: Annotated[
         str | None,
@@ -169,17 +169,6 @@ def align(
             _write(job, output)
         elif html is None:
             say_lines(_texts(job.alignments(), writer))
-    for note in _left_out(pairs):
-        complain(f"note: {note}.")
-
-
-def _left_out(pairs: "Corpus[TranslationPair]") -> Iterator[str]:
-    """Yield how many units and texts of a translation memory are in no pair."""
-    counts = pairs.counts
-    if counts.one_sided:
-        yield f"units without one of the languages, which are left out: {counts.one_sided:,}"
-    if counts.repeated:
-        yield f"texts beside another of their language, which are left out: {counts.repeated:,}"
 
 
 def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel":

@@ -16,6 +16,7 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     corpus_read_once,
 )
+from headlight.corpora.file_kinds import markup_of
 from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.json_lines import json_object
@@ -34,7 +35,6 @@ from headlight_words.corpora.parallel import (
     Column,
     TranslationPair,
     known_columns,
-    memory_pairs,
     two_columns,
 )
 
@@ -217,7 +217,7 @@ def beside(source: Lines, target: Lines) -> Iterator[TranslationPair]:
         yield TranslationPair.of(source.place, first, second)
 
 
-PARALLEL_FORMATS = ("bars", "tsv", "csv", "jsonl", "tmx")
+PARALLEL_FORMATS = ("bars", "tsv", "csv", "jsonl")
 """The formats that a file of translations may have."""
 
 SUFFIXES = {
@@ -226,10 +226,7 @@ SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
-    ".tmx": "tmx",
 }
-
-XML = ("<?xml", "<!DOCTYPE tmx", "<tmx")
 
 Pairs = Iterable[TranslationPair | Sequence[str]]
 
@@ -248,10 +245,9 @@ def open_parallel(
     * ``bars``: ``source ||| target``;
     * ``tsv``, ``csv``: two columns of a table, with or without a header;
     * ``jsonl``: an object per line, ``{"source": ..., "target": ...}`` or, as data sets have it,
-      ``{"translation": {"de": ..., "en": ...}}``;
-    * ``tmx``: a translation memory; units without one of the languages are left out and counted.
+      ``{"translation": {"de": ..., "en": ...}}``.
 
-    In all but the last a line is a pair: a blank one is a pair of nothing, so that what is done
+    A line is a pair: a blank one is a pair of nothing, so that what is done
     with the pairs can have as many lines.
 
     Args:
@@ -284,9 +280,7 @@ def open_parallel(
         )
     if isinstance(source, str) and source.startswith(PREFIX):
         return _of_hub(source, format, wanted)
-    return corpus_of_files(
-        source, "parallel", lambda lines, counts: _pairs(lines, counts, format, wanted)
-    )
+    return corpus_of_files(source, "parallel", lambda lines, _: _pairs(lines, format, wanted))
 
 
 def _of_two(
@@ -345,10 +339,10 @@ def _given_pairs(source: Pairs) -> Iterator[TranslationPair]:
 
 
 def _standard_input(
-    format: str | None, columns: tuple[Column, Column] | None, counts: CorpusCounts
+    format: str | None, columns: tuple[Column, Column] | None, _: CorpusCounts
 ) -> Iterator[TranslationPair]:
     lines = Lines(decompress(standard_input()), "standard input")
-    return _pairs(lines, counts, format, columns)
+    return _pairs(lines, format, columns)
 
 
 def _of_hub(
@@ -368,11 +362,9 @@ def _of_hub(
 
 
 def _pairs(
-    lines: Lines, counts: CorpusCounts, format: str | None, columns: tuple[Column, Column] | None
+    lines: Lines, format: str | None, columns: tuple[Column, Column] | None
 ) -> Iterator[TranslationPair]:
     chosen = format or _guess(lines, columns)
-    if chosen == "tmx":
-        return memory_pairs(lines, counts, columns)
     if chosen == "jsonl":
         return json_pairs(lines, columns)
     if chosen == "bars":
@@ -381,13 +373,20 @@ def _pairs(
 
 
 def _guess(lines: Lines, columns: tuple[Column, Column] | None) -> str:
-    """The format, by the suffix or the first line; only tables have columns that are asked for."""
+    """Return the format, by the suffix or the first line; only tables have columns to ask for.
+
+    Raises:
+        UsageError: It is text with the marks of another program.
+    """
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]
     first = lines.first()
     if first.startswith("{"):
         return "jsonl"
-    if first.lstrip().startswith(XML):
-        return "tmx"
+    if markup := markup_of(first, lines.suffix):
+        raise UsageError(
+            f"{lines.name} is {markup}; write its pairs as a table, or as lines "
+            "'source ||| target'."
+        )
     tabs = "\t" in first and not BARS.search(first)
     return "tsv" if tabs or columns else "bars"
