@@ -22,6 +22,8 @@ from headlight.reading.answers import answer_ids, answer_scores, lookback
 from headlight.reading.model import Model
 from headlight.result import load
 from headlight.result.estimate import estimate_of
+from headlight.studies.circuits import CircuitsSettings
+from headlight.studies.circuits.study import retrieval_scores
 from headlight.views.reading.sources import findings
 
 TEMPLATE = (
@@ -316,17 +318,27 @@ def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPat
     assert "No heads are chosen" in str(result)
     scores = np.array([[0.0, 0.5], [0.25, 0.75]])
 
-    def run(*_: Any, **__: Any) -> Any:
-        import xarray
-
-        values = np.stack([np.stack([scores])] * 2)
-        axes = ("version", "measure", "layer", "head")
-        coordinates = {"version": ["paper", "code"], "measure": ["weight"]}
-        return xarray.Dataset({"retrieval": (axes, values)}, coordinates)
-
-    monkeypatch.setattr("headlight.studies.circuits.study.run", run)
+    monkeypatch.setattr("headlight.studies.circuits.study.retrieval_scores", lambda *_: scores)
     result = model.sources(QUESTION, CONTEXT, answer=ANSWER, number=2, **settings)
     assert result.as_json()["heads"] == ["L1H1", "L0H1"]
+
+
+def test_scores_are_those_that_a_study_of_circuits_finds(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headlight.studies.circuits.retrieval.FOUND", -1.0)  # this model says none
+    asked: dict[str, Any] = {
+        "parts": ("needle",),
+        "measures": ("weight",),
+        "needles": 2,
+        "haystack": 12,
+    }
+    settings = CircuitsSettings(kind="decoder", **asked)
+    mine = retrieval_scores(model, model.sites_of("decoder"), settings)
+    found = headlight.circuits(model=model, kind="decoder", **asked, progress=False)
+    wanted = found["retrieval"].sel(version="paper", measure="weight")
+    np.testing.assert_array_equal(mine, wanted)
+    assert np.isfinite(mine).all()
 
 
 @pytest.mark.parametrize(

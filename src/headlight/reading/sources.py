@@ -339,9 +339,9 @@ def _heads(
             chosen[at, place[1]] = True
         return scores, chosen
     from headlight.studies.circuits import CircuitsSettings
-    from headlight.studies.circuits.study import run
+    from headlight.studies.circuits.study import retrieval_scores
 
-    probes = CircuitsSettings(
+    asked = CircuitsSettings(
         kind="decoder",
         parts=("needle",),
         measures=("weight",),
@@ -349,8 +349,7 @@ def _heads(
         haystack=settings.haystack,
         seed=settings.seed,
     )
-    copied = run(None, model, probes, progress=False)["retrieval"]
-    scores = copied.sel(version="paper", measure="weight").values
+    scores = retrieval_scores(model, sites, asked)
     if np.nansum(scores) > 0:
         order = np.argsort(-np.nan_to_num(scores).ravel(), kind="stable")[: settings.number]
         chosen.ravel()[order] = True

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 import xarray
+from jaxtyping import Float64
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective
 from headlight.capture.head_weights import HeadWeights, head_weights, norm_gains
@@ -302,3 +303,23 @@ class CircuitsObserver(Observer):
             recorder.visit = visit
             recorder.query_block = None
             self.model.run(self.model.collate(texts))
+
+
+def retrieval_scores(
+    model: CapturedModel, sites: Sequence[AttentionSite], settings: CircuitsSettings
+) -> Float64[np.ndarray, "layer head"]:
+    """Return how much each head copies of facts hidden in the sample corpus, without a study.
+
+    Args:
+        model: Decoder with its head.
+        sites: Attention modules of the decoder.
+        settings: Settings of the probes, of one measure.
+
+    Returns:
+        The ``paper`` version of ``retrieval``; NaN where no fact was found.
+    """
+    texts = list(probes(model, settings, ("needle",), None))
+    tally = CircuitsObserver(model, texts, sites, settings).tally().compute()
+    scores: Float64[np.ndarray, "layer head"]
+    (scores,) = tally["retrieval"]["mean"][VERSIONS.index("paper")]
+    return scores
