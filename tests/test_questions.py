@@ -13,6 +13,7 @@ from rich.console import Console
 
 import headlight
 from headlight.catalogue.questions import QUESTIONS
+from headlight.catalogue.writers import writers
 from headlight.cli.program import app
 from headlight.errors import UnknownNameError, UsageError
 from headlight.reading.model import Model
@@ -64,7 +65,7 @@ def settings_of(name: str) -> dict[str, Any]:
 def test_an_answer_has_all_its_files_and_sentences(name: str, model: Model, tmp_path: Path) -> None:
     question = QUESTIONS[name]
     answer = getattr(asked(name, model), name)(TEXT, **settings_of(name))
-    for suffix in question.suffixes:
+    for suffix in writers(name):
         assert answer.save(tmp_path / f"answer{suffix}").stat().st_size > 0
     assert json.loads((tmp_path / "answer.json").read_text(encoding="utf-8"))["text"] == TEXT
     assert load(tmp_path / "answer.nc").attrs["text"] == TEXT

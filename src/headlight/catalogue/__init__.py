@@ -3,7 +3,7 @@
 A study of another package is found by an entry point of the group ``headlight.studies``, whose name
 is that of the study and whose value its row, ``package:STUDY``; a command by one of the group
 ``headlight.commands``, whose value is a `Command`.  The questions of one text and the statistics of
-heads are tables of the same kind.  Nothing here needs torch.
+heads, and the formats of answers, are tables of the same kind.  Nothing here needs torch.
 """
 
 from headlight.catalogue.distributions import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Distribution
@@ -23,6 +23,7 @@ from headlight.catalogue.registry import (
 from headlight.catalogue.sources import SourceKind
 from headlight.catalogue.statistics import Statistic, behaviours, statistic, statistic_table
 from headlight.catalogue.study import HAYSTACK, LABELLED, TEXT, TEXT_OR_LABELLED, Study
+from headlight.catalogue.writers import Writer
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -39,6 +40,7 @@ __all__ = [
     "SourceKind",
     "Statistic",
     "Study",
+    "Writer",
     "behaviours",
     "cannot_be_loaded",
     "commands",

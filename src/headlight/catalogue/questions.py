@@ -39,7 +39,6 @@ class Question:
         answered: the module with a function of that name.
         shown: the module with ``sections(answer)`` and ``findings(answer)``, of one text.
         papers: of its method.
-        suffixes: of the files that an answer is written as.
         examples: of the command: arguments, and a remark or nothing.
         head: with which head the command loads the model; see `headlight.load`.
         is_command: whether it has a command of its own.
@@ -52,7 +51,6 @@ class Question:
     answered: str
     shown: str = ""
     papers: str = ""
-    suffixes: tuple[str, ...] = (".html", ".json", ".nc")
     examples: Sequence[tuple[str, str]] = ()
     head: str = "none"
     is_command: bool = True
@@ -175,7 +173,6 @@ QUESTIONS: Mapping[str, Question] = {
             answered="headlight.reading.routes",
             shown="headlight.views.reading.routes_page",
             papers="Ferrando and Voita 2024; Ferrando et al. 2022",
-            suffixes=(".html", ".json", ".svg", ".nc"),
             examples=(
                 ('"Mary met John, and later Mary met" --model gpt2 --html routes.html', ""),
                 ('"The cat sat." --token 2 --layer 3 --least 0.1', "one token, one layer"),

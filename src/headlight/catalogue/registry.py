@@ -26,6 +26,9 @@ MEASURES = "headlight.measures"
 COMMANDS = "headlight.commands"
 """Group of entry points whose value is a `Command`."""
 
+WRITERS = "headlight.writers"
+"""Group of entry points whose value is a `headlight.catalogue.writers.Writer`."""
+
 QUESTIONS = "headlight.questions"
 """Group of entry points whose value is a `headlight.catalogue.questions.Question`."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headlight.cli.output_files import out_help
 from headlight.cli.setting_options import Options
 from headlight.cli.text_arguments import chat_argument, text_argument
 from headlight.errors import UsageError
@@ -69,5 +70,5 @@ SecondText = Annotated[
     str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
 ]
 NumbersJson = Annotated[Path | None, typer.Option(help="Write every number as JSON.")]
-NumbersOut = Annotated[Path | None, typer.Option(help="Write every number as NetCDF: a file .nc.")]
+NumbersOut = Annotated[Path | None, typer.Option(help=out_help("read"))]
 """Arguments and options of commands that read one text."""

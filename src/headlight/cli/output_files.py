@@ -3,9 +3,19 @@
 import os
 from pathlib import Path
 
+from headlight.catalogue.writers import described, writers
 from headlight.cli.printing import say
 from headlight.errors import UsageError
 from headlight.files import reason
+
+OWN_OPTIONS = (".html", ".json", ".csv")
+"""Suffixes of the formats that have options of their own; all are written by --out."""
+
+
+def out_help(question: str) -> str:
+    """Return the help of the option --out of a question."""
+    others = {suffix: row for suffix, row in writers(question).items() if suffix not in OWN_OPTIONS}
+    return f"Write a file, by its suffix: {described(others)}."
 
 
 def tell_written(*written: Path) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headlight.catalogue.questions import Question
+from headlight.catalogue.writers import writers
 from headlight.cli.chat_options import NO_CHAT, ChatOptions, Read, SecondText
 from headlight.cli.help import HelpfulCommand, examples
 from headlight.cli.model_options import LOAD, LoadOptions, layers_of
-from headlight.cli.output_files import demand_place
+from headlight.cli.output_files import demand_place, out_help
 from headlight.cli.printing import command_line, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.cli.text_arguments import text_argument
@@ -19,10 +20,6 @@ from headlight.settings import Settings
 
 if TYPE_CHECKING:
     from headlight.corpora import Chat
-
-
-FILES = {".html": "html", ".json": "json"}
-"""Options of files by suffix; others are written by --out."""
 
 
 def add_question(program: typer.Typer, question: Question, panel: str) -> None:
@@ -36,7 +33,6 @@ def add_question(program: typer.Typer, question: Question, panel: str) -> None:
 
 def _question_command(question: Question) -> Callable[..., None]:
     """Return the command of a question; its options are the settings of the question."""
-    others = [each for each in question.suffixes if each not in FILES]
 
     @takes_settings(settings=question.settings)
     def command(
@@ -46,17 +42,14 @@ def _question_command(question: Question) -> Callable[..., None]:
         top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
         html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
         json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
-        out: Annotated[
-            Path | None,
-            typer.Option(help=f"Write a file, by its suffix: {', '.join(others)}."),
-        ] = None,
+        out: Annotated[Path | None, typer.Option(help=out_help(question.name))] = None,
         load: LoadOptions = LOAD,
         *,
         settings: Settings,
     ) -> None:
         demand_place(html, ".html")
         demand_place(json, ".json")
-        demand_place(out, *question.suffixes)
+        demand_place(out, *writers(question.name))
         subject = chat.subject(text, question.name)
         if subject is None:
             raise UsageError("there is nothing to read; give a text, or --chat.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.catalogue.writers import writers
 from headlight.cli.chat_options import (
     NO_CHAT,
     ChatOptions,
@@ -149,7 +150,8 @@ def read(
     settings: ReadingSettings,
 ) -> None:
     """Read one text, or two, and show the strongest links of its heads."""
-    demand_places(html=html, json=json, nc=out)
+    demand_places(html=html, json=json)
+    demand_place(out, *writers("read"))
     _demand_runs(html, survey, dependency)
     _demand_beside(routes, flow, audio, image)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
@@ -256,7 +258,7 @@ def _demand_beside(
 ) -> None:
     """Refuse places that are none, and routes of speech or pictures, or what these come from."""
     demand_place(routes, ".html")
-    demand_place(flow, ".html", ".json", ".nc")
+    demand_place(flow, *writers("flow"))
     for option, path in (("routes", routes), ("flow", flow)):
         for beside, file in (("audio", audio), ("image", image)):
             if path is not None and file is not None:

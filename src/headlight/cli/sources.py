@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from headlight.catalogue.question_settings import SourceSettings
+from headlight.catalogue.writers import writers
 from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson, NumbersOut
 from headlight.cli.help import examples
 from headlight.cli.model_options import LOAD, LoadOptions
-from headlight.cli.output_files import demand_places, tell_written
+from headlight.cli.output_files import demand_place, demand_places, tell_written
 from headlight.cli.printing import command_line, show
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.passages import examples_of, read_examples
@@ -55,7 +56,8 @@ def sources(
     settings: SourceSettings,
 ) -> None:
     """Compare what passages contribute to an answer: attention, contributions, removal."""
-    demand_places(html=html, csv=csv, json=json, nc=out)
+    demand_places(html=html, csv=csv, json=json)
+    demand_place(out, *writers("sources"))
     subject: Any = chat.subject(question, "sources")
     if examples is not None:
         if subject is not None or context or answer is not None:

@@ -4,7 +4,7 @@ A row of attention fits into the cache: while it is there, the softmax is taken,
 is made, and it is multiplied with the values.  Nothing of the size of all rows is written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -212,31 +212,53 @@ def attend(
 
 
 def sum_written(
-    score: Score, first: int, factors: tuple[Tensor, Tensor], listed: Listed, keys: int
-) -> RowArrays:
-    """Return sums of rows that were written, in float32.
+    measured: Sequence[Score],
+    shares: Sequence[bool],
+    first: int,
+    whole: int,
+    keys: Keys,
+    listed: Listed,
+) -> KernelArrays:
+    """Return sums of rows that were written, in float32, the heads of measures one after the other.
 
     Args:
-        score: A measure of some queries.
+        measured: Measures of some queries.
+        shares: Whether their rows are shares as they are.
         first: First query.
-        factors: Rows that count, and what makes them shares.
+        whole: Number of the set of all keys.
+        keys: What is asked about keys.
         listed: Keys that are listed for each query.
-        keys: Number of keys of the text.
     """
+    batch, _, queries, _ = measured[0].shape
+    heads, of_text = sum(each.shape[1] for each in measured), keys.columns.shape[1]
+    of_rows = batch, heads, queries
     single = partial(np.zeros, dtype=np.float32)
-    rows, heads = score.shape[:3], score.shape[:2]
-    arrays = RowArrays(
-        entropy=single(rows),
-        size=single(rows),
-        square=single(rows),
-        pairs=single((*rows, len(listed.bounds))),
-        received=np.zeros((*heads, keys)),
-        diagonal=np.zeros((*heads, 2 * keys - 1)),
+    arrays = KernelArrays(
+        context=none_of(4),
+        rows=RowArrays(
+            entropy=single(of_rows),
+            size=single(of_rows),
+            square=single(of_rows),
+            pairs=single((*of_rows, len(listed.bounds))),
+            received=np.zeros((1, batch, heads, of_text)),
+            diagonal=np.zeros((1, batch, heads, 2 * of_text - 1)),
+        ),
+        columns=single((*of_rows, keys.columns.shape[2])),
+        neighbours=single((*of_rows, len(keys.offsets))),
+        linked=single((len(keys.barred), heads, queries)),
+        merged=none_of(3),
+        lost=none_of(3, np.int64),
+        norms=none_of(2),
+        losses=none_of(1, np.int64),
     )
-    of_rows = tuple(map(_array, factors))
-    loop = partial(compiled_sums(), _array(score), first, of_rows, listed, arrays)
+    begin, loop = 0, compiled_sums()
     with _one_thread():
-        run_in_threads(loop, min(torch.get_num_threads(), 1 + score.numel() // FEW))
+        for score, is_share in zip(measured, shares, strict=True):
+            given = _array(score.detach()), (first, begin), is_share, whole, keys, listed, arrays
+            run_in_threads(
+                partial(loop, *given), min(torch.get_num_threads(), 1 + score.numel() // FEW)
+            )
+            begin += score.shape[1]
     return arrays
 
 

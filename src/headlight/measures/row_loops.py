@@ -812,27 +812,28 @@ def _score(  # noqa: PLR0913 - see above
 
 
 @no_type_check
-def _take_keys(matrix, factors, bounds, place, asked, listed, arrays):
+def _take_keys(matrix, factors, bounds, place, corner, asked, listed, arrays):  # noqa: PLR0913
     """Fill what is asked of single keys by a measure: entries of a matrix times factors of keys.
 
     Args:
         matrix: ``query key``.
         factors: Factors of its keys.
         bounds: See `_take_bounds`.
-        place: Text, head among those of all measures, first query, and first key.
+        place: Text, head among those of all measures, place of the first query in the arrays, and
+            its row in the lists of pairs.
+        corner: First query, and first key.
         asked: `Keys`.
         listed: `Listed`.
         arrays: `KernelArrays`.
     """
-    text, shown, first, low = place
-    count, width = matrix.shape
-    end, link, first_row = first + count, asked.linked[text], text * len(asked.present[0]) + first
-    _take_pairs(matrix, factors, low, first_row, listed, arrays.rows.pairs[text, shown, first:end])
-    neighbours = arrays.neighbours[text, shown, first:end]
-    _take_neighbours(matrix, factors, (first, low), asked.offsets, neighbours)
+    text, shown, line, row = place
+    low, end, link = corner[1], line + len(matrix), asked.linked[text]
+    _take_pairs(matrix, factors, low, row, listed, arrays.rows.pairs[text, shown, line:end])
+    neighbours = arrays.neighbours[text, shown, line:end]
+    _take_neighbours(matrix, factors, corner, asked.offsets, neighbours)
     if link >= 0:
-        linked = arrays.linked[link, shown, first:end]
-        _take_links(matrix, factors, bounds, asked.barred[link, low : low + width], linked)
+        barred = asked.barred[link, low : low + matrix.shape[1]]
+        _take_links(matrix, factors, bounds, barred, arrays.linked[link, shown, line:end])
 
 
 @no_type_check
@@ -902,12 +903,15 @@ def _attend_to_block(  # noqa: PLR0913 - see above
     # The first diagonal of the block is that of its last query and its first key.
     shift, crossed = queries - end + low, width + count - 1
     _flush_diagonal(room.diagonals[0, :crossed], rows.diagonal[part, text, head, shift:])
-    _take_keys(weights, room.ones, bounds, (text, head, first, low), asked, listed, arrays)
+    row, corner, ones = text * queries + first, (first, low), room.ones
+    shown = text, head, first, row
+    _take_keys(weights, ones, bounds, shown, corner, asked, listed, arrays)
     if has_norms:
         rows.entropy[text, by_norm, first:end] = of_norms[0, :count]
         rows.square[text, by_norm, first:end] = of_norms[1, :count]
         _flush_diagonal(room.diagonals[1, :crossed], rows.diagonal[part, text, by_norm, shift:])
-        _take_keys(weights, length, bounds, (text, by_norm, first, low), asked, listed, arrays)
+        shown = text, by_norm, first, row
+        _take_keys(weights, length, bounds, shown, corner, asked, listed, arrays)
 
 
 @no_type_check
@@ -959,7 +963,8 @@ def _project_block(  # noqa: PLR0913 - see above
     diagonal = rows.diagonal[part, text, shown, shift:]
     _flush_diagonal(room.diagonals[0, : width + count - 1], diagonal)
     np.dot(image, asked.columns[text, low:high], arrays.columns[text, shown, first:end])
-    _take_keys(image, room.ones, bounds, (text, shown, first, low), asked, listed, arrays)
+    shown = text, shown, first, text * queries + first
+    _take_keys(image, room.ones, bounds, shown, (first, low), asked, listed, arrays)
 
 
 @no_type_check
@@ -1059,38 +1064,56 @@ def _find_ends(matrix, bounds):
 
 
 @no_type_check
-def _sum_rows(score, first, factors, listed, arrays, step, start):
+def _take_shares(present, totals, is_share, counted, shares):
+    """Fill which rows count, and the factors that make them shares: see `RowSums`."""
+    for line in range(len(present)):
+        total = totals[line]
+        counted[line] = present[line] if is_share or total > 0 else np.float32(0)
+        shares[line] = counted[line] if is_share or counted[line] == 0 else np.float32(1) / total
+
+
+@no_type_check
+def _sum_rows(  # noqa: PLR0913 - see above
+    score, place, is_share, whole, asked, listed, arrays, step, start
+):
     """Fill the sums of rows that were written, of every ``step``-th head from ``start`` on.
 
     Args:
-        score: ``batch head query key``.
-        first: First query.
-        factors: Rows that count, and what makes them shares, ``batch head query`` both.
+        score: ``batch head query key``; a measure.
+        place: First query, and first of its heads among those of all measures.
+        is_share: Whether its rows are shares as they are.
+        whole: Number of the set of all keys.
+        asked: `Keys`.
         listed: `Listed`.
-        arrays: `RowArrays`, of these queries.
+        arrays: `KernelArrays`, of these queries.
         step: Number of threads.
         start: Number of this one.
     """
-    counted, factor = factors
+    first, first_head = place
     heads, queries, columns = score.shape[1:]
     ones, room = np.ones(columns, np.float32), np.empty(columns, np.float32)
     nothing, bounds = ones[:0], np.empty((2, queries), np.int64)
-    diagonals = np.zeros((1, columns + queries), np.float32)
+    counted, shares = np.empty(queries, np.float32), np.empty((1, queries), np.float32)
+    diagonals, rows = np.zeros((1, columns + queries), np.float32), arrays.rows
     # The first diagonal of the block is that of its last query and the key 0.
-    shift = arrays.received.shape[2] - first - queries
+    shift = len(asked.columns[0]) - first - queries
     for number in range(start, len(score) * heads, step):
         text, head = number // heads, number % heads
-        matrix, pairs = score[text, head], arrays.pairs[text, head]
-        sizes, entropies = arrays.size[text, head], arrays.entropy[text, head]
+        matrix, shown = score[text, head], first_head + head
         _find_ends(matrix, bounds)
-        _sum_matrix(matrix, bounds, room, sizes, entropies, arrays.square[text, head])
-        _take_pairs(matrix, ones, 0, text * queries, listed, pairs)
+        sizes, entropies = rows.size[text, shown], rows.entropy[text, shown]
+        _sum_matrix(matrix, bounds, room, sizes, entropies, rows.square[text, shown])
+        sums = arrays.columns[text, shown]
+        np.dot(matrix, asked.columns[text, :columns], sums)
+        present = asked.present[text, first : first + queries]
+        _take_shares(present, sums[:, whole], is_share, counted, shares[0])
         if shift >= 0:  # else these are two texts, which have no diagonals
-            _add_diagonals(matrix, bounds, counted[text, head], nothing, diagonals)
+            _add_diagonals(matrix, bounds, counted, nothing, diagonals)
             buffer = diagonals[0, : columns + queries - 1]
-            _flush_diagonal(buffer, arrays.diagonal[text, head, shift:])
-        shares = factor[text, head].reshape(1, queries)
-        _add_received(matrix, shares, nothing, room, arrays.received[text], head, heads, 0)
+            _flush_diagonal(buffer, rows.diagonal[0, text, shown, shift:])
+        _add_received(matrix, shares, nothing, room, rows.received[0, text], shown, heads, 0)
+        taken = text, shown, 0, text * queries
+        _take_keys(matrix, ones, bounds, taken, (first, 0), asked, listed, arrays)
 
 
 @no_type_check
@@ -1184,6 +1207,9 @@ SUMS = (
     _add_received,
     _largest_product,
     _take_pairs,
+    _take_neighbours,
+    _take_links,
+    _take_keys,
 )
 """Sums of matrices, each after those that it calls."""
 MERGING = _merge_row, _merge
@@ -1202,8 +1228,6 @@ KERNEL = (
     _fill_multiplied,
     _put_products,
     _take_factors,
-    _take_neighbours,
-    _take_links,
     _copy_null,
     _subtract,
     _cut_null,
@@ -1212,7 +1236,6 @@ KERNEL = (
     _note_lost,
     _find_width,
     _score,
-    _take_keys,
     _multiply,
     _attend_to_block,
     _project_block,
@@ -1223,7 +1246,7 @@ KERNEL = (
 @cache
 def compiled_sums() -> Callable[..., Any]:
     """Return the loop over the rows of written cells."""
-    return compile_loop(_sum_rows, (*SUMS, _find_ends), finite=True)
+    return compile_loop(_sum_rows, (*SUMS, _find_ends, _take_shares), finite=True)
 
 
 @cache

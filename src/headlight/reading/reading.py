@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from textwrap import shorten
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import quote
 
 import xarray
@@ -17,7 +17,7 @@ from headlight.engine.folder import REPORT
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
 from headlight.reading.text_result import save_as
-from headlight.result import load, refusing_incomplete
+from headlight.result import load, netcdf_bytes, refusing_incomplete
 from headlight.result.kinds import KINDS, of_kind, require_one_kind, split_kinds
 from headlight.views.titles import model_name, text_title
 from headlight.vocabulary import measure, measure_table
@@ -84,6 +84,9 @@ class Reading:
     * ``entropy``: entropy of the rows of α in nats, over layer, head, query
     * ``rank``: the largest rank of T, over layer, head
     """
+
+    called: ClassVar[str] = "a reading is"
+    question: ClassVar[str] = "read"
 
     def __init__(self, dataset: xarray.Dataset) -> None:
         self.dataset = dataset
@@ -308,8 +311,6 @@ class Reading:
                 asked for of some heads or queries.
             ResultError: the file cannot be written.
         """
-        from headlight.views import reading_json
-
         path = Path(path)
         if compare is not None and path.suffix != ".html":
             raise UsageError(f"{path}: two readings are shown as .html alone; save each by itself.")
@@ -319,8 +320,25 @@ class Reading:
             with refusing_incomplete("the result of a run") if corpus else nullcontext():
                 return self._page(megabytes, whole_heads, corpus, compare, _address(routes, path))
 
-        makers = {".html": page, ".json": lambda: reading_json(self.dataset)}
-        return save_as(path, self.dataset, "a reading is", makers)
+        return save_as(path, self, page=page)
+
+    def to_html(self) -> str:
+        """Return the page of the reading, which keeps the strongest cells of long texts."""
+        return self._page(5.0)
+
+    def to_json(self) -> str:
+        """Return every number as JSON."""
+        from headlight.views import reading_json
+
+        return reading_json(self.dataset)
+
+    def to_netcdf(self) -> bytes:
+        """Return every number as NetCDF, as `headlight.open` reads it.
+
+        Raises:
+            ResultError: NetCDF cannot hold the reading.
+        """
+        return netcdf_bytes(self.dataset)
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{FRAME_HEIGHT}px;border:0"

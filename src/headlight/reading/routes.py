@@ -1,6 +1,6 @@
 """Routes from the input to every token after every layer, by heads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -66,6 +66,7 @@ class Routes(TextResult):
     """
 
     called: ClassVar[str] = "routes are"
+    question: ClassVar[str] = "routes"
 
     def __init__(self, dataset: xarray.Dataset) -> None:
         self.dataset = dataset
@@ -97,24 +98,22 @@ class Routes(TextResult):
                 | style
             )
             return Routes(self.dataset.assign_attrs(_shown(self.dataset, settings))).save(path)
-        makers: dict[str, Callable[[], str]] = {
-            ".html": self._page,
-            ".json": self._json,
-            ".svg": self._picture,
-        }
-        return save_as(path, self.dataset, self.called, makers)
+        return save_as(path, self)
 
-    def _page(self) -> str:
+    def to_html(self) -> str:
+        """Return the page of the routes."""
         from headlight.views.reading.routes_page import routes_page
 
         return routes_page(self.dataset)
 
-    def _json(self) -> str:
+    def to_json(self) -> str:
+        """Return every number as JSON."""
         from headlight.views.reading.routes_page import routes_json
 
         return routes_json(self.dataset)
 
-    def _picture(self) -> str:
+    def to_svg(self) -> str:
+        """Return the picture of the routes."""
         from headlight.views.pictures import routes_picture, svg_text
         from headlight.views.reading.routes_page import shown
 

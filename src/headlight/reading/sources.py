@@ -8,7 +8,6 @@ Passages are moved to other places, since what a passage gets depends on where i
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import factorial
-from pathlib import Path
 from textwrap import shorten
 from typing import Any, ClassVar, NamedTuple
 
@@ -37,7 +36,7 @@ from headlight.reading.answers import (
 )
 from headlight.reading.generation import require_generation
 from headlight.reading.origin import origin
-from headlight.reading.text_result import TextResult, save_as
+from headlight.reading.text_result import TextResult
 from headlight.reduce import Slots
 from headlight.result import csv_text
 from headlight.result.estimate import average
@@ -75,26 +74,17 @@ class Sources(TextResult):
 
     dataset: xarray.Dataset
     called: ClassVar[str] = "sources are"
-
-    def save(self, path: str | Path) -> Path:
-        """Write them; the suffix says how: ``.html``, ``.json``, ``.csv`` or ``.nc``.
-
-        Raises:
-            UsageError: another suffix.
-            ResultError: the file cannot be written.
-        """
-        makers = {
-            ".html": self._page,
-            ".json": self._json,
-            ".csv": lambda: csv_text(self.to_dataframe()),
-        }
-        return save_as(path, self.dataset, self.called, makers)
+    question: ClassVar[str] = "sources"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each passage of each answer, with a column for each signal."""
         from headlight.views.reading.sources import frame_of
 
         return frame_of(self.dataset)
+
+    def to_csv(self) -> str:
+        """Return the table of passages as CSV."""
+        return csv_text(self.to_dataframe())
 
     def as_json(self) -> dict[str, Any]:
         """Return the questions, answers and passages, with the numbers of each signal."""

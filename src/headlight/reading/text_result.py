@@ -1,16 +1,31 @@
 """Results on one text, and the files that they are saved to."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import xarray
 
 from headlight import files
+from headlight.catalogue.writers import in_words, writers
 from headlight.errors import UsageError
-from headlight.result import save
+from headlight.result import netcdf_bytes
+
+
+class Answer(Protocol):
+    """What is found in one text, as a dataset that can be written.
+
+    Attributes:
+        dataset: Numbers, with their names.
+        called: Phrase for the refusal of other suffixes: ``a prediction is``.
+        question: Name of the question, by which it has formats of its own.
+    """
+
+    dataset: xarray.Dataset
+    called: ClassVar[str]
+    question: ClassVar[str]
 
 
 class TextResult:
@@ -19,6 +34,8 @@ class TextResult:
     dataset: xarray.Dataset
     called: ClassVar[str]
     """It is, for the refusal of other suffixes: ``a prediction is``."""
+    question: ClassVar[str] = ""
+    """Name of the question, where its answers have formats of their own."""
 
     def save(self, path: str | Path) -> Path:
         """Write it; the suffix says how: ``.json``, ``.nc``, or ``.html`` where it has a page.
@@ -27,8 +44,7 @@ class TextResult:
             UsageError: another suffix.
             ResultError: the file cannot be written.
         """
-        makers = {".html": self._page, ".json": self._json}
-        return save_as(path, self.dataset, self.called, makers)
+        return save_as(path, self)
 
     def as_json(self) -> dict[str, Any]:
         """Return the attributes of the result, as JSON can hold them."""
@@ -37,35 +53,43 @@ class TextResult:
             for name, value in self.dataset.attrs.items()
         }
 
-    def _json(self) -> str:
+    def to_json(self) -> str:
+        """Return the JSON of the result."""
         return json.dumps(self.as_json(), ensure_ascii=False)
 
-    def _page(self) -> str:
+    def to_html(self) -> str:
+        """Return its page, which needs nothing else."""
         from headlight.views.result_page import result_page
 
         return result_page(self.dataset)
 
+    def to_netcdf(self) -> bytes:
+        """Return its numbers, as `headlight.open` reads them.
 
-def save_as(
-    path: str | Path, dataset: xarray.Dataset, what: str, makers: Mapping[str, Callable[[], str]]
-) -> Path:
-    """Write a dataset: as ``.nc``, or as the text that is made for the suffix of the path.
+        Raises:
+            ResultError: NetCDF cannot hold them.
+        """
+        return netcdf_bytes(self.dataset)
+
+
+def save_as(path: str | Path, answer: Answer, *, page: Callable[[], str] | None = None) -> Path:
+    """Write an answer in the format that the suffix of a path says.
 
     Args:
-        path: of the file.
-        dataset: what was found.
-        what: it is, for the refusal of other suffixes: ``a reading is``.
-        makers: by suffix, what makes the text.
+        path: Path of the file.
+        answer: Answer to write.
+        page: Function that makes its page; by default the answer itself does.
 
     Raises:
-        UsageError: another suffix.
-        ResultError: the file cannot be written.
+        UsageError: Another suffix.
+        ResultError: The file cannot be written.
     """
-    path = Path(path)
-    if path.suffix == ".nc":
-        save(dataset, path)
-    elif path.suffix in makers:
-        files.write(path, makers[path.suffix]().encode())
+    path, formats = Path(path), writers(answer.question)
+    if path.suffix not in formats:
+        raise UsageError(f"{path}: {answer.called} saved as {in_words(formats)}; choose one.")
+    if page is not None and path.suffix == ".html":
+        content: str | bytes = page()
     else:
-        raise UsageError(f"{path}: {what} saved as {', '.join(makers)} or .nc; choose one.")
+        content = formats[path.suffix].write(answer)
+    files.write(path, content.encode() if isinstance(content, str) else content)
     return path

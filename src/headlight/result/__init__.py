@@ -2,7 +2,7 @@
 
 from headlight.result.csv_files import csv_tables, csv_text, save_csv
 from headlight.result.descriptions import Description, Scale, bounds, describe
-from headlight.result.netcdf import RESULT, load, refusing_incomplete, save
+from headlight.result.netcdf import RESULT, load, netcdf_bytes, refusing_incomplete, save
 from headlight.result.passes import joined
 from headlight.result.provenance import FORMAT, calculated_with, stamp, versions
 
@@ -18,6 +18,7 @@ __all__ = [
     "describe",
     "joined",
     "load",
+    "netcdf_bytes",
     "refusing_incomplete",
     "save",
     "save_csv",

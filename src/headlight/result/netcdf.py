@@ -57,15 +57,28 @@ def save(dataset: xarray.Dataset, path: Location | str) -> None:
     Raises:
         ResultError: if the file cannot be written, or something in it has no place in NetCDF.
     """
+    files.write(location(path), netcdf_bytes(dataset, str(path)))
+
+
+def netcdf_bytes(dataset: xarray.Dataset, name: str = "the result") -> bytes:
+    """Return the content of the file of a result.
+
+    Args:
+        dataset: The result; its attribute `stage` must be set.  `format` is added here.
+        name: Name of the file, for refusals.
+
+    Raises:
+        ResultError: Something in it has no place in NetCDF.
+    """
     if "stage" not in dataset.attrs:
-        raise ResultError(f"{path} is not written: the result has no attribute 'stage'; set it.")
+        raise ResultError(f"{name} is not written: the result has no attribute 'stage'; set it.")
     stamped = dataset.assign_attrs(format=FORMAT)
     try:
         # In memory first: the HDF5 library does not stay usable when a disk fills up under it.
         content = _content(stamped)
     except (ValueError, TypeError) as problem:  # a NUL character or a lone surrogate in a text
-        raise ResultError(f"{path} is not written: NetCDF cannot hold it ({problem}).") from problem
-    files.write(location(path), content + _seal(content))
+        raise ResultError(f"{name} is not written: NetCDF cannot hold it ({problem}).") from problem
+    return content + _seal(content)
 
 
 def load(

@@ -17,8 +17,8 @@ from torch.nn.functional import pad
 
 from headlight.measures.attention_kernel import sum_written
 from headlight.measures.entropy import entropy_of_sizes
-from headlight.measures.row_loops import Listed
 from headlight.pool import Beside, offsets_of, over_offsets
+from headlight.studies.survey.compiled_sums import CompiledSums
 from headlight.studies.survey.row_sums import WHOLE, Asked, RowSums
 from headlight.tensors import Score
 from headlight.vocabulary import measure
@@ -34,7 +34,7 @@ class CellSums:
 
     def __init__(self, asked: Asked, *, compiled: bool = True) -> None:
         self._asked = asked
-        self._compiled = compiled
+        self._compiled, self._of_loops = compiled, CompiledSums(asked)
         self._constants: dict[tuple[Any, ...], _Constants] = {}
 
     def sums(self, measured: Mapping[str, Score], first: int) -> RowSums:
@@ -45,6 +45,11 @@ class CellSums:
             first: Number of the first query.
         """
         heads = heads_of(measured)
+        in_loops = self._compiled and all(
+            each.device.type == "cpu" and each.dtype == torch.float32 for each in measured.values()
+        )
+        if in_loops:
+            return self._in_loops(measured, heads, first)
         score = torch.cat([*measured.values()], 1).detach()
         queries, keys = score.shape[2:]
         asked, form = self._asked, (first, queries, keys, str(heads), score.dtype, score.device)
@@ -63,18 +68,7 @@ class CellSums:
             counted = counted * (constants.share | (total > 0))
             whole = torch.where(constants.share, 1, total) * counted
             factor = (counted / whole).where(whole > 0, 0)
-        if self._compiled and score.device.type == "cpu" and score.dtype == torch.float32:
-            listed = Listed(*pairs.by_row, pairs.copies)
-            arrays = sum_written(score, first, (counted, factor), listed, asked.keys)
-            of_rows = {name: torch.from_numpy(each) for name, each in arrays._asdict().items()}
-        else:
-            signed = any(measure(name).signed for name in heads)
-            of_rows = {
-                **self._by_products(score.abs() if signed else score, score, total),
-                "pairs": self._pairs(score, constants, len(pairs.lists), pairs.copies),
-                "received": self._received(factor, score),
-                "diagonal": over_offsets(score, counted)[..., constants.order],
-            }
+        signed = any(measure(name).signed for name in heads)
         return RowSums(
             heads=heads,
             columns=columns,
@@ -84,8 +78,22 @@ class CellSums:
             whole=whole,
             factor=factor,
             linked=linked,
-            **of_rows,
+            pairs=self._pairs(score, constants, len(pairs.lists), pairs.copies),
+            received=self._received(factor, score),
+            diagonal=over_offsets(score, counted)[..., constants.order],
+            **self._by_products(score.abs() if signed else score, score, total),
         )
+
+    def _in_loops(
+        self, measured: Mapping[str, Score], heads: Mapping[str, slice], first: int
+    ) -> RowSums:
+        """Return the sums of rows of float32 on a CPU."""
+        compiled, scores = self._of_loops, [*measured.values()]
+        queries, keys = scores[0].shape[2:]
+        listed = compiled.listed(slice(first, first + queries), keys)
+        shares = [measure(name).share for name in measured]
+        arrays = sum_written(scores, shares, first, WHOLE, compiled.keys, listed)
+        return compiled.row_sums(arrays, heads, first, keys)
 
     def _by_products(self, size: Score, score: Score, total: Tensor) -> dict[str, Tensor]:
         """Sums of rows on every device and in every precision, of which each is one operation."""

@@ -7,7 +7,6 @@ asked for, such as the effective attention of long texts under a causal mask, ar
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -18,7 +17,6 @@ from headlight.capture import LayerRecord
 from headlight.capture.plain_attention import PlainCall, PlainRecord
 from headlight.measures import Scores
 from headlight.measures.attention_kernel import (
-    BARRED,
     EffectiveFactors,
     attend,
     lengths_of,
@@ -27,10 +25,10 @@ from headlight.measures.attention_kernel import (
 )
 from headlight.measures.layer_vectors import Vectors
 from headlight.measures.merged_norms import formed
-from headlight.measures.row_loops import KernelArrays, Keys, Listed
-from headlight.pool import Beside
-from headlight.studies.survey.row_sums import WHOLE, Asked, RowSums
-from headlight.vocabulary import ValueBias, measure
+from headlight.measures.row_loops import KernelArrays
+from headlight.studies.survey.compiled_sums import CompiledSums
+from headlight.studies.survey.row_sums import Asked, RowSums
+from headlight.vocabulary import ValueBias
 
 MADE = ("weight", "norm", "effective")
 """Measures that the kernel makes, in the order of their heads."""
@@ -102,7 +100,7 @@ class KernelSums:
     """
 
     def __init__(self, asked: Asked, measures: Sequence[str], value_bias: ValueBias) -> None:
-        self._asked = asked
+        self._asked, self._compiled = asked, CompiledSums(asked)
         self._measures = [name for name in MADE if name in measures]
         self._value_bias = value_bias
 
@@ -118,43 +116,19 @@ class KernelSums:
             if factors is None:
                 return None
         lengths = lengths_of(vectors if has_norms else None)
-        arrays = attend(call, self._keys, self._listed(call.shape), lengths, projection_of(factors))
+        _, heads, queries, keys = call.shape
+        listed = self._compiled.listed(slice(0, queries), keys)
+        arrays = attend(call, self._compiled.keys, listed, lengths, projection_of(factors))
         merged = None
         if has_norms:
             merged = torch.from_numpy(arrays.merged)
             self._mend(record, arrays, merged)
-        sums = self._sums(arrays, call.shape[1])
+        places = {
+            name: slice(at * heads, (at + 1) * heads) for at, name in enumerate(self._measures)
+        }
+        sums = self._compiled.row_sums(arrays, places, 0, keys)
         record.keep(MadeByKernel(call, sums, vectors, merged, factors))
         return torch.from_numpy(arrays.context)
-
-    def _sums(self, arrays: KernelArrays, heads: int) -> RowSums:
-        """Return the sums of rows of all measures."""
-        made = self._measures
-        rows, columns = arrays.rows, torch.from_numpy(arrays.columns)
-        places = {name: slice(at * heads, (at + 1) * heads) for at, name in enumerate(made)}
-        share = torch.tensor([measure(name).share for name in made]).repeat_interleave(heads)
-        present, total = self._asked.present[:, None], columns[..., WHOLE]
-        counted = (present & (share[:, None] | (total > 0))).to(total)
-        whole = torch.where(share[:, None], counted, total * counted)
-        linked, diagonal = torch.from_numpy(arrays.linked), rows.diagonal.sum(0)
-        if columns.shape[2] != self._asked.keys:  # between two texts there are no diagonals
-            diagonal = np.zeros((*diagonal.shape[:2], 2 * self._asked.keys - 1))
-        return RowSums(
-            heads=places,
-            columns=columns,
-            neighbours=torch.from_numpy(arrays.neighbours) * self._beside,
-            entropy=torch.from_numpy(rows.entropy),
-            size=torch.from_numpy(rows.size),
-            total=total,
-            square=torch.from_numpy(rows.square),
-            counted=counted,
-            whole=whole,
-            factor=(counted / whole).where(whole > 0, 0),
-            pairs=torch.from_numpy(rows.pairs),
-            linked=linked.masked_fill(linked <= float(BARRED) / 2, -torch.inf),
-            received=torch.from_numpy(rows.received.sum(0)),
-            diagonal=torch.from_numpy(diagonal),
-        )
 
     def _factors(self, record: PlainRecord, vectors: Vectors) -> EffectiveFactors | None:
         """Return the factors of effective attention; None where it has to be made otherwise."""
@@ -191,31 +165,3 @@ class KernelSums:
         wrong = torch.from_numpy(arrays.norms)[task, number]
         change = (exact.to(wrong) - wrong)[:, None] * columns[text, key]
         merged.index_put_((text, query), change.to(merged), accumulate=True)
-
-    @cached_property
-    def _keys(self) -> Keys:
-        """What is asked about keys, as compiled loops take it."""
-        asked = self._asked
-        linked, barred = np.full(len(asked.columns), -1), np.zeros((0, asked.keys), np.float32)
-        if asked.links is not None:
-            linked[asked.links.texts.numpy()] = np.arange(len(asked.links.texts))
-            barred = np.where(asked.links.keys.numpy(), np.float32(0), BARRED)
-        return Keys(
-            columns=asked.columns.contiguous().numpy(),
-            offsets=np.array(asked.offsets, dtype=np.int64),
-            present=asked.present.numpy().astype(np.uint8),
-            barred=barred,
-            linked=linked,
-        )
-
-    def _listed(self, shape: torch.Size) -> Listed:
-        """Keys that are listed for each query, as compiled loops take them."""
-        pairs = self._asked.pairs(slice(0, shape[2]), shape[3])
-        return Listed(*pairs.by_row, pairs.copies)
-
-    @cached_property
-    def _beside(self) -> Float[Tensor, "query offset"]:
-        """1 where a query has such a neighbour, else NaN."""
-        asked = self._asked
-        queries = asked.present.shape[1]
-        return Beside.of(asked.offsets, 0, queries, asked.keys, asked.keys).factor
