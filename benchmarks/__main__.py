@@ -49,10 +49,10 @@ from benchmarks import (
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 PARTS: dict[str, tuple[str, ModuleType]] = {
+    "readers": ("A survey beside other libraries", readers),
     "survey": ("A survey and its measures", survey),
     "pretrained": ("A survey of pretrained models", pretrained),
     "device": ("A survey on a GPU", device),
-    "readers": ("The same by other libraries", readers),
     "gradient": ("Gradient importance", gradient),
     "ablation": ("Heads removed", ablation),
     "dependency": ("Heads as parsers", dependency),

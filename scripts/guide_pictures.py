@@ -433,7 +433,7 @@ def rows_of(page: str, section: str) -> list[list[str]]:
 def benchmarks() -> Any:
     """What a survey costs, in forward passes, as the page says; here and by other libraries."""
     rows = []
-    for what, measured, *_ in rows_of("benchmarks.md", "## The same by other libraries"):
+    for what, measured, *_ in rows_of("benchmarks.md", "## A survey beside other libraries"):
         if times := re.match(r"([\d.]+)×", measured):
             colour = "weight" if what.startswith("headlight") else "#aab2bb"
             mark = Mark("", float(times[1]), colour=colour, note=f"{times[1]}×")

@@ -388,8 +388,8 @@ def alignment(
         gold_format: format of the gold links; by default inferred.
         target: file of the translations, if the source file holds source sentences only, line
             for line.
-        format: format of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``); by default
-            inferred from suffix or content.
+        format: format of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``); by default inferred
+            from suffix or content.
         columns: columns, keys or languages of source and target, by name or number.
         swap: swap source and target of pairs and links first.
         measures: measures that link words: of cross-attention ``weight``, ``norm`` and
