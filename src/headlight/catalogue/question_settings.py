@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.errors import UsageError, setting
-from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Range, Settings, require_distinct
+from headlight.settings import AtLeast0, AtLeast1, Range, Settings, require_distinct
 from headlight.settings.attribution import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind, require_names_of_heads
 
@@ -137,7 +137,7 @@ class AlternativeSettings(Settings):
     method: Literal["random", "farthest"] = "random"
     distance: Annotated[float, Range(above=0, maximum=1)] = 1.0
     queries: tuple[AtLeast0, ...] | None = None
-    certify: Annotated[bool, UNLISTED] = False
+    certify: bool = False
     precision: Literal["model", "float64"] = "model"
     seed: AtLeast0 = 0
 
@@ -199,12 +199,12 @@ class SourceSettings(Settings):
     number: AtLeast1 = 10
     chosen: tuple[str, ...] | None = None
     measures: tuple[Literal["weight", "norm"], ...] = ("weight",)
-    orders: Annotated[AtLeast1, UNLISTED] = 2
+    orders: AtLeast1 = 2
     masks: AtLeast0 = 16
     max_new_tokens: AtLeast1 = 20
     predict: bool = True
-    needles: Annotated[AtLeast1, UNLISTED] = 12
-    haystack: Annotated[AtLeast1, UNLISTED] = 200
+    needles: AtLeast1 = 12
+    haystack: AtLeast1 = 200
     seed: AtLeast0 = 0
 
     def __post_init__(self) -> None:

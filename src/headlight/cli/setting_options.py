@@ -16,7 +16,6 @@ from headlight.settings import (
     AUTO,
     CHOSEN,
     REPEATED,
-    UNLISTED,
     OwnLayers,
     Settings,
     choices,
@@ -115,14 +114,12 @@ class SettingOption:
         hint: the type of the field.
         default: what it is when it is not given.
         explanation: from the docstring of the settings.
-        hidden: whether help leaves it out.
     """
 
     path: tuple[str, ...]
     hint: Any
     default: Any
     explanation: str
-    hidden: bool = False
 
     @property
     def name(self) -> str:
@@ -152,9 +149,7 @@ class SettingOption:
         metavar = "LIST" if self.is_list and not self.is_repeated else None
         if self.is_chosen:
             kind, metavar = str, f"{_single(self.hint).__name__.upper()}|{AUTO}"
-        option = typer.Option(
-            *flags, help=self.help, metavar=metavar, rich_help_panel=panel, hidden=self.hidden
-        )
+        option = typer.Option(*flags, help=self.help, metavar=metavar, rich_help_panel=panel)
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -247,21 +242,18 @@ class SettingOption:
             ) from problem
 
 
-def options_of(
-    settings: type[Settings], path: tuple[str, ...] = (), *, hidden: bool = False
-) -> Iterator[SettingOption]:
+def options_of(settings: type[Settings], path: tuple[str, ...] = ()) -> Iterator[SettingOption]:
     """An option for each field, and for each field of settings that are nested."""
     for each in fields(settings):
         hint = settings.hints()[each.name]
-        unlisted = hidden or UNLISTED in get_args(hint)
         here = (*path, each.name)
         nested = [one for one in _types(hint) if issubclass(one, Settings)]
         if nested:
-            yield from options_of(nested[0], here, hidden=unlisted)
+            yield from options_of(nested[0], here)
         else:
             default = default_of(settings, each.name)
             explanation = settings.explanations()[each.name]
-            yield SettingOption(here, hint, default, explanation, unlisted)
+            yield SettingOption(here, hint, default, explanation)
 
 
 class Options:

@@ -22,7 +22,6 @@ __all__ = [
     "CHOSEN",
     "NO_EFFECT",
     "REPEATED",
-    "UNLISTED",
     "AtLeast0",
     "AtLeast1",
     "OwnLayers",
@@ -95,17 +94,6 @@ class NoEffect:
 
 
 NO_EFFECT = NoEffect()
-
-
-@dataclass(frozen=True)
-class Unlisted:
-    """A field that Python and config files set, and that help does not list among the options.
-
-    It repeats a procedure of a paper, or shows that a result does not hang on it.
-    """
-
-
-UNLISTED = Unlisted()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.settings import UNLISTED, AtLeast1, Range, Settings
+from headlight.settings import AtLeast1, Range, Settings
 
 Embeddings = Literal["sum", "output"]
 """Vector of an input token: the sum of its embeddings, or the input of the first block."""
@@ -32,10 +32,10 @@ class AttributionSettings(Settings):
 
     method: Literal["exact", "estimate"] = "estimate"
     directions: Annotated[int, Range(minimum=2)] = 16
-    seed: Annotated[int, UNLISTED] = 0
-    embeddings: Annotated[Embeddings, UNLISTED] = "sum"
-    precision: Annotated[MatrixPrecision, UNLISTED] = "highest"
-    memory: Annotated[AtLeast1, UNLISTED] = 2**30
+    seed: int = 0
+    embeddings: Embeddings = "sum"
+    precision: MatrixPrecision = "highest"
+    memory: AtLeast1 = 2**30
 
 
 Slope = Literal["zero_origin", "chord", "derivative"]

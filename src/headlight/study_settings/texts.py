@@ -1,10 +1,10 @@
 """Settings of how a corpus of texts is read: format, maximal length, number of examples."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from headlight.errors import CorpusError
-from headlight.settings import UNLISTED, AtLeast1
+from headlight.settings import AtLeast1
 from headlight.study_settings.models import ModelSettings
 
 
@@ -36,7 +36,7 @@ class TextSettings(ModelSettings):
     max_length: AtLeast1 | None = None
     overflow: Literal["truncate", "split", "error"] = "truncate"
     segment_ids: Literal["pair", "zeros"] = "pair"
-    lone_units: Annotated[Literal["join", "discard"], UNLISTED] = "join"
+    lone_units: Literal["join", "discard"] = "join"
     max_examples: AtLeast1 | None = None
     seed: int = 0
 

@@ -1,9 +1,9 @@
 """Settings of annotated text: attention between words, and sentences of a treebank."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from headlight.settings import UNLISTED, AtLeast1
+from headlight.settings import AtLeast1
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind, NormPooling, QueryPooling
 
@@ -30,7 +30,7 @@ class WordSettings(ModelSettings):
     invalid: Literal["refuse", "skip"] = "refuse"
     unencodable: Literal["error", "skip"] = "error"
     queries: QueryPooling = "mean"
-    pooling: Annotated[NormPooling, UNLISTED] = "norms"
+    pooling: NormPooling = "norms"
 
 
 @dataclass(frozen=True, kw_only=True)

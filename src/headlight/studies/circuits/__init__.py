@@ -1,10 +1,10 @@
 """Circuits of heads: copying, induction, retrieval."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from headlight.catalogue import HAYSTACK, Study
-from headlight.settings import UNLISTED, AtLeast0, AtLeast1, require_distinct
+from headlight.settings import AtLeast0, AtLeast1, require_distinct
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind
 
@@ -41,10 +41,10 @@ class CircuitsSettings(ModelSettings):
     kind: Kind | None = None
     parts: tuple[Part, ...] | None = None
     measures: tuple[OfAttention, ...] = ("weight", "norm")
-    sequences: Annotated[AtLeast1, UNLISTED] = 8
-    tokens: Annotated[AtLeast1, UNLISTED] = 100
-    needles: Annotated[AtLeast1, UNLISTED] = 12
-    haystack: Annotated[AtLeast1, UNLISTED] = 400
+    sequences: AtLeast1 = 8
+    tokens: AtLeast1 = 100
+    needles: AtLeast1 = 12
+    haystack: AtLeast1 = 400
     format: str | None = None
     column: str | None = None
     seed: AtLeast0 = 0

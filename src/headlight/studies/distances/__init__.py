@@ -5,7 +5,7 @@ from typing import Annotated
 
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError
-from headlight.settings import UNLISTED, AtLeast1, Range
+from headlight.settings import AtLeast1, Range
 from headlight.study_settings.measures import MeasureSettings
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import measure
@@ -21,7 +21,7 @@ class DistanceSettings(MeasureSettings, TextSettings):
         batch_tokens: tokens in a batch, padding included; attention of all layers is held at once.
     """
 
-    smoothing: Annotated[float, Range(minimum=0, below=1), UNLISTED] = 0.001
+    smoothing: Annotated[float, Range(minimum=0, below=1)] = 0.001
     batch_tokens: AtLeast1 = 512
 
     def __post_init__(self) -> None:

@@ -1,10 +1,10 @@
 """Faithfulness of maps: which names the tokens that a prediction rests on."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from headlight.catalogue import TEXT, Study
-from headlight.settings import UNLISTED, AtLeast1, require_distinct
+from headlight.settings import AtLeast1, require_distinct
 from headlight.settings.flow import FollowedMap
 from headlight.study_settings.classifiers import RowsOfText
 from headlight.study_settings.texts import TextSettings
@@ -87,9 +87,9 @@ class FaithfulnessSettings(TextSettings):
     removal: Removal | None = None
     shares: Shares = "tenths"
     rows: RowsOfText | None = None
-    coefficient: Annotated[Literal["spearman", "kendall"], UNLISTED] = "spearman"
-    signed: Annotated[bool, UNLISTED] = False
-    random_orders: Annotated[AtLeast1, UNLISTED] = 5
+    coefficient: Literal["spearman", "kendall"] = "spearman"
+    signed: bool = False
+    random_orders: AtLeast1 = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()

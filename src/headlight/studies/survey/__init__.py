@@ -7,7 +7,6 @@ from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
 from headlight.settings import (
     NO_EFFECT,
-    UNLISTED,
     AtLeast0,
     AtLeast1,
     Range,
@@ -41,8 +40,8 @@ class RankSettings(StudySettings):
 
     frequency_ranks: str = "corpus"
     sinks: Literal["auto", "on", "off"] = "auto"
-    sink_multiple: Annotated[float, Range(above=1), UNLISTED] = 5.0
-    sink_share: Annotated[float, Range(above=0, maximum=1), UNLISTED] = 0.25
+    sink_multiple: Annotated[float, Range(above=1)] = 5.0
+    sink_share: Annotated[float, Range(above=0, maximum=1)] = 0.25
 
     def check_other_files(self) -> None:
         """The file of ranks is there."""
@@ -81,8 +80,8 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     numbers: tuple[Numbers, ...] = ()
     sample: AtLeast1 = 2_000
     passages: bool = True
-    token_types: Annotated[AtLeast0, UNLISTED] = 2000
-    gated_queries: Annotated[AtLeast0, UNLISTED] = 32
+    token_types: AtLeast0 = 2000
+    gated_queries: AtLeast0 = 32
     pages: Annotated[AtLeast0, NO_EFFECT] = 0
 
     def __post_init__(self) -> None:

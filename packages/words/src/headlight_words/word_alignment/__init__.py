@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, UNLISTED, AtLeast0, AtLeast1, Range, Settings
+from headlight.settings import CHOSEN, AtLeast0, AtLeast1, Range, Settings
 from headlight.vocabulary import NormPooling
 
 __all__ = ["AlignerSettings", "InputMeasureSettings", "LinkSettings"]
@@ -63,9 +63,9 @@ class InputMeasureSettings(Settings):
         seed: random seed of the noise.
     """
 
-    form: Annotated[GradientForm, UNLISTED] = "input"
-    samples: Annotated[AtLeast1, UNLISTED] = 30
-    seed: Annotated[AtLeast0, UNLISTED] = 0
+    form: GradientForm = "input"
+    samples: AtLeast1 = 30
+    seed: AtLeast0 = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +102,10 @@ class LinkSettings(Settings):
         similarity: similarities of hidden states, and extraction of links.
     """
 
-    null: Annotated[Null | None, UNLISTED] = None
+    null: Null | None = None
     unit: Literal["word", "piece"] | None = None
-    pooling: Annotated[NormPooling, UNLISTED] = "norms"
-    similarity: Annotated[SimilaritySettings, UNLISTED] = field(default_factory=SimilaritySettings)
+    pooling: NormPooling = "norms"
+    similarity: SimilaritySettings = field(default_factory=SimilaritySettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Range
+from headlight.settings import AtLeast0, AtLeast1, Range
 from headlight_papers.papers.settings import TextPaperSettings
 
 
@@ -32,7 +32,7 @@ class Settings(TextPaperSettings):
     invalid: Literal["refuse", "skip"] = "refuse"
     max_pairs: AtLeast1 = 408
     directions: Annotated[int, Range(minimum=2)] = 8
-    exact_pairs: Annotated[AtLeast0, UNLISTED] = 20
+    exact_pairs: AtLeast0 = 20
     folds: AtLeast1 = 10
-    mlp_folds: Annotated[AtLeast1, UNLISTED] = 2
+    mlp_folds: AtLeast1 = 2
     solver: Literal["adam", "ridge"] = "adam"

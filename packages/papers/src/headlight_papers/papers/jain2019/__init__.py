@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from headlight.settings import UNLISTED, AtLeast1, Range
+from headlight.settings import AtLeast1, Range
 from headlight_papers.papers.settings import TrainingPaperSettings
 
 
@@ -23,5 +23,5 @@ class Settings(TrainingPaperSettings):
 
     max_texts: AtLeast1 | None = None
     max_words: AtLeast1 | None = 200
-    max_explained: Annotated[int, Range(minimum=2), UNLISTED] = 150
+    max_explained: Annotated[int, Range(minimum=2)] = 150
     max_adversaries: AtLeast1 = 60

@@ -1,9 +1,9 @@
 """*Attention Module is Not Only a Weight* (Kobayashi et al. 2020): its settings; without torch."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from headlight.settings import UNLISTED, AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1
 from headlight.vocabulary import Kind
 from headlight_papers.papers.settings import TextPaperSettings
 
@@ -35,7 +35,7 @@ class Settings(TextPaperSettings):
     models: ClassVar[tuple[str, ...]] = ("model", "translator")
 
     kind: Kind | None = None
-    samples: Annotated[AtLeast1, UNLISTED] = 10
-    max_gradients: Annotated[AtLeast1, UNLISTED] = 40
-    max_parallel: Annotated[AtLeast0, UNLISTED] = 5000
+    samples: AtLeast1 = 10
+    max_gradients: AtLeast1 = 40
+    max_parallel: AtLeast0 = 5000
     drawn: Literal["sample", "corpus"] = "sample"

@@ -7,7 +7,7 @@ from headlight.catalogue import EMBEDDED_CLASSIFIER, LABELLED, Study
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_place
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, require_distinct
 from headlight.study_settings.classifiers import ClassifierSettings, check_files
 
 Rows = Literal["all", "first", "last"]
@@ -58,8 +58,8 @@ class AdversarySettings(ClassifierSettings):
     lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = LAMBDAS
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 3
-    learning_rate: Annotated[float, Range(above=0), UNLISTED] = 5e-5
-    batch_size: Annotated[AtLeast1, UNLISTED] = 32
+    learning_rate: Annotated[float, Range(above=0)] = 5e-5
+    batch_size: AtLeast1 = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
     keep_models: bool = False
 

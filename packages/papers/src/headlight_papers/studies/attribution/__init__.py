@@ -1,11 +1,11 @@
 """Contributions of input tokens to hidden ones (Brunner et al. 2020, Section 5)."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import UNLISTED, AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1
 from headlight.settings.attribution import AttributionSettings
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
@@ -29,10 +29,10 @@ class AttributionStudySettings(TextSettings):
 
     kind: Kind | None = None
     attribution: AttributionSettings = field(default_factory=AttributionSettings)
-    reach: Annotated[AtLeast1, UNLISTED] = 64
-    tags: Annotated[Literal["upos", "xpos"] | None, UNLISTED] = None
+    reach: AtLeast1 = 64
+    tags: Literal["upos", "xpos"] | None = None
     exact: AtLeast0 = 2
-    exact_tokens: Annotated[AtLeast1, UNLISTED] = 40
+    exact_tokens: AtLeast1 = 40
 
     def check_command(self) -> None:
         """Parts of speech are those of sentences that only Python can give."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.catalogue import LABELLED, Study
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_place
-from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
 from headlight.settings.attribution import AttributionSettings
 from headlight.study_settings.classifiers import RowsOfText, check_files
 from headlight.study_settings.measures import check_attribution
@@ -46,10 +46,10 @@ class GuidedSettings(KeepSettings):
     attribution: AttributionSettings | None = None
     also: tuple[str, ...] = ()
     held_out: str | None = None
-    width: Annotated[AtLeast1, UNLISTED] = 128
+    width: AtLeast1 = 128
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 10
-    learning_rate: Annotated[float, Range(above=0), UNLISTED] = 1e-3
+    learning_rate: Annotated[float, Range(above=0)] = 1e-3
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.catalogue import LABELLED, Study
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, UNLISTED, AtLeast1, Range, require_distinct
+from headlight.settings import CHOSEN, AtLeast1, Range, require_distinct
 from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
@@ -43,13 +43,13 @@ class InstanceAdversarySettings(KeepSettings):
 
     by: tuple[Scope, ...] = ("all",)
     rows: Rows = "all"
-    epsilon: Annotated[Distance, UNLISTED] = 0.05
-    margin: Annotated[Distance, UNLISTED] = 0.01
+    epsilon: Distance = 0.05
+    margin: Distance = 0.01
     candidates: AtLeast1 = 5
-    steps: Annotated[AtLeast1, UNLISTED] = 60
-    learning_rate: Annotated[Positive, UNLISTED] = 0.5
-    patience: Annotated[AtLeast1 | None, CHOSEN, UNLISTED] = 25
-    take: Annotated[Literal["best", "last"], UNLISTED] = "best"
+    steps: AtLeast1 = 60
+    learning_rate: Positive = 0.5
+    patience: Annotated[AtLeast1 | None, CHOSEN] = 25
+    take: Literal["best", "last"] = "best"
     exact: Exact = "corner"
     sample: AtLeast1 = 2_000
     max_examples: AtLeast1 | None = 40

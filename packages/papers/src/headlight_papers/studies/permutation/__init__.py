@@ -1,10 +1,10 @@
 """The effect of permuted, uniform or concentrated attention on a classifier's predictions."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from headlight.catalogue import LABELLED, Study
-from headlight.settings import UNLISTED, AtLeast1, require_distinct
+from headlight.settings import AtLeast1, require_distinct
 from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
@@ -38,7 +38,7 @@ class PermutationSettings(KeepSettings):
     by: tuple[Scope, ...] = ("all", "layer")
     rows: Rows = "all"
     keep_special: bool = False
-    shuffles: Annotated[AtLeast1, UNLISTED] = 10
+    shuffles: AtLeast1 = 10
     sample: AtLeast1 = 2_000
 
     def __post_init__(self) -> None:

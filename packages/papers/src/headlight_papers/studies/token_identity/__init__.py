@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
+from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
 from headlight.settings.attribution import MatrixPrecision
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
@@ -83,16 +83,16 @@ class TokenIdentitySettings(TextSettings):
 
     kind: Kind | None = None
     maps: tuple[MapKind, ...] = MAPS
-    losses: Annotated[tuple[Loss, ...], UNLISTED] = LOSSES
+    losses: tuple[Loss, ...] = LOSSES
     solver: Solver = "adam"
     target: Target = "input"
     offsets: tuple[int, ...] = (0,)
-    fractions: Annotated[tuple[Annotated[float, Range(above=0, maximum=1)], ...], UNLISTED] = (1.0,)
-    across: Annotated[bool, UNLISTED] = False
+    fractions: tuple[Annotated[float, Range(above=0, maximum=1)], ...] = (1.0,)
+    across: bool = False
     folds: AtLeast1 = 10
-    training: Annotated[MapTrainingSettings, UNLISTED] = field(default_factory=MapTrainingSettings)
-    rate_search: Annotated[RateSearch, UNLISTED] = "each"
-    memory: Annotated[AtLeast1, NO_EFFECT, UNLISTED] = 2**30
+    training: MapTrainingSettings = field(default_factory=MapTrainingSettings)
+    rate_search: RateSearch = "each"
+    memory: Annotated[AtLeast1, NO_EFFECT] = 2**30
 
     def __post_init__(self) -> None:
         super().__post_init__()

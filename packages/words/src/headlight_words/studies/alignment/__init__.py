@@ -1,11 +1,11 @@
 """Alignment of the words of a translation by cross-attention, gradients and predictions."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
 from headlight.catalogue import Study
 from headlight.errors import UsageError, setting
-from headlight.settings import UNLISTED, AtLeast1
+from headlight.settings import AtLeast1
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import require_names_of_heads
 from headlight_words.sources import PARALLEL
@@ -60,7 +60,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
     columns: tuple[str, ...] | None = None
     swap: bool = False
     measures: tuple[AlignmentMeasure, ...] | None = None
-    extractions: Annotated[tuple[Extraction, ...], UNLISTED] = (
+    extractions: tuple[Extraction, ...] = (
         "argmax",
         "itermax",
         "match",

@@ -1,10 +1,10 @@
 """Heads as resolvers of coreference (Clark et al. 2019, Section 4)."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
 from headlight.catalogue import Study
-from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
+from headlight.settings import AtLeast0, AtLeast1, Settings
 from headlight.study_settings.measures import MeasureSettings
 from headlight_words.settings import WordSettings
 from headlight_words.sources import COREFERENCE
@@ -31,12 +31,12 @@ class TaskSettings(Settings):
             ``nothing``, which counts as an error, or the ``nearest`` mention.
     """
 
-    singletons: Annotated[bool, UNLISTED] = False
-    nested: Annotated[Literal["include", "exclude"], UNLISTED] = "include"
-    evaluated: Annotated[Literal["resolvable", "all"], UNLISTED] = "resolvable"
-    head_word: Annotated[Literal["annotated", "last"], UNLISTED] = "annotated"
-    sieves: Annotated[tuple[SieveName, ...], UNLISTED] = get_args(SieveName)
-    head_match_otherwise: Annotated[Literal["nothing", "nearest"], UNLISTED] = "nothing"
+    singletons: bool = False
+    nested: Literal["include", "exclude"] = "include"
+    evaluated: Literal["resolvable", "all"] = "resolvable"
+    head_word: Literal["annotated", "last"] = "annotated"
+    sieves: tuple[SieveName, ...] = get_args(SieveName)
+    head_match_otherwise: Literal["nothing", "nearest"] = "nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
     max_length: AtLeast1 | None = None
     overlap: AtLeast0 | None = None
     candidates: Candidates = "mentions"
-    preceding: Annotated[bool, UNLISTED] = True
+    preceding: bool = True
     sentences: bool = True
     seed: AtLeast0 = 0
 

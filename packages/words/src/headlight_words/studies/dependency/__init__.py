@@ -1,10 +1,10 @@
 """Heads as parsers (Clark et al. 2019, Section 4)."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 from headlight.catalogue import Study
-from headlight.settings import UNLISTED, AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1
 from headlight.study_settings.measures import MeasureSettings
 from headlight_words.settings import SentenceSettings
 from headlight_words.sources import TREEBANK
@@ -37,8 +37,8 @@ class DependencySettings(MeasureSettings, SentenceSettings):
 
     kind: Literal["encoder", "decoder"] | None = None
     max_examples: AtLeast1 | None = None
-    relations: Annotated[Relations, UNLISTED] = "full"
-    possessive: Annotated[Possessive, UNLISTED] = "clark"
+    relations: Relations = "full"
+    possessive: Possessive = "clark"
     offsets: Offsets = "notebook"
     seed: AtLeast0 = 0
     sentences: bool = True

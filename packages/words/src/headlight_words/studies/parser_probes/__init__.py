@@ -7,7 +7,6 @@ from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import (
     NO_EFFECT,
-    UNLISTED,
     AtLeast1,
     Range,
     Settings,
@@ -93,10 +92,10 @@ class ParserProbeSettings(SentenceSettings):
     max_examples: AtLeast1 | None = None
     probes: tuple[Probe, ...] = PROBES
     measures: tuple[str, ...] = MEASURES
-    training: Annotated[TrainingSettings, UNLISTED] = field(default_factory=TrainingSettings)
-    seeds: Annotated[tuple[int, ...], UNLISTED] = (0,)
-    align_root: Annotated[Alignment, UNLISTED] = "fixed"
-    bias: Annotated[bool, UNLISTED] = True
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    seeds: tuple[int, ...] = (0,)
+    align_root: Alignment = "fixed"
+    bias: bool = True
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:
