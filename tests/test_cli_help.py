@@ -130,13 +130,3 @@ def test_help_names_the_value_of_an_option_and_keeps_brackets() -> None:
     assert "hf:NAME[:CONFIG][:SPLIT][:COLUMN]" in text
     assert "<encoder|decoder|cross|all>" in text
     assert "[default: auto]" in text
-
-
-@pytest.mark.papers
-def test_settings_that_are_not_listed_can_be_set_all_the_same() -> None:
-    command = PROGRAM.commands["parser-probes"]
-    hidden = {each.name for each in command.params if each.hidden}
-    assert {"training_epochs", "align_root"} <= hidden
-    parse(["parser-probes", "--training-epochs", "1"])
-    shown = CliRunner().invoke(app, ["parser-probes", "--help"], env={"TERM": "dumb"}).stdout
-    assert "--training-epochs" not in shown

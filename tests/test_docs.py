@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import example_data
 import headlight
 from headlight.catalogue.embedded_models import EMBEDDED
-from headlight.catalogue.registry import COMMANDS, QUESTIONS
+from headlight.catalogue.registry import COMMANDS, QUESTIONS, WRITERS
 from headlight.catalogue.statistics import GROUP as STATISTICS
 from headlight.cli.program import app
 from headlight.corpora import FORMATS, PAIR_FORMATS
@@ -263,7 +263,7 @@ def is_there(name: str) -> bool:
 def test_every_dotted_name_is_there() -> None:
     names = dotted_names()
     assert names
-    for group in (COMMANDS, FORMAT_GROUP, QUESTIONS, STATISTICS):  # of entry points
+    for group in (COMMANDS, FORMAT_GROUP, QUESTIONS, STATISTICS, WRITERS):  # of entry points
         del names[group]
     assert {name: files for name, files in names.items() if not is_there(name)} == {}
 
