@@ -179,12 +179,9 @@ class CausalSpaces:
     def short_null_vectors(self) -> CausalNullSpace | None:
         """Return the null vectors of the keys that each query sees.
 
-        None where some text is so long that other ways are shorter, or where it is not certain
-        which of its rows depend on those before them.
+        None where it is not certain which rows depend on those before them.
         """
         batch, spaces, keys, size = self._spanning.shape
-        if int(self._host_seen.max()) > LONGEST * size:
-            return None
         rows = self._spanning.flatten(0, 1)
         independent = (self._distinct.new & (self._count <= size)).flatten(0, 1)
         dependent = self._real.repeat_interleave(spaces, 0) & ~independent

@@ -81,15 +81,17 @@ def _largest(row):
 
 @no_type_check
 def _sum_sizes(row, sizes):
-    """Fill the absolute values; return their sum, that of squares, and the largest of them."""
-    size, square, peak = np.float32(0), np.float32(0), np.float32(0)
+    """Fill the absolute values; return their sum, that of squares, and the largest of them.
+
+    The largest is found in a loop of its own, since compilers make no steps of one that adds too.
+    """
+    size, square = np.float32(0), np.float32(0)
     for key in range(len(row)):
         entry = abs(row[key])
         sizes[key] = entry
         size += entry
         square += entry * entry
-        peak = entry if entry > peak else peak
-    return size, square, peak
+    return size, square, _largest(sizes)
 
 
 class Call(NamedTuple):
@@ -1199,6 +1201,7 @@ def _write_rows(call, texts, heads, queries, rows):
 SUMS = (
     times_logarithm,
     _entropy_of_sizes,
+    _largest,
     _sum_sizes,
     _sum_matrix,
     _add_product,
@@ -1214,7 +1217,6 @@ SUMS = (
 """Sums of matrices, each after those that it calls."""
 MERGING = _merge_row, _merge
 WEIGHING = (
-    _largest,
     _exponentiate,
     _inner_product,
     _to_weights,
@@ -1258,7 +1260,7 @@ def compiled_merging() -> Callable[..., Any]:
 @cache
 def compiled_rows() -> Callable[..., Any]:
     """Return the loop that writes single rows of weights."""
-    return compile_loop(_write_rows, WEIGHING, finite=True)
+    return compile_loop(_write_rows, (_largest, *WEIGHING), finite=True)
 
 
 @cache

@@ -23,6 +23,7 @@ from headlight.measures.attention_kernel import (
     projection_of,
     write_rows,
 )
+from headlight.measures.effective_causal import LONGEST
 from headlight.measures.layer_vectors import Vectors
 from headlight.measures.merged_norms import formed
 from headlight.measures.row_loops import KernelArrays
@@ -135,13 +136,13 @@ class KernelSums:
         seen = record.call.seen
         if seen.bias is not None:
             return None
-        spaces = vectors.spaces
         if seen.alike:
-            basis, rank = spaces.shared_basis(seen.visible, torch.float32)
+            basis, rank = vectors.spaces.shared_basis(seen.visible, torch.float32)
             return EffectiveFactors(basis, None, None, rank)
-        if not seen.causal:
+        # Of longer texts there are so many null vectors that other ways are shorter.
+        if not seen.causal or int(seen.counts.amax()) > LONGEST * record.site.head_dim:
             return None
-        made = spaces.causal_null_vectors(torch.float32)
+        made = vectors.spaces.causal_null_vectors(torch.float32)
         return None if made is None else EffectiveFactors(None, *made)
 
     def _mend(self, record: PlainRecord, arrays: KernelArrays, merged: Tensor) -> None:
