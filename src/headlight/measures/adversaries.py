@@ -25,7 +25,7 @@ PerText = Float[Tensor, " text"]
 
 Moved = Callable[[Candidates], Float[Tensor, "candidate text"]]
 """Change of the predictions to texts with such attention: a total variation distance, which can be
-differentiated.  What it says of a text depends on that text alone."""
+differentiated.  The change for a text depends on that text alone."""
 
 NOTICED = 1e-3
 """A loss that falls by less has not fallen."""
@@ -36,14 +36,14 @@ class AdversarySearch:
     """Settings of the search for the most different attention; `RELEASED` are those of the authors.
 
     Attributes:
-        epsilon: how far the prediction may be from what it was.
-        margin: how far it may be while attention is changed before that costs anything.
-        penalty: what each unit beyond the margin costs.
-        steps: of Adam (amsgrad), at most.
-        learning_rate: step size of the optimizer.
-        patience: a text is done when its loss has not fallen for this many steps; None for all
+        epsilon: Largest change of the prediction that is allowed (ε).
+        margin: Change of the prediction up to which the loss has no penalty.
+        penalty: Factor of the change beyond the margin in the loss.
+        steps: Largest number of steps of Adam (amsgrad).
+        learning_rate: Step size of the optimizer.
+        patience: Number of steps without a lower loss after which a text is done; None to take all
             steps.
-        take: the ``best`` attention of all steps, or that of the ``last``.
+        take: Step whose attention is returned: the ``best`` of all, or the ``last``.
     """
 
     epsilon: float = 0.05
@@ -64,11 +64,11 @@ class Adversaries:
     """Result of the search for each text.
 
     Attributes:
-        weight: the most different attention, or the model's own where none is allowed.
-        jsd: how different it is from the model's own: the mean over the rows that take part of the
-            Jensen-Shannon divergence, from 0 to ln 2.
-        moved: how far the prediction is from what it was; at most ε.
-        steps: how many were taken.
+        weight: The most different attention, or the model's own where none is allowed.
+        jsd: Jensen-Shannon divergence from the model's own attention, from 0 to ln 2: the mean over
+            the rows that take part.
+        moved: Change of the prediction, at most ε.
+        steps: Number of steps taken.
     """
 
     weight: Weights
@@ -84,24 +84,24 @@ def most_different(
     start: Candidates,
     search: AdversarySearch | None = None,
 ) -> Adversaries:
-    """The attention that is farthest from a model's own while the prediction moves by at most ε.
+    """Find the attention farthest from a model's own while the prediction moves by at most ε.
 
     Several candidates of each text are changed at once by Adam, to make the loss small:
 
         Σ_k (−JSD(a_k, a) + penalty · max(0, moved(a_k) − margin)) − mean_kl JSD(a_k, a_l)
 
-    A candidate is the softmax of logits over the keys that take part, times what the row gives to
-    them.  Of those whose prediction is within ε of what it was, and the model's own attention, the
-    most different one counts; so what is found is a lower bound of what there is.  The last term
-    keeps candidates apart.  What is found for a text does not depend on the other texts.
+    A candidate is the softmax of logits over the keys that take part, times the row's sum over
+    them.  The result is the most different of the candidates whose prediction is within ε of the
+    original, and of the model's own attention; so its divergence is a lower bound of the largest
+    one.  The last term keeps candidates apart.  Results of texts do not depend on one another.
 
     Args:
-        moved: how far predictions are from what they were.
-        weight: the model's own attention.
-        keys: where it may be another.  Rows of fewer than two such keys stay as they are.
-        start: logits of the candidates to begin with; the authors add 3 times standard normal noise
-            to uniform attention, which is the same as that noise alone.
-        search: see `AdversarySearch`.
+        moved: Change of the predictions with other attention.
+        weight: The model's own attention.
+        keys: Keys whose weights may change.  Rows of fewer than two such keys stay as they are.
+        start: Initial logits of the candidates; the authors add 3 times standard normal noise to
+            uniform attention, which is the same as that noise alone.
+        search: Settings of the search; by default those of `AdversarySearch`.
 
     Source: Jain and Wallace (2019), Section 4.2.2 and Algorithm 2, with the settings of the
     released code, where ε is 0.05 and the margin 0.01.
@@ -128,7 +128,7 @@ def most_different(
 
 
 def _candidates(logits: Candidates, weight: Weights, free: Keys) -> Candidates:
-    """The softmax over the keys that take part; rows in which none do stay as they are."""
+    """Take the softmax over the keys that take part; rows in which none do stay as they are."""
     rows = free.any(-1, keepdim=True)
     hidden = rows & ~free  # a softmax over nothing is not a number
     share = logits.masked_fill(hidden, -torch.inf).softmax(-1)
@@ -141,8 +141,9 @@ def _divergences(
 ) -> tuple[Float[Tensor, "candidate text"], PerText]:
     """Return the candidates' divergence from the model's attention, and the mean of their pairs.
 
-    With N(p) = Σ p ln p, JSD(p, q) = (N(p) + N(q)) / 2 − N((p + q) / 2): of each row but one
-    logarithm is taken, and not three for each pair of rows.  In a pair a candidate may meet itself.
+    With N(p) = Σ p ln p, JSD(p, q) = (N(p) + N(q)) / 2 − N((p + q) / 2): this takes one logarithm
+    of each row instead of three for each pair.  The mean is over all pairs, those of a candidate
+    with itself included.
     """
     number = len(candidates)
     first, second = torch.triu_indices(number, number, 1)
@@ -157,7 +158,7 @@ def _divergences(
 def _negative_entropy(
     distribution: Float[Tensor, "*candidate text row key"],
 ) -> Float[Tensor, "*candidate text row"]:
-    """Σ p ln p; a floor keeps the logarithm of 0 and its gradient finite."""
+    """Return Σ p ln p; a floor keeps the logarithm of 0 and its gradient finite."""
     tiny = torch.finfo(distribution.dtype).tiny
     return (distribution * distribution.clamp_min(tiny).log()).sum(-1)
 
@@ -185,7 +186,7 @@ class _Best:
 
     @property
     def searching(self) -> bool:
-        """Whether any text is not done."""
+        """Return whether any text is not done."""
         return bool(self._active.any())
 
     def note(
@@ -195,7 +196,7 @@ class _Best:
         distance: Float[Tensor, "candidate text"],
         losses: PerText,
     ) -> None:
-        """Look at the candidates of one step; texts that are done stay as they are."""
+        """Update with the candidates of one step; texts that are done stay as they are."""
         jsd, which = torch.where(distance <= self._search.epsilon, apart, 0).max(0)
         texts = torch.arange(len(which), device=which.device)
         changed = self._active & ((jsd > self._jsd) | (self._search.take == "last"))

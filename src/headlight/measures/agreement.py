@@ -1,4 +1,4 @@
-"""Agreement of measures on what matters (Jain and Wallace 2019, Section 4.1)."""
+"""Agreement of measures on the importance of words (Jain and Wallace 2019, Section 4.1)."""
 
 import math
 from dataclasses import dataclass
@@ -20,12 +20,11 @@ TOP_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A rank correlation on one text; NaN twice where it is not defined.
+    """A rank correlation on one text; both numbers are NaN where it is not defined.
 
     Attributes:
-        value: from −1 for opposite orders to 1 for the same.
-        p: how probable a correlation at least as far from 0 is where the orders have nothing to do
-            with each other.
+        value: Correlation, from −1 for opposite orders to 1 for the same order.
+        p: Probability of a correlation at least as far from 0 if the orders are independent.
     """
 
     value: float
@@ -33,9 +32,9 @@ class Correlation:
 
     @property
     def significant(self) -> float:
-        """1 if p is at most `SIGNIFICANT`, otherwise 0; NaN where it is not defined.
+        """Return 1 if p is at most `SIGNIFICANT`, otherwise 0; NaN where it is not defined.
 
-        So the mean over texts, those without a correlation left out, is a share.
+        So the mean over texts with a correlation is a share.
         """
         return math.nan if math.isnan(self.p) else float(self.p <= SIGNIFICANT)
 
@@ -44,18 +43,18 @@ UNDEFINED = Correlation(math.nan, math.nan)
 
 
 def kendall(first: Importance, second: Importance) -> Correlation:
-    """Kendall's τ_b of two measures on the same words, with its two-sided p-value.
+    """Compute Kendall's τ_b of two measures on the same words, with its two-sided p-value.
 
     τ_b = (C − D) / √((n₀ − n₁)(n₀ − n₂)), with C pairs of words in the same order, D in the
     opposite one, n₀ pairs in all, and n₁ and n₂ tied in the first and in the second.  p is exact
     for short texts without ties, and otherwise that of a normal distribution.
 
     Returns:
-        NaN for a single word, or where a measure says the same of all words: such texts are to be
-        counted and left out.
+        NaN for a single word, or where a measure is constant over all words: count such texts and
+        leave them out.
 
     Raises:
-        UsageError: they are not of the same words.
+        UsageError: The measures are not of the same words.
 
     Source: Kendall (1945); as `scipy.stats.kendalltau` has it, which the authors use.
     """
@@ -69,15 +68,16 @@ def kendall(first: Importance, second: Importance) -> Correlation:
 
 
 def spearman(first: Importance, second: Importance) -> Correlation:
-    """Spearman's ρ of two measures on the same words: Pearson's r of their ranks, ties shared.
+    """Compute Spearman's ρ of two measures on the same words: Pearson's r of their ranks.
 
-    The two-sided p-value is that of Student's t, and 1 for two words.
+    Tied words share the mean of their ranks.  The two-sided p-value is that of Student's t, and 1
+    for two words.
 
     Returns:
-        NaN for a single word, or where a measure says the same of all words.
+        NaN for a single word, or where a measure is constant over all words.
 
     Raises:
-        UsageError: they are not of the same words.
+        UsageError: The measures are not of the same words.
     """
     from scipy.special import stdtr
     from scipy.stats import rankdata
@@ -100,21 +100,21 @@ COEFFICIENTS = {"spearman": spearman, "kendall": kendall}
 
 
 def top_overlap(first: Importance, second: Importance, number: int) -> float:
-    """The share of the most important words by one measure that are so by the other as well.
+    """Compute the share of the most important words by one measure that are so by the other too.
 
-    Of words that are equally important that which comes first counts as more important.
+    Of equally important words, the first counts as more important.
 
     Args:
-        first: by one measure.
-        second: by the other.
-        number: of words that count as the most important; all of a shorter text.
+        first: Importance of the words by one measure.
+        second: Importance of the words by the other measure.
+        number: Number of words that count as the most important; all words of a shorter text.
 
     Returns:
-        from 0 to 1, which it is for texts that are not longer than `number`; of a random order,
-        `number` divided by the words is to be expected.  NaN for a text without words.
+        Share from 0 to 1, and 1 for texts that are not longer than `number`; the expectation for a
+        random order is `number` divided by the number of words.  NaN for a text without words.
 
     Raises:
-        UsageError: they are not of the same words.
+        UsageError: The measures are not of the same words.
     """
     _check_lengths(first, second)
     count = min(number, len(first))
@@ -138,6 +138,6 @@ def _check_lengths(first: Importance, second: Importance) -> None:
 def linear_fit(
     kept: Bool[np.ndarray, "subset passage"], values: Float64[np.ndarray, " subset"]
 ) -> Float64[np.ndarray, " passage"]:
-    """Return what each passage adds, in the linear model that fits numbers of sets best."""
+    """Return the coefficient of each passage in the least-squares model of numbers of sets."""
     design = np.column_stack([np.ones(len(kept)), kept])
     return np.asarray(np.linalg.lstsq(design, values, rcond=None)[0][1:])

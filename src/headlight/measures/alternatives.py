@@ -27,8 +27,8 @@ class RowAlternatives:
     """The alternatives of one row of attention.
 
     Attributes:
-        row: a, at least 0.
-        basis: orthonormal columns that span those of [T, 1] on the same keys.
+        row: Row a of attention, at least 0.
+        basis: Orthonormal columns that span those of [T, 1] on the same keys.
     """
 
     row: Row
@@ -36,7 +36,7 @@ class RowAlternatives:
 
     @cached_property
     def exist(self) -> bool:
-        """Whether there is any x but a itself.
+        """Return whether there is any x but a itself.
 
         A key of weight 0 can only gain.  So there are alternatives if LN([T, 1]) has a direction
         in which all such keys stay, or a direction in which they gain.
@@ -59,7 +59,7 @@ class RowAlternatives:
         return largest_step(self.row, direction) * direction
 
     def farthest(self, generator: np.random.Generator, starts: int) -> list[Row]:
-        """Changes x − a that are local maxima of the total variation, the largest first.
+        """Find changes x − a that are local maxima of the total variation, the largest first.
 
         The total variation is convex, so its maximum lies at one of the very many corners.  From
         every start, linear programs maximise its linearisation at the last corner, by which it
@@ -75,7 +75,7 @@ class RowAlternatives:
         return sorted(changes, key=total_variation, reverse=True)
 
     def corner(self) -> Row:
-        """The change x − a to the corner with the least weight where a has it.
+        """Return the change x − a to the corner with the least weight where a has it.
 
         This is where the first climb of `farthest` begins; zero if there is no alternative.
         """
@@ -97,7 +97,7 @@ class RowAlternatives:
 
     @property
     def total(self) -> float:
-        """The sum of the row."""
+        """Return the sum of the row."""
         return float(self.row.sum())
 
     @property
@@ -106,12 +106,12 @@ class RowAlternatives:
 
     @cached_property
     def _null_basis_of_support(self) -> Directions:
-        """Directions of LN([T, 1]) in which keys of weight 0 stay: orthonormal columns."""
+        """Return an orthonormal basis of the part of LN([T, 1]) in which keys of weight 0 stay."""
         return null_basis(self.basis[self._support])
 
     @cached_property
     def _gain(self) -> Row | None:
-        """The largest change by which the keys of weight 0 gain, if they can."""
+        """Return the largest change by which the keys of weight 0 gain, if they can."""
         unused = (~self._support).astype(np.float64)
         if not unused.any():
             return None
@@ -119,7 +119,7 @@ class RowAlternatives:
         return change if total_variation(change) > SMALLEST else None
 
     def _climb(self, corner: Row) -> Row:
-        """Corners of ever larger total variation."""
+        """Move from corner to corner while the total variation grows."""
         for _ in range(STEPS):
             following = self._minimum(np.where(corner > self.row, -1.0, 1.0))
             gained = total_variation(following - self.row) - total_variation(corner - self.row)
@@ -135,7 +135,7 @@ class RowAlternatives:
         return np.minimum(lowest, self.row), np.maximum(highest, self.row)
 
     def _minimum(self, objective: Row) -> Row:
-        """The alternative that minimises a linear objective, by HiGHS."""
+        """Return the alternative that minimises a linear objective, by HiGHS."""
         from scipy.optimize import linprog  # slow to import
 
         sums = {"A_eq": self.basis.T, "b_eq": self.basis.T @ self.row}
@@ -146,11 +146,11 @@ class RowAlternatives:
 
 
 def column_basis(columns: Float64[np.ndarray, "key spanning"], width: int) -> Matrix:
-    """Orthonormal columns that span the given ones.
+    """Return orthonormal columns that span the given ones.
 
     Args:
-        columns: [T, 1] as `with_ones` gives it, for one head.
-        width: how many columns [T, 1] has itself, for the rank tolerance of numpy.
+        columns: Columns of [T, 1] as `with_ones` gives them, for one head.
+        width: Number of columns of [T, 1] itself, for the rank tolerance of numpy.
     """
     basis, values, _ = np.linalg.svd(columns, full_matrices=False)
     tolerance = values.max(initial=0.0) * max(len(columns), width) * np.finfo(np.float64).eps
@@ -158,7 +158,7 @@ def column_basis(columns: Float64[np.ndarray, "key spanning"], width: int) -> Ma
 
 
 def null_basis(basis: Matrix) -> Directions:
-    """Orthonormal columns of what is orthogonal to the columns of some rows of a basis."""
+    """Return an orthonormal basis of the complement of the columns of some rows of a basis."""
     vectors, values, _ = np.linalg.svd(basis)
     rank = int((values > max(basis.shape, default=1) * np.finfo(np.float64).eps * 8).sum())
     directions: Directions = vectors[:, rank:]
@@ -166,7 +166,7 @@ def null_basis(basis: Matrix) -> Directions:
 
 
 def largest_step(row: Row, direction: Row) -> float:
-    """λ_max = min over ã_i < 0 of −a_i / ã_i; 0 for no direction at all.
+    """Return λ_max = min over ã_i < 0 of −a_i / ã_i; 0 for no direction at all.
 
     Source: Brunner et al. (2020), Section 3.3, Eq. 7.
     """
@@ -175,5 +175,5 @@ def largest_step(row: Row, direction: Row) -> float:
 
 
 def total_variation(change: Row) -> float:
-    """Half the sum of the absolute changes: for distributions from 0 to 1."""
+    """Return half the sum of the absolute changes: from 0 to 1 for distributions."""
     return 0.5 * float(np.abs(change).sum())

@@ -1,11 +1,11 @@
-"""Share of each token in the output of an attention block, by what is missed without it (ALTI).
+"""Share of each token in the output of an attention block, by the length lost without it (ALTI).
 
 The part z of a token is formed only where it can count.  With y the sum of all parts,
 
     ‖y‖₁ − ‖y − z‖₁ = Σ_d min(p_d, 2|y_d| − p_d)  with  p_d = z_d sign(y_d), sign(0) = 1,
 
 which is at most Σ_d p_d = ⟨z, sign y⟩: a product like that of queries and keys, for which no part
-is formed.  Where that is not above 0, neither is what is missed.
+is formed.  Where that is not above 0, no length is lost.
 """
 
 from collections.abc import Callable
@@ -37,13 +37,13 @@ class BlockSum:
     the sum by; the β of that norm is no part.
 
     Attributes:
-        total: the sum, b^O included.
-        given: the residual.
-        bias: b^O.
-        weight: α of each head; over what norms on the branch divide by.
-        values: v(x) of each head.
-        output: W^O of each head.
-        offset: β of the norm, times the number that it divides by.
+        total: Sum y, b^O included.
+        given: Residual.
+        bias: Output bias b^O.
+        weight: Weights α of each head, divided by the divisors of norms on the branch.
+        values: Values v(x) of each head.
+        output: Weights W^O of each head.
+        offset: Offset β of the norm, times the divisor of the norm.
     """
 
     total: Float[Tensor, "query d_model"]
@@ -56,7 +56,7 @@ class BlockSum:
 
     @cached_property
     def vectors(self) -> Float[Tensor, "head key d_model"]:
-        """f(x) of each head."""
+        """Return f(x) of each head."""
         return self.values @ self.output
 
     @classmethod
@@ -64,7 +64,7 @@ class BlockSum:
         """Return the sum of the first text of a record, float32 or better.
 
         Raises:
-            UnsupportedModelError: f depends on the query.
+            UnsupportedModelError: The vectors f(x) depend on the query.
         """
         if record.gate is not None and record.site.gate == "element":
             raise UnsupportedModelError(
@@ -87,7 +87,7 @@ class BlockSum:
             bias = each.linear(bias) / scale[:, None] + each.offset.to(bias)
             written = each(written)
         total, offset = written + stream, torch.zeros_like(written)
-        if site.norm is not None:  # what it divides by is the same for all parts of a sum
+        if site.norm is not None:  # its divisor is the same for all parts of a sum
             offset = site.norm.scale(total)[:, None] * site.norm.offset.to(total)
             total, stream, bias, output = map(site.norm.linear, (total, stream, bias, output))
         return cls(total, stream, bias, weight, values, output, offset)
@@ -96,14 +96,14 @@ class BlockSum:
 def missed_without(
     total: Float[Tensor, "*place d_model"], part: Float[Tensor, "*place d_model"]
 ) -> Float[Tensor, "*place"]:
-    """max(0, ‖y‖₁ − ‖y − p‖₁), by which a sum y gets shorter without its part p.
+    """Return max(0, ‖y‖₁ − ‖y − p‖₁), by which a sum y gets shorter without its part p.
 
     Args:
-        total: y.
-        part: p.
+        total: Sum y.
+        part: Part p of the sum.
 
     Returns:
-        ≥ 0, at most ‖p‖₁; in the unit of the hidden states.
+        Lengths from 0 to ‖p‖₁, in the unit of the hidden states.
 
     Source: Ferrando et al. (2022); Ferrando and Voita (2024).
     """
@@ -115,17 +115,17 @@ def missed_without_heads(
     weight: Float[Tensor, "head query key"],
     vectors: Float[Tensor, "head key d_model"],
 ) -> Float[Tensor, "head query key"]:
-    """Compute what is missed without each part α f(x) that a head takes from a key.
+    """Compute the loss of length without each part α f(x) that a head takes from a key.
 
-    What keys with a weight of 0 give is not formed, so that of causal attention half is.
+    Parts of keys with a weight of 0 are not formed, so causal attention needs half of them.
 
     Args:
-        total: y of each query.
-        weight: α.
-        vectors: f(x), or what becomes of it in the sum.
+        total: Sum y of each query.
+        weight: Weights α.
+        vectors: Vectors f(x), or their images in the sum.
 
     Returns:
-        ≥ 0, in the unit of the hidden states.
+        Lengths ≥ 0, in the unit of the hidden states.
     """
     heads, queries, keys = weight.shape
     missed_by_key = weight.new_zeros(heads, queries, keys)
@@ -141,28 +141,28 @@ def missed_without_heads(
 
 
 KEYS = 16
-"""Keys that are looked at together, so that their vectors stay in the cache."""
+"""Keys that are processed together, so that their vectors stay in the cache."""
 
 WORTH_IT = 1 << 22
-"""Numbers of parts from which on it is worth it to compile."""
+"""Number of components of all parts from which on compilation pays off."""
 
 Missed = Float[Tensor, "query key"]
 
 
 def missed_without_tokens(block: BlockSum) -> Missed:
-    """max(0, ‖y_i‖₁ − ‖y_i − z_ij‖₁), with z_ij what token j gives to what leaves the block.
+    """Compute max(0, ‖y_i‖₁ − ‖y_i − z_ij‖₁), z_ij being the part of token j in the output.
 
     z_ij = Σ_h α_hij f_h(x_j) + δ_ij x_i, behind the norm that follows the sum, if one does; y holds
     b^O and the β of that norm as well.
 
     Args:
-        block: of one text that looks at itself.
+        block: Sum and parts of one text that attends to itself.
 
     Returns:
-        ≥ 0, at most ‖z_ij‖₁.  Where a norm follows, times what it divides by.
+        Lengths from 0 to ‖z_ij‖₁.  Where a norm follows, they are times its divisor.
 
-    Source: Ferrando et al. (2022), ALTI.  As in their code, y is what the block puts out, with all
-    biases, which no token has a part of.
+    Source: Ferrando et al. (2022), ALTI.  As in their code, y is the output of the block with all
+    biases, which belong to no token.
     """
     total = block.total + block.offset
     # 1 where y is 0: any part makes it longer then
@@ -181,9 +181,9 @@ def missed_without_tokens(block: BlockSum) -> Missed:
 
 
 def token_shares(block: BlockSum) -> Missed:
-    """Compute what is missed without each token, as shares of its sum: each row sums to 1.
+    """Compute the loss of length without each token, as shares of a row that sum to 1.
 
-    A row that nothing is missed of (which no model seen has) is the token itself.
+    In a row without any loss (no model seen has one), the token itself has all.
     """
     missed = missed_without_tokens(block).cpu().double()
     whole = missed.sum(-1, keepdim=True)
@@ -220,7 +220,7 @@ def _compiled() -> Callable[..., Any]:
 def _in_threads(
     loop: Callable[..., Any], block: BlockSum, counts: Tensor, sign: Tensor, size: Tensor
 ) -> Missed:
-    """As many threads as torch has; each has queries of its own, so no bit depends on them."""
+    """Use as many threads as torch; each has queries of its own, so no bit depends on them."""
     weight = block.weight.permute(1, 2, 0).contiguous().numpy()
     vectors = block.vectors.transpose(0, 1).contiguous().numpy()
     missed_sums = torch.zeros_like(block.weight[0])

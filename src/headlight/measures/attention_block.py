@@ -1,9 +1,9 @@
 """The output of an attention block as a sum of parts of tokens (Kobayashi et al. 2021).
 
-The part of key j in what leaves the attention block for query i is F_ij = Σ_h α_hij f_h(x_j) behind
-what stands on the branch (mostly nothing), for j = i together with the residual x_i, and behind the
-norm if one follows.  With what norms divide by frozen, that is F_ij times a matrix that all queries
-share, over a number of each query; so the matrix folds into W^O, and vectors of ``query key
+The part of key j in the output of the attention block for query i is F_ij = Σ_h α_hij f_h(x_j)
+behind the maps of the branch (mostly none), for j = i together with the residual x_i, and behind
+the norm if one follows.  With the divisors of norms frozen, that is F_ij times a matrix that all
+queries share, over a number of each query; so the matrix folds into W^O, and vectors of ``query key
 d_model`` are never formed.  b^O and the β of norms belong to no key.
 
 Source: Kobayashi et al. (2021).
@@ -32,11 +32,11 @@ OfQueries = Float[Tensor, "batch query"]
 
 @dataclass(frozen=True, eq=False)
 class FoldedOutput:
-    """W^O times the matrix of what follows it, and what is derived of it once.
+    """W^O times the matrix of the maps that follow it, and factors computed from it once.
 
     Attributes:
-        weight: float64.
-        precision: of the overlap: that of the model, float32 or better.
+        weight: Product of the matrices, in float64.
+        precision: Precision of the overlap: that of the model, float32 or better.
     """
 
     weight: OutputWeight
@@ -44,13 +44,13 @@ class FoldedOutput:
 
     @cached_property
     def factor(self) -> Factor:
-        """R_h of W_h = R_h Q_h, as that of a `Projection`."""
+        """Return R_h of W_h = R_h Q_h, as that of a `Projection`."""
         factor: Tensor = torch.linalg.qr(self.weight.mT, mode="r")[1].mT
         return factor.contiguous()
 
     @cached_property
     def overlap(self) -> Overlap:
-        """Q Qᵀ of all heads."""
+        """Return Q Qᵀ of all heads."""
         return overlap_of(self.weight).to(self.precision)
 
 
@@ -61,7 +61,7 @@ _folded: "WeakKeyDictionary[ResidualSite, dict[Maps, FoldedOutput]]" = WeakKeyDi
 
 
 def folded_output(site: AttentionSite, residual: ResidualSite, behind: Maps) -> FoldedOutput:
-    """W^O with the maps of the branch, and with those behind the sum."""
+    """Return W^O with the maps of the branch, and with those behind the sum."""
     folded = _folded.setdefault(residual, {})
     if behind not in folded:
         weight = site.projection.weight
@@ -73,14 +73,14 @@ def folded_output(site: AttentionSite, residual: ResidualSite, behind: Maps) -> 
 
 
 class WholeLayer:
-    """The parts of what leaves the attention block, for the queries of a record.
+    """Parts of the output of the attention block, for the queries of a record.
 
     Args:
-        record: that holds the residual.
-        weight: α, times the gate of each query and head where there is one.
+        record: Record of the layer, with its residual.
+        weight: Weights α, times the gate of each query and head where there is one.
 
     Raises:
-        CaptureError: it does not.
+        CaptureError: The record has no residual.
     """
 
     def __init__(self, record: LayerRecord, weight: Weight) -> None:
@@ -105,7 +105,7 @@ class WholeLayer:
 
     @cached_property
     def own(self) -> Parts | None:
-        """F_ii: what each query gives to itself through the heads; None in cross-attention."""
+        """Return F_ii, the part of each query itself through the heads; None in cross-attention."""
         record, weight = self._record, self._weight
         if record.site.kind == "cross":
             return None
@@ -119,29 +119,29 @@ class WholeLayer:
 
     @cached_property
     def of_all(self) -> Parts:
-        """Σ_j F_ij: what W^O put out, without its bias."""
+        """Return Σ_j F_ij, the output of W^O without its bias."""
         written, bias = self._residual.written, self._record.site.projection.bias
         return written if bias is None else written - bias.to(written)
 
     def behind_branch(self, parts: Parts) -> Parts:
-        """Parts of the output of W^O, as they are added to the residual."""
+        """Return parts of the output of W^O as they are added to the residual."""
         for each in self.site.branch:
             parts = each.linear(parts)
         return parts / self._residual.branch_scale[..., None] if self.site.branch else parts
 
     def behind_norm(self, parts: Parts, second: FrozenMap | None = None) -> Parts:
-        """Parts of the sum behind the norm that follows it, if one does.
+        """Return parts of the sum behind the norm that follows it, if one does.
 
         Args:
-            parts: of the sum.
-            second: a norm behind that norm; what it divides by is left out.
+            parts: Parts of the sum.
+            second: Another norm behind that one; its divisor is left out.
         """
         for each in self.behind_sum(second):
             parts = each.linear(parts)
         return parts / self.norm_scale[..., None]
 
     def behind_sum(self, second: FrozenMap | None = None) -> Maps:
-        """The norm that follows the sum, if one does, and a second one behind it."""
+        """Return the norm that follows the sum, if one does, and a second one behind it."""
         return tuple(each for each in (self.site.norm, second) if each is not None)
 
     @property
@@ -155,11 +155,11 @@ class WholeLayer:
         return self._residual.branch_scale
 
     def with_own(self, others: Pairs, behind: Callable[[Parts], Parts]) -> Pairs:
-        """Norms of all pairs, with those of each token and itself, residual included.
+        """Return the norms of all pairs, with those of each token and itself, residual included.
 
         Args:
-            others: of the parts of other tokens.
-            behind: what becomes of parts of the sum.
+            others: Norms of the parts of other tokens.
+            behind: Map of the parts of the sum.
         """
         own = self.own
         if own is None:

@@ -1,8 +1,8 @@
-"""Projections of attention on the rows that each query sees under a causal mask.
+"""Projections of attention onto the rows that each query sees under a causal mask.
 
 The matrices of one head are nested: that of query i is that of query i − 1 and one more row.  So
-neighbouring queries share a factor where they see many rows, short texts are rid of what lies along
-null vectors, and single queries have a factor of their own.
+neighbouring queries share a factor where they see many rows, components along null vectors are
+subtracted in short texts, and single queries have a factor of their own.
 """
 
 import torch
@@ -20,15 +20,15 @@ Settled = Bool[Tensor, "matrix query"]
 def null_vectors(
     rows: Float[Tensor, "matrix key head_dim"], limit: float = ONE_PASS
 ) -> tuple[Float[Tensor, "matrix key null"], Bool[Tensor, "matrix"]]:
-    """The unit vectors that rows add to the left null space, and where they are exact enough.
+    """Return the unit vectors that rows add to the left null space, and where they are exact.
 
     Where the first head_dim rows F are independent, each row b that follows adds one: it ends there
     and is orthogonal to those before it.  With C = B F⁻¹ and I + C Cᵀ = L Lᵀ these vectors are the
     rows of L⁻¹ (−C, I).
 
     Args:
-        rows: of the whole text; zero where there is no token.
-        limit: of what errors grow by (the root of it for two factors).
+        rows: Rows of the whole text; zero where there is no token.
+        limit: Bound of the growth of errors (its square bounds the product of two factors).
     """
     size = rows.shape[2]
     inverse, failed = torch.linalg.inv_ex(rows[:, :size])
@@ -45,7 +45,7 @@ def null_vectors(
 def stable_null_vectors(
     rows: Float[Tensor, "key head_dim"], dependent: Int[Tensor, " null"]
 ) -> Float[Tensor, "key null"]:
-    """The unit vectors that dependent rows of one matrix add to the left null space.
+    """Return the unit vectors that dependent rows of one matrix add to the left null space.
 
     Each ends at its row, and is orthogonal to those before it.  They are a basis of the null space
     of the whole text, turned until it has the form of a stair.  Errors grow by the condition number
@@ -67,14 +67,14 @@ def stable_null_vectors(
 
 
 class NullVectors:
-    """A⊥ of short texts, without what lies along the null vectors of the rows that a query sees.
+    """A⊥ of short texts: α without its components along null vectors of the rows that a query sees.
 
     A⊥_i = α_i − Σ_{k≤i} ⟨α_i, u_k⟩ u_k takes two products for all queries of a text.
 
     Args:
-        vectors: u_k, of `null_vectors`, in the precision of the results.
-        certain: where they are exact enough.
-        members: where these matrices are among all.
+        vectors: Vectors u_k from `null_vectors`, in the precision of the results.
+        certain: Mask of the matrices whose vectors are exact enough.
+        members: Places of these matrices among all.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class NullVectors:
         """Fill `results` of the queries that may have null vectors, and note where they are exact.
 
         Args:
-            weights: of all matrices.
-            results: of all matrices; numbers that are not exact enough are overwritten as well.
-            settled: becomes true where they are, and false where not.
-            first: the number of the first query.
+            weights: Weights of all matrices.
+            results: Results of all matrices; inexact numbers are overwritten as well.
+            settled: Mask that becomes true where results are exact enough, and false elsewhere.
+            first: Number of the first query.
         """
         total, count = self._vectors.shape[1:]
         start, keys = total - count, weights.shape[3]
@@ -124,13 +124,13 @@ def project_singly(
     """Project single queries, each with a factor of its own, in two passes where one is poor.
 
     Args:
-        rows: of all matrices, orthonormalised over the whole text.
-        places: which queries of which matrices, on the host.
-        weights: of all matrices.
-        results: where projections go.
-        settled: becomes true where they are exact enough.
-        first: the number of the first query.
-        limit: the condition number from which on there are two passes.
+        rows: Rows of all matrices, orthonormalised over the whole text.
+        places: Matrix and query of each projection, on the host.
+        weights: Weights of all matrices.
+        results: Array that receives the projections.
+        settled: Mask that becomes true where projections are exact enough.
+        first: Number of the first query.
+        limit: Condition number from which on there are two passes.
     """
     keys = min(first + int(places[:, 1].max()) + 1, weights.shape[3])
     numbers = torch.arange(keys, device=rows.device)
@@ -150,7 +150,7 @@ SHARE = 2
 """Queries are projected together where they are fewer than this part of those before them."""
 
 GROWN = 2
-"""Times which rounding errors of rows may grow for products to be exact enough in float32."""
+"""Factor by which rounding errors of rows may grow for products in float32 to be exact enough."""
 
 SeenWeights = Float[Tensor, "matrix sharing query seen"]
 
@@ -159,11 +159,11 @@ class Prefixes:
     """The beginnings of some matrices, all of full column rank from the same row on.
 
     Args:
-        rows: orthonormalised over the whole text, so that a beginning is little worse than a sample
-            of the whole, and no singular value of it is above 1.
-        members: where these matrices are among all.
-        start: the first query whose matrix has more distinct rows than columns.
-        limit: of condition numbers, up to which a factor is exact enough.
+        rows: Rows orthonormalised over the whole text, so that a beginning is little worse than a
+            sample of the whole, and no singular value of it is above 1.
+        members: Places of these matrices among all.
+        start: First query whose matrix has more distinct rows than columns.
+        limit: Condition number up to which a factor is exact enough.
     """
 
     def __init__(
@@ -184,10 +184,10 @@ class Prefixes:
         """Fill `results` with projections, and note where they are exact enough.
 
         Args:
-            weights: of all matrices.
-            results: of all matrices; numbers that are not exact enough are overwritten as well.
-            settled: becomes true where they are.
-            first: the number of the first query.
+            weights: Weights of all matrices.
+            results: Results of all matrices; inexact numbers are overwritten as well.
+            settled: Mask that becomes true where results are exact enough.
+            first: Number of the first query.
         """
         end = min(first + weights.shape[2], self._rows.shape[1])
         low, members = max(self._start, first), self._members
@@ -225,7 +225,7 @@ class Prefixes:
         return certain
 
     def _gram_until(self, count: int) -> Float[Tensor, "matrix head_dim head_dim"]:
-        """YᵀY of this many rows; to what is known of the rows before them, theirs are added."""
+        """Return YᵀY of the first `count` rows, by adding later rows to the last result."""
         flat = self._rows
         if self._gram is None or count < self._counted:
             self._gram, self._counted = torch.zeros_like(flat[:, :1].mT @ flat[:, :1]), 0
@@ -252,12 +252,13 @@ def _project(
     each query takes its leading block.
 
     Args:
-        target: what is filled, of all keys.
-        alpha: in the precision of the products with all rows; others are in float64.
-        rows: up to the last query.
-        gram: of the rows up to the first query.
-        low: the number of the first query.
-        limit: of the length of L⁻¹, by which rounding errors grow.
+        target: Array to fill, over all keys.
+        alpha: Weights α in any precision; products with all rows have that of `target`, others
+            are in float64.
+        rows: Rows up to the last query.
+        gram: Gram matrix of the rows up to the first query.
+        low: Number of the first query.
+        limit: Bound of the length of L⁻¹, by which rounding errors grow.
     """
     matrices, sharing, queries, high = alpha.shape
     cells = -(-queries // BLOCK)

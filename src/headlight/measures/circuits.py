@@ -23,12 +23,12 @@ PerPair = Float64[Tensor, "head later_head"]
 
 
 class Compositions(NamedTuple):
-    """Composition of heads: how much a later one reads of what an earlier writes; NaN if not known.
+    """Composition of heads: how much a later head reads of an earlier one's output; NaN if unknown.
 
     Attributes:
-        q: to make its queries.
-        k: to make its keys.
-        v: to make its values.
+        q: Composition with the queries of the later head.
+        k: Composition with the keys of the later head.
+        v: Composition with the values of the later head.
     """
 
     q: PerPair
@@ -37,9 +37,9 @@ class Compositions(NamedTuple):
 
 
 def gram(one: Tensor, right: Tensor) -> Gram:
-    """leftᵀ right of two matrices with a row for each token of the vocabulary, in float64.
+    """Return oneᵀ right of two matrices with a row for each token of the vocabulary, in float64.
 
-    Where one has more rows, which stand for no token, these are left out.
+    Additional rows of one matrix stand for no token, and are left out.
     """
     rows = min(len(one), len(right))
     total = None
@@ -52,14 +52,15 @@ def gram(one: Tensor, right: Tensor) -> Gram:
 
 
 def copying(weights: HeadWeights, unembedded: Gram) -> PerHead | None:
-    """Σλ / Σ|λ| of the eigenvalues λ of W_E W_V W_O W_U: 1 where heads raise what they attend to.
+    """Compute Σλ / Σ|λ| of the eigenvalues λ of W_E W_V W_O W_U; 1 where heads copy.
 
     Args:
-        weights: of the heads.
-        unembedded: W_U W_E, see `gram`.
+        weights: Weights of the heads.
+        unembedded: Product W_U W_E, see `gram`.
 
     Returns:
-        Between −1 and 1; None where W_V is not known.
+        Numbers from −1 to 1; None where W_V is not known.  They are 1 where heads raise the
+        probabilities of the tokens that they attend to.
 
     Source: Elhage et al. (2021), *Detecting copying behavior*.  AB and BA have the same eigenvalues
         but for zeros, so those of W_O (W_U W_E) W_V, as wide as a head, are all that there are.
@@ -70,14 +71,14 @@ def copying(weights: HeadWeights, unembedded: Gram) -> PerHead | None:
 
 
 def matching(weights: HeadWeights, embedded: Gram) -> PerHead | None:
-    """Σλ / Σ|λ| of W_E W_Q W_Kᵀ W_Eᵀ: 1 where tokens attend to tokens like themselves.
+    """Compute Σλ / Σ|λ| of W_E W_Q W_Kᵀ W_Eᵀ; 1 where tokens attend to tokens like themselves.
 
     Args:
-        weights: of the heads.
-        embedded: W_Eᵀ W_E, see `gram`.
+        weights: Weights of the heads.
+        embedded: Product W_Eᵀ W_E, see `gram`.
 
     Returns:
-        Between −1 and 1; None where W_Q and W_K are not known.
+        Numbers from −1 to 1; None where W_Q and W_K are not known.
     """
     if weights.query is None or weights.key is None:
         return None
@@ -106,17 +107,17 @@ class _Factors(NamedTuple):
 def compositions(
     layers: Sequence[HeadWeights], precision: torch.dtype = torch.float64
 ) -> Iterator[tuple[int, int, Compositions]]:
-    """‖A B‖ / (‖A‖ ‖B‖) for all heads of each earlier and each later layer.
+    """Yield ‖A B‖ / (‖A‖ ‖B‖) for all heads of each earlier and each later layer.
 
     A is W_V W_O of the earlier head; B is W_Q W_Kᵀ of the later one for its queries, W_K W_Qᵀ for
     its keys, W_V W_O for its values.  Two random matrices have about 1/√d_model.
 
     Args:
-        layers: their heads, in the order in which they run.
-        precision: of the products.
+        layers: Weights of the heads of each layer, in the order in which they run.
+        precision: Precision of the products.
 
     Yields:
-        The numbers of the two layers, and what their heads have.
+        The numbers of the two layers, and the compositions of their heads.
 
     Source: Elhage et al. (2021), *Two-layer attention-only transformers*; the same as
         ``all_composition_scores`` of TransformerLens.

@@ -14,10 +14,10 @@ from headlight.processes import import_apart
 
 
 def import_numba() -> ModuleType:
-    """Return numba, which takes half a second to import and keeps loops where no corpus lies.
+    """Import numba, which takes half a second, without its settings in the working folder.
 
     Raises:
-        UsageError: it is missing or damaged.
+        UsageError: It is missing or damaged.
     """
     try:
         return import_apart("numba")
@@ -34,25 +34,25 @@ def compile_loop(
     *,
     finite: bool = False,
 ) -> Callable[..., Any]:
-    """Compile a loop, and functions that it calls, each of which may call those before it.
+    """Compile a loop and its helpers, each of which may call those before it.
 
     It is compiled when first called, which takes seconds, and kept on the disk where that can be
     written, so that they are spent once for each version of the loop, of numba and of the
-    processor.  Numbers that the loops name are part of what is kept; those of other modules must
-    never change.  Decorate all with ``no_type_check``: what wraps a function to check its types
-    cannot be compiled.
+    processor.  Constants that the loops name are part of the kept code; those of other modules must
+    never change.  Decorate all with ``no_type_check``: a wrapper that checks the types of a
+    function cannot be compiled.
 
     Args:
-        loop: of arrays and numbers alone.
-        helpers: that it calls.
-        finite: Whether no number that it reads or makes is NaN or infinite, so that comparisons of
-            several cells can be made in one step.
+        loop: Function of arrays and numbers alone.
+        helpers: Functions that the loop calls.
+        finite: Whether all numbers that the loop reads or computes are finite, so that several
+            cells can be compared in one step.
 
     Raises:
-        UsageError: numba is missing or damaged.
+        UsageError: Numba is missing or damaged.
     """
     numba = import_numba()
-    functions = [unwrap(each) for each in (*helpers, loop)]  # out of what checks types, if anything
+    functions = [unwrap(each) for each in (*helpers, loop)]  # without wrappers that check types
     scope: dict[str, Any] = {}
     for each in functions:
         scope |= each.__globals__
@@ -68,9 +68,9 @@ def run_in_threads(work: Callable[[int, int], object], threads: int) -> None:
     """Call a function with the number of threads and that of each, every call in its own thread.
 
     Args:
-        work: What is done; each call has to have results of its own, so that no bit depends on how
-            many threads there are.
-        threads: Number of threads; one alone is this thread itself.
+        work: Function to call; each call must have results of its own, so that no bit depends on
+            the number of threads.
+        threads: Number of threads; with one, the call runs in this thread.
     """
     if threads == 1:
         work(1, 0)
@@ -84,7 +84,7 @@ def _kept(numba: ModuleType, function: Callable[..., Any], *, finite: bool) -> A
     options = {"nogil": True, "fastmath": liberties}
     has_home = Path(os.path.expanduser("~")).is_absolute()  # noqa: PTH111 - pathlib raises
     try:
-        # Of a user without a home, the folder for what is kept would lie in the working folder.
+        # For a user without a home, the folder of kept loops would lie in the working folder.
         return numba.njit(function, cache=has_home, **options)
     except RuntimeError:  # of numba, where no folder can be written
         return numba.njit(function, **options)

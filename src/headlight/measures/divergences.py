@@ -18,7 +18,7 @@ Real = Bool[Tensor, "*#rows #key"]
 def total_variation(
     p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
 ) -> Float[Tensor, "*rows"]:
-    """½ Σ_j |p_j − q_j|: the largest difference between the probabilities of any event.
+    """Compute ½ Σ_j |p_j − q_j|: the largest difference between the probabilities of any event.
 
     Of two classes that is |p_1 − q_1|; the released code of Wiegreffe and Pinter (2019) has half
     of it.
@@ -26,12 +26,12 @@ def total_variation(
     Source: Yang (2020), Section 2, after Jain and Wallace (2019).
 
     Args:
-        p: distributions.
-        q: others of the same shape.
-        real: entries that count; by default all.  What stands in the others is not looked at.
+        p: Distributions.
+        q: Other distributions of the same shape.
+        real: Mask of the entries that count; by default all.  The other entries are ignored.
 
     Returns:
-        between 0 and 1 for each row; 0 for one without a real entry.
+        Distances from 0 to 1, one for each row; 0 for a row without a real entry.
     """
     difference = _real(single(p), real) - _real(single(q), real)
     return (difference.abs().sum(-1) / 2).clamp_max(1)
@@ -40,7 +40,7 @@ def total_variation(
 def kullback_leibler(
     p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
 ) -> Float[Tensor, "*rows"]:
-    """KL(p ‖ q) = Σ_j p_j (ln p_j − ln q_j).
+    """Compute KL(p ‖ q) = Σ_j p_j (ln p_j − ln q_j).
 
     Where p_j is 0, the summand is 0.  Where q_j is 0 and p_j is not, the divergence is infinite;
     here q_j counts as the smallest normal number of its type (in float32 1.2e-38), so that a loss
@@ -48,7 +48,7 @@ def kullback_leibler(
     the arguments see `total_variation`.
 
     Returns:
-        nats for each row, not negative but for rounding.
+        Nats for each row, at least 0 but for rounding.
     """
     p, q = _real(single(p), real), _real(single(q), real)
     return (p * (_log(p) - _log(q))).sum(-1)
@@ -57,10 +57,10 @@ def kullback_leibler(
 def kullback_leibler_of_logarithms(
     log_p: Float[Tensor, "*rows key"], log_q: Float[Tensor, "*rows key"]
 ) -> Float[Tensor, "*rows"]:
-    """KL(p ‖ q) from ln p and ln q, as a log-softmax gives them, for which no number is too small.
+    """Compute KL(p ‖ q) from ln p and ln q, as a log-softmax gives them; no number is too small.
 
     Returns:
-        nats for each row, 0 or more; infinite where q is 0 and p is not.
+        Nats for each row, at least 0; infinite where q is 0 and p is not.
     """
     p = log_p.exp()
     return torch.where(p > 0, p * (log_p - log_q), 0).sum(-1).clamp_min(0)
@@ -69,12 +69,12 @@ def kullback_leibler_of_logarithms(
 def jensen_shannon(
     p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
 ) -> Float[Tensor, "*rows"]:
-    """½ KL(p ‖ m) + ½ KL(q ‖ m) with m = (p + q) / 2.  For the arguments see `total_variation`.
+    """Compute ½ KL(p ‖ m) + ½ KL(q ‖ m) with m = (p + q) / 2; arguments as in `total_variation`.
 
     Source: Yang (2020), Section 2, after Jain and Wallace (2019).
 
     Returns:
-        nats between 0 and ln 2 for each row; symmetric.
+        Nats from 0 to ln 2 for each row; symmetric.
     """
     p, q = _real(single(p), real), _real(single(q), real)
     middle = _log((p + q) / 2)
@@ -83,12 +83,11 @@ def jensen_shannon(
 
 
 def _real(row: Float[Tensor, "*rows key"], real: Real | None) -> Float[Tensor, "*rows key"]:
-    """Zeros where an entry is not real."""
     return row if real is None else torch.where(real, row, 0)
 
 
 def _log(row: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
-    """Return the logarithm; of numbers too small to be normal that of the smallest."""
-    # The floor is on what goes in: a gradient that is infinite at 0 is NaN once multiplied by 0.
+    """Return the logarithm; for numbers too small to be normal, that of the smallest normal one."""
+    # The floor is on the argument: a gradient that is infinite at 0 is NaN once multiplied by 0.
     tiny = torch.finfo(row.dtype).tiny
     return torch.where(row < tiny, tiny, row).log()

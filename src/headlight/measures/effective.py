@@ -1,7 +1,7 @@
 """Effective attention: the part of attention that can change the output (Brunner et al. 2020).
 
-T_h = [f_h(x_1); …] has at most head_dim independent rows.  What part of a row of attention lies in
-the left null space of T_h moves nothing.  T_h = V_h W_h has the left singular vectors and values of
+T_h = [f_h(x_1); …] has at most head_dim independent rows.  The part of a row of attention in the
+left null space of T_h changes no output.  T_h = V_h W_h has the left singular vectors and values of
 V_h R_h (W_h = R_h Q_h), a key × head_dim matrix, so T_h is never formed.
 
 Everything is float64: in float32, T_h has full numerical rank, effective attention then equals raw
@@ -34,8 +34,8 @@ class Effective:
     """Effective attention and the rank that it rests on.
 
     Attributes:
-        attention: A⊥; rows need not sum to 1, entries may be negative.
-        rank: rank of T_h; one number per query, or one for all where all see the same keys.
+        attention: Effective attention A⊥; rows need not sum to 1, entries may be negative.
+        rank: Rank of T_h; one number per query, or one for all where all see the same keys.
     """
 
     attention: Score
@@ -45,18 +45,18 @@ class Effective:
 def effective(
     weight: Weight, value: Value, factor: Factor, width: int, visible: Visible | None = None
 ) -> Effective:
-    """A⊥ = A U Uᵀ, the component of A outside the left null space of T, for every head.
+    """Compute A⊥ = A U Uᵀ, the component of A outside the left null space of T, for every head.
 
     A singular value of T_h counts as zero below s_max · max(keys, width) · ε of float64, per head:
     the rule of numpy for T_h itself.  Where all visible rows are independent, as in texts of at
     most head_dim tokens, A⊥ = A.  The null attention A∥ is A − A⊥.
 
     Args:
-        weight: α.
-        value: v(x); with its bias, unless that was taken off (the paper's T has none).
-        factor: R_h of each head, float64.
-        width: d_model, the number of columns of T.
-        visible: which keys each query may attend to; None for all.
+        weight: Weights α.
+        value: Values v(x), with their bias unless that was subtracted (the paper's T has none).
+        factor: Factor R_h of each head, float64.
+        width: Number of columns of T, d_model.
+        visible: Mask of the keys that each query may attend to; None for all.
 
     Source: Brunner et al. (2020), Section 3.4, Eq. 8-9.
     """
@@ -71,13 +71,13 @@ def effective_of_rows(
 
 
 class RowSpaces:
-    """The spaces that the rows of T of one layer span, for all queries or for some after others.
+    """Spaces spanned by the rows of T of one layer, for all queries or for some after others.
 
     Args:
-        rows: of T, in `compressed` coordinates.
-        width: d_model, the number of columns of T.
-        real: which keys the last query sees, where there are as many queries as keys.
-        shared: the rows of V, where several heads share them and T has the same column space.
+        rows: Rows of T, in `compressed` coordinates.
+        width: Number of columns of T, d_model.
+        real: Mask of the keys that the last query sees, where there are as many queries as keys.
+        shared: Rows of V, where several heads share them and T has the same column space.
     """
 
     def __init__(
@@ -102,17 +102,18 @@ class RowSpaces:
         precision: torch.dtype = torch.float64,
         first: int = 0,
     ) -> Effective:
-        """A⊥ of some queries, with the keys up to the last that one of them can see.
+        """Compute A⊥ of some queries, with the keys up to the last that one of them can see.
 
         Args:
-            weight: α.
-            visible: which keys each query may attend to; None for all.
-            precision: of the last two products.  float64 keeps the digits of small entries; with
-                float32 an entry is exact to some 1e-7 of its row, which statistics do not notice.
-                Factors and the rank always come from float64.
-            first: the number of the first query.
+            weight: Weights α.
+            visible: Mask of the keys that each query may attend to; None for all.
+            precision: Precision of the last two products.  float64 keeps the digits of small
+                entries; with float32 an entry is exact to some 1e-7 of its row, which is enough for
+                statistics.  Factors and the rank are always computed in float64.
+            first: Number of the first query.
         """
         rows = self.rows
+        # MPS has no float64, so the rows are on the CPU.
         alpha = weight.cpu() if weight.device.type == "mps" else weight
         if visible is not None:
             visible = visible.to(rows.device).expand(rows.shape[0], -1, -1)
@@ -132,7 +133,7 @@ class RowSpaces:
         """Return U of A⊥ = A U Uᵀ where all queries see the same keys, and the rank.
 
         Args:
-            visible: Keys that they see; one row.
+            visible: Mask of the keys that they see, of one row.
             precision: Precision that is enough for U.
         """
         basis, rank = self._basis_of(visible.to(self.rows.device), visible.shape[2], precision)
@@ -141,20 +142,20 @@ class RowSpaces:
     def causal_null_vectors(self, precision: torch.dtype = torch.float64) -> CausalNullSpace | None:
         """Return the null vectors of the keys that queries see under a causal mask.
 
-        The text's last query sees `real` keys.  None where there are none that are exact enough;
-        see `CausalSpaces.short_null_vectors`.
+        The text's last query sees `real` keys.  None where no vectors are exact enough; see
+        `CausalSpaces.short_null_vectors`.
 
         Args:
-            precision: Precision of what is made of them.
+            precision: Precision of the vectors.
         """
         return self._causal(precision).short_null_vectors()
 
     def ranks(self, visible: Visible | None, first: int = 0) -> Int[Tensor, "batch head #query"]:
-        """The rank of T for some queries, or one for all where all see the same keys.
+        """Return the rank of T for some queries, or one for all where all see the same keys.
 
         Args:
-            visible: as in `effective`.
-            first: as in `effective`.
+            visible: Mask of keys, as in `effective`.
+            first: Number of the first query.
         """
         if visible is None or visible.shape[1] == 1:
             visible_keys = None if visible is None else visible.to(self.rows.device)
@@ -173,7 +174,7 @@ class RowSpaces:
         return self._causal_by[precision]
 
     def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
-        """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""
+        """Fill `attention` where all queries see the same keys, and return the rank of each T."""
         basis, rank = self._basis_of(visible, alpha.shape[3], attention.dtype)
         basis = basis.to(attention.dtype)
         step = max(1, IN_CACHE // alpha[0].numel())
@@ -186,7 +187,7 @@ class RowSpaces:
     def _basis_of(
         self, visible: Visible | None, keys: int, precision: torch.dtype = torch.float64
     ) -> tuple[Tensor, Tensor]:
-        """Basis and rank of the keys that are seen; those of the latest queries are kept."""
+        """Return basis and rank of the visible keys; those of the latest queries are kept."""
         rows = self.rows[:, :, :keys]
         visible_keys = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
         if visible is not None:
@@ -205,7 +206,7 @@ class RowSpaces:
 def _per_query(
     alpha: Weight, rows: Tensor, visible: Visible, width: int, attention: Score
 ) -> Tensor:
-    """Every query has a T of the rows that it sees.  Fills `attention`, returns the ranks."""
+    """Fill `attention` where every query has a T of its own, and return the ranks."""
     ranks = []
     step = max(1, AT_ONCE // rows.numel())
     for start in range(0, alpha.shape[2], step):

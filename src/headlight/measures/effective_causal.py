@@ -2,9 +2,9 @@
 
 The matrices of one head are nested: that of query i is that of query i − 1 and one more row.  So
 one Cholesky factor says of all short beginnings whether their distinct rows are independent,
-neighbouring queries share one where they see many rows, and only what neither settles is decomposed
-by itself.  Heads that share their values share the spaces: T = V R has the columns of V where R has
-full rank.
+neighbouring queries share one where they see many rows, and only the remaining ones are decomposed
+by themselves.  Heads that share their values share the spaces: T = V R has the columns of V where R
+has full rank.
 """
 
 from functools import cached_property
@@ -38,19 +38,19 @@ from headlight.measures.numerical_rank import (
 from headlight.tensors import Score, Visible, Weight
 
 LONGEST = 3
-"""Texts of up to this many times head_dim tokens have so few that they are the shorter way."""
+"""Null vectors are quicker for texts of up to this many times head_dim tokens, which have few."""
 
 Rows = Float[Tensor, "batch head key head_dim"]
 Real = Bool[Tensor, "batch key"]
 
 
 def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: int = 0) -> bool:
-    """Whether every query sees exactly the real keys up to itself.
+    """Return whether every query sees exactly the real keys up to itself.
 
     Args:
-        visible: of some queries, with the keys up to the last that one of them sees.
-        real: which keys are not padding.
-        first: the number of the first query.
+        visible: Mask of some queries, with the keys up to the last that one of them sees.
+        real: Mask of the keys that are not padding.
+        first: Number of the first query.
     """
     visible_keys = real[:, None, : visible.shape[2]].expand_as(visible)
     return holds((visible == visible_keys.tril(first)).all())
@@ -60,14 +60,14 @@ def _places(chosen: Bool[Tensor, "matrix"], device: torch.device) -> Members:
     """Return the index of chosen entries; a slice, which copies nothing, if all are chosen.
 
     Args:
-        chosen: on the host.
-        device: of what is indexed.
+        chosen: Mask on the host.
+        device: Device of the indexed tensor.
     """
     return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0].to(device)
 
 
 def _on_host(*parts: Tensor) -> list[Tensor]:
-    """Return integers and masks on the host, for which it waits once."""
+    """Return integers and masks on the host, after a single wait for the device."""
     flat = torch.cat([part.flatten().long() for part in parts]).cpu()
     pieces = torch.split(flat, [part.numel() for part in parts])
     return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
@@ -77,10 +77,10 @@ class CausalNullSpace(NamedTuple):
     """Vectors u_k of A⊥_i = α_i − Σ ⟨α_i, u_k⟩ u_k, of which each query has those up to itself.
 
     Attributes:
-        vectors: ``batch space vector key``; unit vectors, one for each row that depends on those
+        vectors: Unit vectors, ``batch space vector key``, one for each row that depends on those
             before it, in their order; zeros where a text has fewer.
-        begins: ``batch space vector``; that row, which is the first query that has the vector.
-        rank: ``batch head query``; rank of T for each query.
+        begins: Number of that row, ``batch space vector``: the first query that has the vector.
+        rank: Rank of T for each query, ``batch head query``.
     """
 
     vectors: Float[Tensor, "batch space vector key"]
@@ -89,18 +89,19 @@ class CausalNullSpace(NamedTuple):
 
 
 class CausalSpaces:
-    """The spaces that the rows of T span under a causal mask, for the queries of a layer in order.
+    """Spaces spanned by the rows of T under a causal mask, for the queries of a layer in order.
 
-    The host decides what is computed in which way.  It waits once in a layer for a device, for the
+    The host chooses the method for each query.  It waits for a device once in a layer, for the
     numbers of distinct rows and the texts with null vectors; where queries are left over, for these
     as well.
 
     Args:
-        rows: the rows of T in `compressed` coordinates, float64.
-        real: which keys are not padding; query i sees those up to i.
-        width: d_model, for the rank tolerance.
-        shared: rows whose beginnings span the same, one matrix for each space that heads share.
-        precision: of the results.
+        rows: Rows of T in `compressed` coordinates, float64.
+        real: Mask of the keys that are not padding; query i sees those up to i.
+        width: Number of columns of T, d_model, for the rank tolerance.
+        shared: Rows whose beginnings span the same spaces, one matrix for each space that heads
+            share.
+        precision: Precision of the results.
     """
 
     def __init__(
@@ -140,9 +141,9 @@ class CausalSpaces:
         """Fill `attention` with A⊥ and return the rank of the T of every query.
 
         Args:
-            alpha: α of some queries, with the keys up to the last that one of them sees.
-            attention: where A⊥ goes.
-            first: the number of the first query.
+            alpha: Weights α of some queries, with the keys up to the last that one of them sees.
+            attention: Array that receives A⊥.
+            first: Number of the first query.
         """
         part = slice(first, first + alpha.shape[2])
         short = self._host_short[:, part]
@@ -228,7 +229,7 @@ class CausalSpaces:
         return certain
 
     def _independent(self, members: Members) -> Settled:
-        """Whether the distinct rows that each query sees are independent, up to head_dim of them.
+        """Return whether the distinct rows of each query, up to head_dim of them, are independent.
 
         The leading blocks of a Cholesky factor and of its inverse are those of the leading blocks.
         """
@@ -248,9 +249,9 @@ class CausalSpaces:
 
     @cached_property
     def _basis(self) -> tuple[Float[Tensor, "matrix key head_dim"], Bool[Tensor, "matrix"]]:
-        """The rows conditioned by the whole text, and for which spaces that is exact enough.
+        """Return the rows conditioned by the whole text, and for which spaces that is exact enough.
 
-        Where there are null vectors, they are not needed, and zero.
+        They are not needed, and zero, where there are null vectors.
         """
         spanning, (quick, _) = self._spanning.flatten(0, 1), self._null_vectors
         members = _places(~quick, spanning.device)
@@ -287,7 +288,7 @@ class CausalSpaces:
 
     @cached_property
     def _prefixes(self) -> list[Prefixes]:
-        """The other matrices with more distinct rows than columns, by the query from which on."""
+        """Return the other matrices with more distinct rows than columns, by their first query."""
         rows, _ = self._basis
         quick, _ = self._null_vectors
         starts = self._starts
@@ -299,7 +300,7 @@ class CausalSpaces:
         return prefixes
 
     def _merge(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
-        """Merge equal rows, or rows of zeros, where few others are seen."""
+        """Merge equal rows, or rows of zeros, of queries that see few other rows."""
         part = slice(first, first + weights.shape[2])
         merges = settled & self._merges[:, :, part].flatten(0, 1)
         may_merge = self._host_short & (self._host_count < self._host_seen).flatten(0, 1)
@@ -322,10 +323,10 @@ class CausalSpaces:
         rank: Int[Tensor, "batch head query"],
         first: int,
     ) -> None:
-        """The queries that are left, each with a matrix of its own; places are on the host."""
+        """Decompose a matrix for each query that is left; places are on the host."""
         if not len(places):
             return
-        # Mostly they are the first that see more than head_dim rows: no need to look at the others.
+        # Mostly they are the first that see more than head_dim rows, so later keys are left out.
         keys = min(first + int(places[:, 2].max()) + 1, alpha.shape[3])
         rows, real = self._rows[:, :, :keys], self._real[:, :keys]
         numbers = torch.arange(keys, device=rows.device)

@@ -23,17 +23,17 @@ def comoments(
     present: Float[Tensor, "batch query"],
     lengths: Int[Tensor, " batch"],
 ) -> Float[Tensor, "batch head sum=5"]:
-    """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
+    """Return n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
 
     Σxy is Σy², because y is a projection of x: ⟨a, P a⟩ = ⟨P a, P a⟩. Cells that cannot be seen
     are zero in both and add nothing but to n.
 
     Args:
-        raw: α.
-        effective: A⊥ of it.
-        visible: which keys each query may attend to; None for all.
-        present: 1 for queries, 0 for padding.
-        lengths: keys of each text, padding left out.
+        raw: Weights α.
+        effective: Effective attention A⊥ of these weights.
+        visible: Mask of the keys that each query may attend to; None for all.
+        present: Indicator of queries: 1, or 0 for padding.
+        lengths: Number of keys of each text, without padding.
     """
     counts = None if visible is None else visible.sum(-1)
     rows = moments_by_row(sums_by_row(raw), sums_by_row(effective), counts, lengths)
@@ -45,7 +45,7 @@ RowSums = tuple[Float[Tensor, "batch head query"], Float[Tensor, "batch head que
 
 
 def sums_by_row(score: Score) -> RowSums:
-    """Return the sums of numbers of at least float32."""
+    """Return the sums of each row, taken in float32 or better."""
     score = single(score)
     return double(score.sum(-1)), double(score.norm(dim=-1)).square()
 
@@ -80,7 +80,7 @@ def summed(
 
 
 def correlation(sums: np.ndarray) -> np.ndarray:
-    """Pearson's r of x with its projection y, from `comoments`; NaN if one is constant."""
+    """Compute Pearson's r of x with its projection y from `comoments`; NaN if one is constant."""
     n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = xx - x * x / n, yy - y * y / n

@@ -1,6 +1,6 @@
-"""Rows of T that are equal, as those of one token that stands at several places are in layer 0.
+"""Rows of T that are equal, as in layer 0 those of one token that stands at several places.
 
-What cannot tell equal rows apart gives all of them the mean of their weights; so where the distinct
+A projection that cannot tell equal rows apart gives them the mean of their weights; if the distinct
 rows are independent, A⊥ is that mean.  Rows of zeros get nothing.
 """
 
@@ -31,12 +31,13 @@ def distinct_rows(rows: KeyRows, real: Bool[Tensor, "*batch key"]) -> DistinctRo
     which costs time and changes nothing.
 
     Args:
-        rows: float64.
-        real: which of them count.
+        rows: Rows, float64.
+        real: Mask of the rows that count.
     """
     present = real & rows.any(-1)
     bits = (rows + 0.0).contiguous().view(torch.int64)  # + 0: the two zeros are one
     generator = torch.Generator().manual_seed(0)
+    # Products with odd numbers are one-to-one modulo 2^64, so that every bit of a row counts.
     odd = torch.randint(1 << 62, rows.shape[-1:], generator=generator).to(bits.device) | 1
     key, order = (bits * odd).sum(-1).sort(dim=-1, stable=True)
     equal = key[..., 1:] == key[..., :-1]
@@ -60,14 +61,14 @@ def averaged(
     most: int,
     first: int,
 ) -> Float[Tensor, "matrix sharing query key"]:
-    """For each query the mean weight of the equal rows that it sees, under a causal mask.
+    """Return the mean weight of the equal rows that each query sees, under a causal mask.
 
     Args:
-        alpha: α.
-        number: of each row among the distinct ones.
-        present: which rows are neither padding nor zero.
-        most: how many distinct rows are looked at.
-        first: the number of the first query.
+        alpha: Weights α.
+        number: Number of each row among the distinct ones.
+        present: Mask of the rows that are neither padding nor zero.
+        most: Number of distinct rows considered, the first ones.
+        first: Number of the first query.
     """
     used = present & (number < most)
     belongs = torch.nn.functional.one_hot(number.clamp(0, most - 1), most) * used[..., None]

@@ -1,4 +1,4 @@
-"""The logarithm in float32, for compiled loops over single numbers (Cephes)."""
+"""Logarithm in float32, for compiled loops over single numbers (Cephes)."""
 
 from typing import no_type_check
 
@@ -28,7 +28,7 @@ ONE, HALF, LN_2 = np.float32(1), np.float32(0.5), np.float32(np.log(2))
 
 @no_type_check
 def times_logarithm(number):
-    """A number times its logarithm, in float32; 0 of 0."""
+    """Return a number times its logarithm, in float32; 0 for 0."""
     bits = np.float32(number).view(np.int32)
     octave = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA)
     x = np.int32(bits - np.int32(octave << MANTISSA)).view(np.float32) - ONE

@@ -26,14 +26,14 @@ from headlight.tensors import (
 )
 
 Sample = Bool[Tensor, "batch query"]
-"""Queries that are asked for."""
+"""Mask of the requested queries."""
 
 Closed = Bool[Tensor, "batch head query"]
-"""Queries whose T is not that of all queries."""
+"""Mask of the queries whose T is not that of all queries."""
 
 
 def gated_weight(weight: Weight, gate: GateValues | None) -> Weight:
-    """Weights times g where that is a number for each query and head; float32 or better."""
+    """Multiply weights by g if that is a number for each query and head; float32 or better."""
     weight = single(weight)
     return weight if gate is None or gate.shape[-1] > 1 else weight * single(gate)
 
@@ -46,18 +46,18 @@ def gated_norm(
     precision: torch.dtype,
     sample: Sample | None = None,
 ) -> Score:
-    """‖α_ij f(x_j; i)‖ with f(x_j; i) = (g_i ⊙ v_j) W; for every query a product of its own.
+    """Compute ‖α_ij f(x_j; i)‖ with f(x_j; i) = (g_i ⊙ v_j) W, by one product for every query.
 
     Args:
-        weight: α.
-        value: v(x), value bias included.
-        gate: g.
-        factor: R_h of each head.
-        precision: of the products.
-        sample: the queries that are asked for; the rows of others are 0.  None for all.
+        weight: Weights α.
+        value: Values v(x), value bias included.
+        gate: Gate g.
+        factor: Factor R_h of each head.
+        precision: Precision of the products.
+        sample: Mask of the requested queries; the rows of others are 0.  None for all.
 
     Returns:
-        float32 or better, ≥ 0.
+        Norms ≥ 0, float32 or better.
     """
     if sample is not None:
         rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
@@ -81,7 +81,7 @@ def gated_merged_norm(
     precision: torch.dtype,
     sample: Sample | None = None,
 ) -> Float[Tensor, "batch query key"]:
-    """‖Σ_h α_hij f_h(x_j; i)‖, by the definition; arguments as in `gated_norm`, with W^O."""
+    """Compute ‖Σ_h α_hij f_h(x_j; i)‖ by definition; arguments as in `gated_norm`, with W^O."""
     if sample is not None:
         rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
         some = gated_merged_norm(part_of_weight, value, part_of_gate, output, precision)
@@ -98,7 +98,7 @@ def gated_merged_norm(
 
 
 def of_their_own(gate: GateValues, factor: Factor) -> Closed:
-    """Queries whose T_i may span another space than T: a gate of zero, or a W of lower rank.
+    """Return the queries whose T_i may span another space: by a gate of zero or a W of lower rank.
 
     The columns of V diag(g_i) span those of V where no gate is zero, and those of V W span those
     of V where W has full rank.
@@ -117,16 +117,16 @@ def effective_of_gated(
     visible: Visible | None,
     chosen: Closed,
 ) -> tuple[Float[Tensor, "chosen key"], Int[Tensor, "chosen"]]:
-    """A⊥ of the chosen queries and the rank of T_i = [f(x_1; i); …], one decomposition for each.
+    """Decompose T_i = [f(x_1; i); …] of each chosen query; return A⊥ and the ranks.
 
     Args:
-        weight: α.
-        value: v(x) of the keys of `weight`; with its bias, unless that was taken off.
-        gate: g.
-        factor: R_h of each head, float64.
-        width: d_model.
-        visible: which keys each query may attend to; None for all.
-        chosen: which queries of which heads.
+        weight: Weights α.
+        value: Values v(x) of the keys of `weight`, with their bias unless that was subtracted.
+        gate: Gate g.
+        factor: Factor R_h of each head, float64.
+        width: Number of columns of T, d_model.
+        visible: Mask of the keys that each query may attend to; None for all.
+        chosen: Mask of the chosen queries of each head.
     """
     value, factor = double(per_head(value, weight.shape[1])), double(factor)
     keys = weight.shape[3]
@@ -152,7 +152,7 @@ def _of_sample(
     Float[Tensor, "batch head some key"],
     Float[Tensor, "batch head some gate"],
 ]:
-    """The numbers of the queries that are asked for, and of others where a text has fewer."""
+    """Return numbers, weights and gates of a sample, filled up where a text has fewer queries."""
     most = int(sample.sum(-1).max())
     rows = sample.long().argsort(dim=-1, descending=True, stable=True)[:, :most]
     place = rows[:, None, :, None].expand(-1, weight.shape[1], -1, -1)
@@ -165,7 +165,7 @@ def _spread(
     rows: Int[Tensor, "batch some"],
     sample: Bool[Tensor, "batch 1 query"],
 ) -> Score:
-    """The rows of a sample at their places among all, where the others are 0."""
+    """Put the rows of a sample at their places among all; the others are 0."""
     batch, heads, _, keys = part.shape
     rows_of_all = part.new_zeros(batch, heads, sample.shape[2], keys)
     rows_of_all.scatter_(2, rows[:, None, :, None].expand_as(part), part)
@@ -177,11 +177,11 @@ def _in(tensor: Tensor, precision: torch.dtype) -> Tensor:
 
 
 def _parts(weight: Weight, of_query: int) -> Iterator[tuple[slice, int]]:
-    """Some queries at a time, with the number of keys up to the last that one of them attends to.
+    """Yield blocks of queries, each with the number of keys up to the last that one attends to.
 
     Args:
-        weight: α.
-        of_query: numbers that a query needs.
+        weight: Weights α.
+        of_query: Number of array elements that a query needs.
     """
     step = max(1, AT_ONCE // max(1, len(weight) * of_query))
     attended = (weight != 0).any(0).any(0)

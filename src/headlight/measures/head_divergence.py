@@ -16,21 +16,21 @@ from headlight.measures.float32_logarithm import times_logarithm
 from headlight.tensors import single
 
 CELLS = 1024
-"""Cells that are looked at together: of all heads they stay in the cache, and sums over this many
+"""Cells that are processed together: those of all heads stay in the cache, and sums over this many
 are taken in float32."""
 
 WORTH_IT = 1 << 24
-"""Sums of two probabilities in a text from which on a second or two of compiling is worth it."""
+"""Number of sums of two probabilities in a text from which on a second of compilation pays off."""
 
 Sums = Callable[[Tensor, Tensor], Float64[Tensor, "head head"]]
 
 
 def compiled_for(ratio: Tensor) -> Sums | None:
-    """Return a loop that sums float32 on the CPU some five times as fast, where worth it."""
+    """Return a loop some five times as fast, for float32 on the CPU; None if not worth it."""
     heads, cells = ratio.shape
     if ratio.dtype != torch.float32 or ratio.device.type != "cpu":
         return None
-    if heads * heads * cells < 2 * WORTH_IT:
+    if heads * heads * cells < 2 * WORTH_IT:  # each pair of heads is summed in one order only
         return None
     return partial(_in_threads, compiled())
 
@@ -42,7 +42,7 @@ def compiled() -> Callable[..., Any]:
 
 
 def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:
-    """As many threads as torch has; each has rows of its own, so that no bit depends on them."""
+    """Use as many threads as torch; each has rows of its own, so that no bit depends on them."""
     heads = len(ratio)
     total = np.zeros((heads, heads))
     threads = min(torch.get_num_threads(), heads)
@@ -56,7 +56,7 @@ def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tenso
 
 @no_type_check
 def _loop(block, share, total, step, start):
-    """Adds Σ_cells g t ln t of the heads start, start + step, ... with those from them on."""
+    """Add Σ_cells g t ln t of the heads start, start + step, ... with those from them on."""
     for one in range(start, len(block), step):
         for other in range(one, len(block)):
             first, second = block[one], block[other]
@@ -67,23 +67,23 @@ def _loop(block, share, total, step, start):
 
 
 SMOOTHING = 0.001
-"""The share of every row that is spread evenly over its keys, as the authors do."""
+"""Share of every row that is spread evenly over its keys, as the authors do."""
 
 IN_CACHE, ON_GPU = 1 << 17, 1 << 25
-"""Numbers in a block of pairs: what the cache of a core holds, and what keeps a GPU busy."""
+"""Numbers in a block of pairs: as many as fit into the cache of a core, or keep a GPU busy."""
 
 TINY = 1e-30
-"""Keeps logarithms finite where no head looks; what it adds is below any rounding."""
+"""Floor that keeps logarithms finite where no head attends; it is below any rounding."""
 
 Rows = Float[Tensor, "head query key"]
 """Heads, of one layer or of several, on one text without padding."""
 
 
 def distributions(scores: Rows) -> Rows:
-    """Rows as distributions over keys: absolute values, divided by their sum.
+    """Return rows as distributions over keys: absolute values, divided by their sum.
 
-    So the same can be asked of norms and of effective attention as of weights, which it leaves as
-    they are.  A row of zeros says nothing, and is spread evenly.
+    So norms and effective attention can be compared like weights, which stay as they are.  A row of
+    zeros is spread evenly.
     """
     size = single(scores).abs()
     whole = size.sum(-1, keepdim=True)
@@ -96,22 +96,22 @@ def distributions(scores: Rows) -> Rows:
 def divergence(
     rows: Rows, smoothing: float = SMOOTHING
 ) -> Float64[Tensor, "first_head second_head"]:
-    """Jensen-Shannon divergences between all pairs of heads on one text, summed over its queries.
+    """Compute Jensen-Shannon divergences of all pairs of heads on one text, summed over queries.
 
     Σ_queries JS(p', q'), where p' = (1 − s) p + s / keys and
     JS(p, q) = H((p + q) / 2) − (H(p) + H(q)) / 2.
 
     Args:
-        rows: distributions over keys, see `distributions`.
-        smoothing: s, from 0 to below 1; the authors' is 0.001.
+        rows: Distributions over keys, see `distributions`.
+        smoothing: Share s, from 0 to below 1; the authors' is 0.001.
 
     Returns:
-        nats, between 0 and queries × ln 2, symmetric, with zeros on the diagonal; on the CPU.  Rows
-        in float32 are computed in float32: over a hundred queries the error is below 1e-5 of a
+        Nats from 0 to queries × ln 2, symmetric, with zeros on the diagonal; on the CPU.  Rows in
+        float32 are computed in float32: over a hundred queries the error is below 1e-5 of a
         divergence of 0.01 nats per query, and at most about 2e-7 nats per query below that.
 
     Raises:
-        UsageError: the smoothing is out of its range.
+        UsageError: The smoothing is out of its range.
 
     Source: Clark et al. (2019), Section 6, with the smoothing of the released code: natural
     logarithms, the divergence and not its root, and every position counts.
@@ -127,7 +127,7 @@ def divergence(
 def _sums(
     ratio: Float[Tensor, "head cell"], reference: Float[Tensor, " cell"]
 ) -> Float64[Tensor, "head head"]:
-    """Σ_cells g t ln t for the sums t of each pair of heads, where the second is not the first."""
+    """Return Σ_cells g t ln t for the sums t of each pair of heads; the lower triangle is 0."""
     heads = len(ratio)
     room = ON_GPU if ratio.device.type == "cuda" else IN_CACHE
     width = max(1, min(CELLS, room // heads))
@@ -143,7 +143,7 @@ def _sums(
 def _by_reference(
     rows: Rows, smoothing: float
 ) -> tuple[Float[Tensor, "head cell"], Float[Tensor, " cell"]]:
-    """Factors r and g of the smoothed probabilities g r; g is twice their mean over heads.
+    """Return factors r and g of the smoothed probabilities g r; g is twice their mean over heads.
 
     A divergence needs Σ s ln s, s = p + q, up to what is linear in s, and
     Σ s ln s = Σ g (s/g) ln(s/g) + Σ s ln g.  The more alike heads are, the nearer s/g is to 1 and
@@ -160,7 +160,7 @@ def _of_pairs(
 ) -> Float[Tensor, "head head"]:
     """Return the sums of `_sums` for a block of cells.
 
-    Many pairs at once, few enough that sums and logarithms stay in the cache: `scratch` holds both.
+    It takes as many pairs at once as fit into `scratch`, which holds sums and logarithms.
     """
     heads, width = block.shape
     pair_sums = block.new_zeros(heads, heads)
@@ -179,7 +179,7 @@ def _of_pairs(
 
 
 def _differences(total: Float64[Tensor, "head head"]) -> Float64[Tensor, "head head"]:
-    """Σ JS = (Σ 2p ln 2p + Σ 2q ln 2q) / 4 − (Σ s ln s) / 2, from the upper triangle alone."""
+    """Return Σ JS = (Σ 2p ln 2p + Σ 2q ln 2q) / 4 − (Σ s ln s) / 2 from the upper triangle."""
     alone = total.diagonal()
     divergences = ((alone[:, None] + alone) / 4 - total / 2).clamp_min_(0).triu_(1)
     return divergences + divergences.mT

@@ -1,4 +1,4 @@
-"""Vectors f(x) of one layer, and what is derived of them once for all its queries."""
+"""Vectors f(x) of one layer, and quantities computed from them once for all its queries."""
 
 from functools import cached_property
 
@@ -20,11 +20,11 @@ from headlight.vocabulary import ValueBias
 
 
 class Vectors:
-    """The vectors of one layer; each number is computed once, when asked for.
+    """Vectors of one layer; each number is computed once, when requested.
 
     Args:
-        record: of the layer, or of some of its queries.
-        value_bias: whether the rows of T hold the value bias; see `Scores`.
+        record: Record of the layer, or of some of its queries.
+        value_bias: Whether the rows of T hold the value bias; see `Scores`.
     """
 
     def __init__(self, record: LayerRecord, value_bias: ValueBias = "include") -> None:
@@ -37,18 +37,18 @@ class Vectors:
 
     @cached_property
     def transformed(self) -> Float[Tensor, "batch head key head_dim"]:
-        """f(x) in an orthonormal basis of the space of its head: lengths and products, float64.
+        """Return f(x) in an orthonormal basis of the space of its head, float64.
 
-        On the CPU where the device has no float64.
+        Lengths and inner products are those of f(x).  On the CPU where the device has no float64.
         """
         return compressed(self._value, self._site.projection.factor)
 
     @cached_property
     def norm(self) -> Float[Tensor, "batch head key"]:
-        """‖f(x)‖, float64.
+        """Return ‖f(x)‖, float64.
 
         Raises:
-            NotFiniteError: see `_checked`.
+            NotFiniteError: See `_checked`.
         """
         return self._checked(self._length)
 
@@ -59,10 +59,10 @@ class Vectors:
 
     @cached_property
     def rows(self) -> Float[Tensor, "batch head key head_dim"]:
-        """The rows of T as `transformed` vectors, with the value bias or without it.
+        """Return the rows of T as `transformed` vectors, with the value bias or without it.
 
         Raises:
-            CaptureError: the value bias is not known.
+            CaptureError: The value bias is not known.
         """
         if self._value_bias == "include":
             return self.transformed
@@ -70,29 +70,29 @@ class Vectors:
 
     @property
     def values(self) -> Value:
-        """The values that the rows of T are made from.
+        """Return the values from which the rows of T are computed.
 
         Raises:
-            CaptureError: the value bias is not known.
+            CaptureError: The value bias is not known.
         """
         return self._value if self._value_bias == "include" else self._without_bias()
 
     @cached_property
     def spaces(self) -> RowSpaces:
-        """The spaces that the rows of T span."""
+        """Return the spaces that the rows of T span."""
         width = self._site.projection.weight.shape[2]
         return RowSpaces(self.rows, width, self._real, self._shared)
 
     @cached_property
     def spaces_with_ones(self) -> RowSpaces:
-        """The spaces that the rows of [T, 1] span."""
+        """Return the spaces that the rows of [T, 1] span."""
         width = self._site.projection.weight.shape[2] + 1
         shared = None if self._shared is None else with_ones(self._shared)
         return RowSpaces(with_ones(self.rows), width, self._real, shared)
 
     @cached_property
     def _shared(self) -> Float[Tensor, "batch kv_head key head_dim"] | None:
-        """The values in float64, if several heads share them and T has their column space.
+        """Return the values in float64, if several heads share them and T has their column space.
 
         T = V R; where both are far from singular, the numerical rank of T is full as well.
         """
@@ -102,7 +102,7 @@ class Vectors:
         return double(values)
 
     def together(self, dtype: torch.dtype, *, compiled: bool) -> HeadsTogether:
-        """The inner products of the vectors of all heads, for the merged norms."""
+        """Return the inner products of the vectors of all heads, for the merged norms."""
         if self._together is None:
             overlap = self._site.projection.overlap
             device = self._value.device
@@ -115,7 +115,7 @@ class Vectors:
         """Return the terms of the merged norms behind the maps that follow W^O.
 
         Raises:
-            NotFiniteError: see `_checked`.
+            NotFiniteError: See `_checked`.
         """
         if folded not in self._behind:
             device = self._value.device
@@ -128,10 +128,10 @@ class Vectors:
         return self._behind[folded]
 
     def _checked(self, lengths: Float[Tensor, "batch head key"]) -> Tensor:
-        """Return the lengths of vectors where the values lie.
+        """Return the lengths of vectors on the device of the values.
 
         Raises:
-            NotFiniteError: statistics add up what all heads give all queries, and that overflows.
+            NotFiniteError: The sum over all heads and queries, which statistics take, overflows.
         """
         added = (lengths.nansum((1, 2)) * lengths.shape[2]).to(
             torch.promote_types(self._value.dtype, torch.float32)

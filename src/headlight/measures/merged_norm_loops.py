@@ -1,6 +1,6 @@
 """Loops of merged norms over single numbers, compiled for the processor.
 
-The squares of a row of merged norms are made while the weights of all heads are in the cache; torch
+The squares of a row of merged norms are computed while the weights of all heads are cached; torch
 would write the row of every pair of heads to memory and read it again.
 """
 
@@ -18,7 +18,7 @@ from headlight.measures.row_loops import compiled_merging
 from headlight.tensors import Overlap, Weight
 
 FEW = 1 << 16
-"""Cells for which another thread is not worth it."""
+"""Number of cells for which another thread does not pay off."""
 
 Packed = Float[Tensor, "batch pair key_of_text"]
 """⟨f_h(x_j), f_g(x_j)⟩ for h ≤ g, head by head; twice that where h < g, as each stands for two."""
@@ -38,11 +38,11 @@ def compiled() -> Callable[..., Any]:
 def inner_products(
     rows: Float[Tensor, "batch head key_of_text head_dim"], overlap: Overlap
 ) -> Packed:
-    """Return the inner products of what all heads make of each token.
+    """Return the inner products of the vectors of all heads for each token.
 
     Args:
-        rows: f(x), `compressed`, in units in which squares stay within float32.
-        overlap: Q Qᵀ.
+        rows: Vectors f(x), `compressed`, in units in which squares stay within float32.
+        overlap: Overlap Q Qᵀ.
     """
     batch, heads, keys, size = rows.shape
     flat = rows.transpose(1, 2).reshape(batch * keys, heads * size).contiguous()
@@ -69,11 +69,11 @@ def merged(
     """Return ‖Σ_h α f_h‖, and where heads cancel one another.
 
     Args:
-        weight: α, with the keys up to the last that one of the queries sees.
+        weight: Weights α, with the keys up to the last that one of the queries sees.
         packed: Products of all keys, in squares of their units.
-        length: ‖f(x)‖ of all keys, in their units.
+        length: Lengths ‖f(x)‖ of all keys, in their units.
         unit: Unit of each key.
-        threshold: the share of the square of Σ_h α ‖f_h‖ below which digits are lost.
+        threshold: Share of the square of Σ_h α ‖f_h‖ below which digits are lost.
     """
     weight = weight.detach().contiguous()
     shape = weight.shape[0], *weight.shape[2:]

@@ -12,7 +12,7 @@ from headlight.measures.vectors import per_head
 from headlight.tensors import OutputWeight, Overlap, Value, Weight, back_to, double, single
 
 CANCELLATION = 2e-3
-"""Below this share of what its parts could add up to, a squared sum is recomputed in float64."""
+"""Below this share of its largest possible value, a squared sum is recomputed in float64."""
 
 
 def merged_norm(
@@ -22,7 +22,7 @@ def merged_norm(
     value: Value,
     output_weight: OutputWeight,
 ) -> Float[Tensor, "batch query key"]:
-    """‖Σ_h α_hij f_h(x_j)‖: all heads summed, then the norm.
+    """Compute ‖Σ_h α_hij f_h(x_j)‖: all heads summed, then the norm.
 
     The square is α_ijᵀ K_j α_ij with K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, a head × head matrix per
     token.  K is computed from the `compressed` f, so that its error is relative to the lengths of
@@ -32,14 +32,14 @@ def merged_norm(
     float64.
 
     Args:
-        weight: α.
-        rows: f(x), `compressed`.
-        overlap: Q Qᵀ, float32.
-        value: v(x), value bias included, for the entries that are recomputed.
-        output_weight: W^O, for the same.
+        weight: Weights α.
+        rows: Vectors f(x), `compressed`.
+        overlap: Overlap Q Qᵀ, float32.
+        value: Values v(x), value bias included, for the entries that are recomputed.
+        output_weight: Output weights W^O, for the same entries.
 
     Returns:
-        float32 or better, ≥ 0, in the unit of the hidden states.
+        Norms ≥ 0, float32 or better, in the unit of the hidden states.
 
     Source: Kobayashi et al. (2020), Section 3, and Eq. 3 for the sum over heads.
     """
@@ -49,10 +49,10 @@ def merged_norm(
 
 
 class HeadsTogether(NamedTuple):
-    """The inner products of what all heads make of each token."""
+    """Inner products of the vectors of all heads for each token."""
 
     unit: Float[Tensor, "batch key"]
-    """The length of the longest f(x) of the token; 1 where all are 0."""
+    """Length of the longest f(x) of the token; 1 where all are 0."""
     length: Float[Tensor, "batch head key"]
     """‖f(x)‖ in that unit."""
     products: Float[Tensor, "batch key head other"] | merged_norm_loops.Packed
@@ -71,12 +71,12 @@ def heads_together(
     """Return the terms that the merged norms of all queries share.
 
     Args:
-        rows: f(x), `compressed`.
-        length: ‖f(x)‖.
-        overlap: Q Qᵀ.
-        dtype: in which the products are taken.
-        device: where they go.
-        compiled: whether many texts follow, for which loading compiled loops is worth a second.
+        rows: Vectors f(x), `compressed`.
+        length: Lengths ‖f(x)‖.
+        overlap: Overlap Q Qᵀ.
+        dtype: Precision of the products.
+        device: Device of the results.
+        compiled: Whether many texts follow, so that it pays to load compiled loops for a second.
     """
     longest = length.amax(1)
     longest = longest.where(longest > 0, 1)
@@ -92,7 +92,7 @@ def heads_together(
 def merged_norm_of(
     weight: Weight, together: HeadsTogether, value: Value, output_weight: OutputWeight
 ) -> Float[Tensor, "batch query key"]:
-    """`merged_norm` of some queries, where it is known already what all of them share."""
+    """Compute `merged_norm` of some queries from the terms that all queries share."""
     merge = merged_norm_loops.merged if together.products.ndim == 3 else _merged
     terms = together.products, together.length, together.unit
     merged, lost = merge(weight, *terms, CANCELLATION)
@@ -112,7 +112,7 @@ def merged_norm_of(
 
 
 FEW = 64
-"""Entries that a device computes again without saying how many have to be."""
+"""Number of entries that a device recomputes without telling the host how many need it."""
 
 PAIRS_AT_ONCE = 1 << 28
 """Numbers of a product of vectors with all heads: a gigabyte."""
@@ -121,7 +121,7 @@ PAIRS_AT_ONCE = 1 << 28
 def _inner_products(
     rows: Float[Tensor, "batch head key head_dim"], overlap: Overlap
 ) -> Float[Tensor, "batch key head other"]:
-    """K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, of some heads at a time with all."""
+    """Return K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, computed for blocks of heads with all heads."""
     batch, heads, keys, size = rows.shape
     flat = rows.transpose(1, 2).reshape(batch * keys, heads, size)
     blocks = overlap.view(heads, size, heads * size)
@@ -140,7 +140,7 @@ def _merged(
     unit: Float[Tensor, "batch key_of_text"],
     threshold: float,
 ) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
-    """As `merged_norm_loops.merged`, on every device and in every precision."""
+    """Do the same as `merged_norm_loops.merged`, on every device and in every precision."""
     keys = weight.shape[3]
     alpha = weight.permute(0, 3, 2, 1)
     square = ((alpha @ products[:, :keys]) * alpha).sum(-1).mT
@@ -156,14 +156,14 @@ def formed(
     places: tuple[Tensor, Tensor],
     at_once: int = 4096,
 ) -> Float[Tensor, "chosen"]:
-    """The definition, for chosen pairs of positions: Σ_h α_h v_h W_h, then its norm.
+    """Compute ‖Σ_h α_h v_h W_h‖ for chosen pairs of positions, by definition.
 
     Args:
-        weight: α of all heads.
-        value: v(x), value bias included.
-        output_weight: W^O.
+        weight: Weights α of all heads.
+        value: Values v(x), value bias included.
+        output_weight: Output weights W^O.
         places: Text and key of each pair.
-        at_once: Pairs that are formed together.
+        at_once: Number of pairs that are formed together.
     """
     value, blocks = per_head(value, weight.shape[1]), double(output_weight).flatten(0, 1)
     parts = []

@@ -1,4 +1,4 @@
-"""Mixing ratio of a layer: how much of its output for a token comes from other tokens.
+"""Mixing ratio of a layer: the share of its output for a token that comes from other tokens.
 
 Kobayashi et al. (2021); with the feed-forward network Kobayashi et al. (2024).
 """
@@ -22,22 +22,22 @@ it; and behind the norm that follows this."""
 
 
 def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
-    """r_i = ‖what others give‖ / (‖what others give‖ + ‖what the token gives itself‖).
+    """Compute r_i = ‖part of the others‖ / (‖part of the others‖ + ‖part of the token itself‖).
 
-    By each of `SCOPES`.  By norms, the part of the others is Σ_{j≠i} F_ij as one vector, which is
-    what W^O put out, without b^O and without the own part, so that no pairs of positions are looked
-    at.  By weights, it is Σ_{j≠i} of the mean over heads, and the residual counts as much as all
-    attention.  Where no norm follows the sum, the last scope is the one before it.  NaN where a
-    token gives nothing and gets nothing.
+    There is one ratio for each of `SCOPES`.  By norms, the part of the others is Σ_{j≠i} F_ij as
+    one vector, the output of W^O without b^O and without the own part, so that no pairs of
+    positions are formed.  By weights, it is Σ_{j≠i} of the mean over heads, and the residual counts
+    as much as all attention.  Where no norm follows the sum, the last scope equals the one before
+    it.  NaN where both parts are zero.
 
     Args:
-        record: of self-attention, with its residual.
+        record: Record of self-attention, with its residual.
 
     Returns:
-        Between 0 and 1; float32 or better.
+        Ratios from 0 to 1; float32 or better.
 
     Raises:
-        CaptureError: the residual was not captured.
+        CaptureError: The residual was not captured.
 
     Source: Kobayashi et al. (2021).
     """
@@ -64,13 +64,13 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
 def parts_of_block(
     record: LayerRecord,
 ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch query d_model"]]:
-    """Return what others, and the token itself, give to the output of the attention block.
+    """Return the parts of others, and of the token itself, in the output of the attention block.
 
     Args:
-        record: of self-attention, with its residual.
+        record: Record of self-attention, with its residual.
 
     Raises:
-        CaptureError: the residual was not captured.
+        CaptureError: The residual was not captured.
     """
     layer = WholeLayer(record, gated_weight(record.weight, record.gate))
     own = layer.own
@@ -84,12 +84,12 @@ def ratios_behind_feed_forward(
     own: Float[Tensor, "batch query d_model"],
     norm: FrozenMap | None,
 ) -> Float[Tensor, "scope batch query"]:
-    """r_i by `BEHIND_FEED_FORWARD`; what the norm divides by is the same for both parts.
+    """Compute r_i by `BEHIND_FEED_FORWARD`; the divisor of the norm is the same for both parts.
 
     Args:
-        others: what others give, in the sum behind the feed-forward network.
-        own: what the token gives itself.
-        norm: that follows the sum; where there is none both scopes are the same.
+        others: Part of other tokens in the sum behind the feed-forward network.
+        own: Part of the token itself.
+        norm: Norm that follows the sum; where there is none, both scopes are the same.
 
     Source: Kobayashi et al. (2024).
     """

@@ -8,17 +8,17 @@ from headlight.tensors import Factor, Score, Value, Weight, back_to, single
 
 
 def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]:
-    """‖f_h(x_j)‖, the length of the transformed vector, in the unit of the hidden states.
+    """Compute ‖f_h(x_j)‖, the length of the transformed vector, in the unit of the hidden states.
 
     Taken from `compressed`, in float64, and not as the root of v G_h vᵀ, whose squares lose half
     the digits where v lies near the null space of W_h.
 
     Args:
-        value: v(x), value bias included.
-        factor: R_h of each head, float64.
+        value: Values v(x), value bias included.
+        factor: Factor R_h of each head, float64.
 
     Returns:
-        float64, ≥ 0.
+        Lengths ≥ 0, float64.
 
     Source: Kobayashi et al. (2020), Section 3, Eq. 4.
     """
@@ -26,10 +26,10 @@ def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]
 
 
 def weighted_norm(weight: Weight, vector_norm: Float[Tensor, "batch head key"]) -> Score:
-    """‖α_ij f_h(x_j)‖ = α_ij ‖f_h(x_j)‖, what moves from key j to query i in head h.
+    """Compute ‖α_ij f_h(x_j)‖ = α_ij ‖f_h(x_j)‖, which moves from key j to query i in head h.
 
     Returns:
-        float32 or better, ≥ 0, in the unit of the hidden states.
+        Norms ≥ 0, float32 or better, in the unit of the hidden states.
 
     Source: Kobayashi et al. (2020), Section 3.
     """
@@ -38,10 +38,10 @@ def weighted_norm(weight: Weight, vector_norm: Float[Tensor, "batch head key"]) 
 
 
 def input_norm(input: Float[Tensor, "batch key d_input"]) -> Float[Tensor, "batch key"]:
-    """‖x_j‖, the length of what the attention module reads.
+    """Compute ‖x_j‖, the length of the input of the attention module.
 
     Returns:
-        float32 or better, ≥ 0.
+        Lengths ≥ 0, float32 or better.
 
     Source: Kobayashi et al. (2020), Section 4.1, Table 1.
     """

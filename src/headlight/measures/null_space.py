@@ -18,13 +18,13 @@ from headlight.tensors import Visible
 
 @dataclass(frozen=True, eq=False)
 class NullSpaces:
-    """Ranks and null spaces, for every query, or one for all where all see the same keys.
+    """Ranks and null spaces for every query, or one for all where all see the same keys.
 
     Attributes:
-        keys: how many keys the query sees: d_s.
-        rank: of T.
-        rank_with_ones: of [T, 1].
-        head_dim: d_v.
+        keys: Number of keys that the query sees, d_s.
+        rank: Rank of T.
+        rank_with_ones: Rank of [T, 1].
+        head_dim: Dimension of the values of a head, d_v.
     """
 
     keys: Int[Tensor, "batch #query"]
@@ -44,7 +44,7 @@ class NullSpaces:
 
     @property
     def bound(self) -> Int[Tensor, "batch #query"]:
-        """Return max(d_s − d_v, 0), which dim LN(T) cannot be below.
+        """Return max(d_s − d_v, 0), a lower bound of dim LN(T).
 
         Source: Brunner et al. (2020), Section 3.2, Eq. 6.
         """
@@ -59,7 +59,7 @@ class NullSpaces:
 def with_ones(
     rows: Float[Tensor, "batch head key head_dim"],
 ) -> Float[Tensor, "batch head key columns"]:
-    """[T, 1] in as many columns as it needs, T and the column being of one length.
+    """Return [T, 1] in as many columns as it needs, T and the column being of one length.
 
     The column space, and so the left null space, is that of [T, 1] with T in d_model columns, and
     with the value bias or without it: the bias adds a multiple of the column of ones to the others.
@@ -73,15 +73,15 @@ def with_ones(
 def null_spaces(
     rows: Float[Tensor, "batch head key head_dim"], width: int, visible: Visible | None = None
 ) -> NullSpaces:
-    """Ranks and null spaces of T and [T, 1] for every head, on the keys that each query sees.
+    """Compute ranks of T and [T, 1] and their null spaces, on the keys that each query sees.
 
     A singular value counts as zero below s_max · max(keys, columns) · ε of float64, as in numpy's
     ``matrix_rank``.
 
     Args:
-        rows: of T, as `headlight.measures.vectors.compressed` gives them, float64.
-        width: d_model, the number of columns of T.
-        visible: which keys each query may attend to; None for all.
+        rows: Rows of T, as `headlight.measures.vectors.compressed` gives them, float64.
+        width: Number of columns of T, d_model.
+        visible: Mask of the keys that each query may attend to; None for all.
 
     Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 4 and 6.
     """
@@ -101,12 +101,12 @@ def null_spaces_of(
     """Return the null spaces of some queries, from the spaces of a layer.
 
     Args:
-        spaces: those that the rows of T span.
-        spaces_with_ones: those of [T, 1].
-        visible: which keys each of these queries may attend to, up to the last that one of them
-            sees; None for all.
-        first: the number of the first query.
-        rank: of T, where it is known already.
+        spaces: Spaces that the rows of T span.
+        spaces_with_ones: Spaces that the rows of [T, 1] span.
+        visible: Mask of the keys that each of these queries may attend to, up to the last that one
+            of them sees; None for all.
+        first: Number of the first query.
+        rank: Rank of T, where it is known already.
     """
     rows = spaces.rows
     visible_keys = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Orthonormal bases and numerical ranks of the spaces that rows act through."""
+"""Orthonormal bases and numerical ranks of the column spaces of matrices of rows."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,17 +28,17 @@ def row_space(
     width: int,
     precision: torch.dtype = torch.float64,
 ) -> tuple[Float[Tensor, "*batch key head_dim"], Int[Tensor, "*batch"]]:
-    """Orthonormal U spanning the columns of each matrix (zero past its rank), and the rank.
+    """Compute the rank of each matrix, and orthonormal U spanning its columns (zero past the rank).
 
     Most matrices are far from rank-deficient, which a Cholesky factor of their Gram matrix proves
     (σ_min ≥ 1/‖L⁻¹‖_F) at a tenth of the price of a singular value decomposition; only those for
     which it proves nothing are decomposed.
 
     Args:
-        rows: float64; rows that are not seen are zero.
-        present_rows: which rows count.
-        width: d_model, for the rank tolerance.
-        precision: that is enough for U, which may be in float64 anyway.
+        rows: Rows, float64; those that are not seen are zero.
+        present_rows: Mask of the rows that count.
+        width: Number of columns of T, d_model, for the rank tolerance.
+        precision: Precision that is enough for U, which may be in float64 anyway.
     """
     shape = rows.shape[:-2]
     matrices, present_rows = rows.flatten(0, -3), present_rows.flatten(0, -2)
@@ -61,7 +61,7 @@ def row_space(
 def _cholesky_basis(
     matrices: Rows, candidates: Bool[Tensor, "matrix"], basis: Rows
 ) -> Bool[Tensor, "matrix"]:
-    """Fill `basis` where full column rank is certain; returns where."""
+    """Fill `basis` where full column rank is certain, and return where."""
     if not bool(candidates.any()):
         return candidates
     result, certain = orthonormalised(matrices[candidates])
@@ -74,14 +74,14 @@ def _cholesky_basis(
 def orthonormalised(
     matrices: Rows, limit: float = ONE_PASS, precision: torch.dtype = torch.float64
 ) -> tuple[Rows, Bool[Tensor, "matrix"]]:
-    """Orthonormal columns with the span of each matrix, and where they are certain to have it.
+    """Return orthonormal columns with the span of each matrix, and where they surely have it.
 
-    One pass of Y L⁻ᵀ with YᵀY = L Lᵀ; a second where the first loses too many digits.
+    There is one pass of Y L⁻ᵀ with YᵀY = L Lᵀ, and a second where the first loses too many digits.
 
     Args:
-        matrices: Y.
-        limit: the condition number from which on it does.
-        precision: of the result; factors are always float64.
+        matrices: Matrices Y.
+        limit: Condition number from which on there is a second pass.
+        precision: Precision of the result; factors are always float64.
     """
     result, condition = _one_pass(matrices, precision)
     again = (condition >= limit) & (condition < TWO_PASSES)
@@ -110,7 +110,7 @@ def _one_pass(
 def inverse_factor(
     gram: Float[Tensor, "*batch size size"],
 ) -> tuple[Float[Tensor, "*batch size size"], Int[Tensor, "*batch"]]:
-    """L⁻¹ of G = L Lᵀ, and where there is no L (not zero)."""
+    """Return L⁻¹ of G = L Lᵀ, and numbers that are not zero where there is no L."""
     lower, failed = torch.linalg.cholesky_ex(gram)
     identity = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
     return torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False), failed
@@ -121,7 +121,7 @@ def condition_bound(
     inverse: Float[Tensor, "matrix size size"],
     failed: Int[Tensor, "matrix"],
 ) -> Float[Tensor, "matrix"]:
-    """‖Y‖_F ‖L⁻¹‖_F, which no condition number of Y exceeds; ∞ where there is no L."""
+    """Return ‖Y‖_F ‖L⁻¹‖_F, an upper bound of the condition number of Y; ∞ where there is no L."""
     whole = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖Y‖_F
     condition: Tensor = whole * torch.linalg.vector_norm(inverse, dim=(-2, -1))
     return condition.where((failed == 0) & condition.isfinite(), torch.inf)
@@ -153,9 +153,9 @@ def _independent_rows(
 def _singular_basis(
     matrices: Rows, tolerance: Float[Tensor, "matrix"]
 ) -> tuple[Rows, Int[Tensor, "matrix"]]:
-    """Left singular vectors of the singular values above the tolerance; NaN where there are none.
+    """Return left singular vectors of values above the tolerance; NaN for non-finite matrices.
 
-    The decomposition does not converge on numbers that are not finite.
+    The ranks are returned too.  The decomposition does not converge on numbers that are not finite.
     """
     finite = matrices.isfinite().all(-1).all(-1)[:, None, None]
     vectors, values, _ = torch.linalg.svd(matrices.where(finite, 0), full_matrices=False)

@@ -1,4 +1,4 @@
-"""All measures of one record, computed when first asked for."""
+"""All measures of one record, computed when first requested."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,16 +29,17 @@ from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
 
 class Scores:
-    """The measures of one attention module on one batch; each is computed once, when asked for.
+    """Measures of one attention module on one batch; each is computed once, when requested.
 
     Args:
-        record: what was captured.
-        value_bias: whether T, on which effective attention rests, holds the value bias: what is
-            really weighted (``include``), or the paper's T = E W^V H (``exclude``).  The norms
-            always have it inside f, as in Kobayashi et al.
-        precision: of the last products of effective attention; float32 is enough for statistics.
-        vectors: those of the layer, where scores of other queries of it are known.
-        sample: the queries of the text at which norms are taken, where f depends on the query; at
+        record: Captured tensors of the module.
+        value_bias: Whether T, on which effective attention rests, holds the value bias: the vectors
+            that the model weights do (``include``), the paper's T = E W^V H does not (``exclude``).
+            The norms always have it inside f, as in Kobayashi et al.
+        precision: Precision of the last products of effective attention; float32 is enough for
+            statistics.
+        vectors: Vectors of the layer, where they are known from the scores of other queries.
+        sample: Mask of the queries at which norms are computed, where f depends on the query; at
             the others they are 0.  None for all.
     """
 
@@ -58,27 +59,27 @@ class Scores:
 
     @property
     def _of_many(self) -> bool:
-        """Whether it is for statistics of many texts."""
+        """Return whether the scores are for statistics of many texts."""
         return self._precision == torch.float32
 
     @cached_property
     def weight(self) -> Weight:
-        """α, times the gate where it is a number for each query and head; float32 or better."""
+        """Return α, times the gate where it is a number for each query and head."""
         return gated_weight(self.record.weight, self.record.gate)
 
     @property
     def gate_of_components(self) -> GateValues | None:
-        """g, where it is a vector for each query and head: f then depends on the query."""
+        """Return g, where it is a vector for each query and head: f then depends on the query."""
         return self.record.gate if self.record.site.gate == "element" else None
 
     @cached_property
     def vector_norm(self) -> Float[Tensor, "batch head key"]:
-        """‖f(x)‖ before any gate, float64."""
+        """Return ‖f(x)‖ before any gate, float64."""
         return self.vectors.norm[:, :, : self.record.value.shape[2]]
 
     @cached_property
     def norm(self) -> Score:
-        """‖α f(x)‖."""
+        """Return ‖α f(x)‖."""
         record, gate = self.record, self.gate_of_components
         if gate is not None:
             factor, precision = record.site.projection.factor, self._precision
@@ -87,7 +88,7 @@ class Scores:
 
     @cached_property
     def merged_norm(self) -> Float[Tensor, "batch query key"]:
-        """‖Σ_h α f(x)‖."""
+        """Return ‖Σ_h α f(x)‖."""
         record, gate = self.record, self.gate_of_components
         if gate is not None:
             output, precision = record.site.projection.weight, self._precision
@@ -103,15 +104,15 @@ class Scores:
 
     @cached_property
     def block_norm(self) -> Float[Tensor, "batch query key"]:
-        """‖Σ_h α f(x_j) + δ_ij x_i‖: what each key gives to the sum with the residual.
+        """Return ‖Σ_h α f(x_j) + δ_ij x_i‖, the norm of the part of each key in the residual sum.
 
-        Behind the norm of the branch, where the layer has one.  In cross-attention, where the
-        residual belongs to no key, without it.
+        Parts are taken behind the norm of the branch, where the layer has one.  In cross-attention
+        the residual belongs to no key, and is left out.
 
         Source: Kobayashi et al. (2021).
 
         Raises:
-            CaptureError: the residual was not captured, or f depends on the query.
+            CaptureError: The residual was not captured, or f depends on the query.
         """
         layer = self._whole_layer
         others = self.merged_norm
@@ -121,30 +122,31 @@ class Scores:
 
     @cached_property
     def layer_norm(self) -> Float[Tensor, "batch query key"]:
-        """‖g_i(Σ_h α f(x_j) + δ_ij x_i)‖: the same behind the norm that follows the sum.
+        """Return ‖g_i(Σ_h α f(x_j) + δ_ij x_i)‖, the same behind the norm that follows the sum.
 
-        Where none follows, it is `block_norm`.  What the norm divides by is frozen.
+        Where none follows, it is `block_norm`.  The divisor of the norm is frozen.
 
         Source: Kobayashi et al. (2021).
 
         Raises:
-            CaptureError: the residual was not captured, or f depends on the query.
+            CaptureError: The residual was not captured, or f depends on the query.
         """
         return self.block_norm if self._whole_layer.site.norm is None else self._behind_norm(None)
 
     def encoder_norm(self, second: FrozenMap | None) -> Float[Tensor, "batch query key"]:
-        """`layer_norm`, behind a second norm as well, but for what that divides by.
+        """Compute `layer_norm` behind a second norm as well, without the divisor of the second.
 
-        The second norm follows the feed-forward layer, of which it sees nothing but that number; so
-        this can be told before it has run.  Where the norm stands elsewhere, it is `block_norm`.
+        The second norm follows the feed-forward layer, which changes nothing but this divisor; so
+        the result is known before that layer has run.  Where the first norm stands elsewhere, it is
+        `block_norm`.
 
         Args:
-            second: it.
+            second: Norm behind the feed-forward layer; None where there is none.
 
         Source: Modarressi et al. (2022), GlobEnc.
 
         Raises:
-            CaptureError: as `layer_norm`.
+            CaptureError: As for `layer_norm`.
         """
         return self._behind_norm(second) if self._whole_layer.site.norm else self.block_norm
 
@@ -159,7 +161,7 @@ class Scores:
         return WholeLayer(self.record, self.weight)
 
     def _behind(self, behind: Maps) -> Float[Tensor, "batch query key"]:
-        """The merged norms behind what follows W^O, but for what that divides by."""
+        """Return the merged norms behind the maps that follow W^O, without their divisors."""
         layer, record = self._whole_layer, self.record
         if self.gate_of_components is not None:
             raise CaptureError(
@@ -172,10 +174,10 @@ class Scores:
 
     @cached_property
     def input_norm(self) -> Float[Tensor, "batch key"]:
-        """‖x‖.
+        """Return ‖x‖.
 
         Raises:
-            CaptureError: it was not found where the values of this module come from.
+            CaptureError: The input of the values of this module was not found.
         """
         if self.record.input is None:
             raise CaptureError(
@@ -186,10 +188,10 @@ class Scores:
 
     @cached_property
     def gradient(self) -> Score:
-        """|∂L/∂α|, how much the loss changes with each weight (Clark et al. 2019, Section 3.2).
+        """Return |∂L/∂α|, the change of the loss with each weight (Clark et al. 2019, Section 3.2).
 
         Raises:
-            CaptureError: the model was only run forward.
+            CaptureError: The model was only run forward.
         """
         if self.record.gradient is None:
             raise CaptureError(
@@ -207,7 +209,7 @@ class Scores:
         Source: Brunner et al. (2020), Section 5.1, Eq. 11.
 
         Raises:
-            CaptureError: contributions were not computed.
+            CaptureError: Contributions were not computed.
         """
         if self.record.attribution is None:
             raise CaptureError(
@@ -217,14 +219,14 @@ class Scores:
         return single(self.record.attribution)
 
     def of(self, measure: str) -> Tensor:
-        """The measure of that name, of `headlight.vocabulary`.
+        """Return the measure of that name in `headlight.vocabulary`.
 
-        Over the axes that its row names, for each text of the batch; a measure of pairs of
+        It has the axes that its row names, for each text of the batch; a measure of pairs of
         positions that belongs to a whole layer has one row in the place of the heads.
 
         Raises:
-            UnknownNameError: there is none.
-            CaptureError: what it needs was not captured.
+            UnknownNameError: There is no such measure.
+            CaptureError: A tensor that it needs was not captured.
         """
         if measure not in _FUNCTIONS:
             raise UnknownNameError("measure", measure, _FUNCTIONS)
@@ -232,32 +234,32 @@ class Scores:
 
     @cached_property
     def entropy(self) -> Float[Tensor, "batch head query"]:
-        """Entropy of α in nats."""
+        """Return the entropy of α in nats."""
         return entropy(self.weight)
 
     @property
     def effective(self) -> Score:
-        """A⊥."""
+        """Return A⊥."""
         return self._effective.attention
 
     @property
     def null(self) -> Score:
-        """A∥ = A − A⊥."""
+        """Return A∥ = A − A⊥."""
         return self.weight - self.effective
 
     @property
     def rank(self) -> Int[Tensor, "batch head #query"]:
-        """Rank of T."""
+        """Return the rank of T."""
         return self._effective.rank
 
     @property
     def transformed(self) -> Float[Tensor, "batch head key head_dim"]:
-        """f(x) in an orthonormal basis of the space of its head; see `Vectors`."""
+        """Return f(x) in an orthonormal basis of the space of its head; see `Vectors`."""
         return self.vectors.transformed
 
     @property
     def rows(self) -> Float[Tensor, "batch head key head_dim"]:
-        """The rows of T as `transformed` vectors, with the value bias or without it."""
+        """Return the rows of T as `transformed` vectors, with the value bias or without it."""
         return self.vectors.rows
 
     @cached_property
@@ -265,7 +267,7 @@ class Scores:
         """Return the dimensions of attention that change nothing in the output.
 
         Raises:
-            CaptureError: some queries have a T of their own, as a gate of them is zero.
+            CaptureError: A gate is zero or W^O has lower rank, so some queries have their own T.
         """
         if bool(self._own_spaces.any()):
             raise CaptureError(
@@ -300,7 +302,7 @@ class Scores:
 
     @cached_property
     def _own_spaces(self) -> Bool[Tensor, "batch head query"]:
-        """Queries with a T of their own, because of their gates."""
+        """Return the queries with a T of their own, because of their gates."""
         gate = self.gate_of_components
         if gate is None:
             return torch.zeros(1, 1, 1, dtype=torch.bool)
@@ -321,29 +323,30 @@ _FUNCTIONS: dict[str, Callable[[Scores], Tensor]] = {
     "entropy": lambda scores: scores.entropy,
     "rank": lambda scores: scores.rank.amax(-1),
 }
-"""Functions that compute each measure of the table in `headlight.vocabulary`."""
+"""Function that computes each measure of the table in `headlight.vocabulary`."""
 
 
 def register_measure(row: Measure, function: Callable[[Scores], Tensor]) -> None:
-    """Add a measure of your own, which readings, studies, pages and options then have.
+    """Add a measure to those of readings, studies, pages and options.
 
     Args:
-        row: what it is called, what it needs, and how it is drawn.
-        function: of the scores of a batch, a tensor over ``batch`` and the axes of the row; with an
-            axis ``head`` of size 1 where a measure of pairs of positions has none.
+        row: Name of the measure, its requirements, and its drawing.
+        function: Function of the scores of a batch, which returns a tensor over ``batch`` and the
+            axes of the row; with an axis ``head`` of size 1 where a measure of pairs of positions
+            has none.
 
     Raises:
-        UsageError: there is a measure of that name.
+        UsageError: There is a measure of that name.
     """
     add_measure(row)
     _FUNCTIONS[row.name] = function
 
 
 def unregister_measure(name: str) -> None:
-    """Take a measure out again.
+    """Remove a measure again.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: There is none of that name.
     """
     remove_measure(name)
     del _FUNCTIONS[name]

@@ -13,7 +13,7 @@ def singular_values_of(model: CapturedModel, site: AttentionSite) -> Float[Tenso
     """Return the singular values of the heads of one attention module; see `singular_values`.
 
     Raises:
-        UnsupportedModelError: it was not found what the values of this model are made from.
+        UnsupportedModelError: The weights of the values of this model were not found.
     """
     map_of_values = value_map(model, site)
     return singular_values(map_of_values.weight, map_of_values.bias, site.projection.weight.cpu())
@@ -24,7 +24,7 @@ def singular_values(
     value_bias: Float[Tensor, "kv_head head_dim"],
     output_weight: OutputWeight,
 ) -> Float[Tensor, "head value"]:
-    """The head_dim + 1 singular values of every head's f that can differ from zero.
+    """Compute the head_dim + 1 singular values of every head's f that can differ from zero.
 
     f(x) = (x W^V + b^V) W^O is affine; with a 1 appended to x and to f(x) it is the linear map
     W̃^V W̃^O, where the 1 goes through a dimension of its own: W̃^V is (d_input + 1) × (head_dim + 1)
@@ -33,7 +33,7 @@ def singular_values(
     the singular values of the small matrix R₁ R₂ᵀ.  b^O is no part of f.
 
     Returns:
-        float64, the largest first, head_dim + 1 for each head.
+        Singular values, float64, the largest first, head_dim + 1 for each head.
 
     Source: Kobayashi et al. (2020), Appendices A and B, Eq. 5-7, Figure 9.
     """
@@ -49,7 +49,7 @@ def singular_values(
 def _with_one(
     weight: Float[Tensor, "head rows columns"], bias: Float[Tensor, "head columns"]
 ) -> Float[Tensor, "head rows_and_one columns_and_one"]:
-    """[[W, 0], [b, 1]]."""
+    """Return [[W, 0], [b, 1]]."""
     heads, rows, columns = weight.shape
     whole = weight.new_zeros(heads, rows + 1, columns + 1)
     whole[:, :rows, :columns] = weight

@@ -12,18 +12,18 @@ from headlight.tensors import Factor, Value, double
 
 
 def per_head(value: Value, heads: int) -> Float[Tensor, "batch head key head_dim"]:
-    """Values of grouped heads, repeated so that every head has its own."""
+    """Repeat the values of grouped heads so that every head has its own."""
     if value.shape[1] == heads:
         return value
     return value.repeat_interleave(heads // value.shape[1], dim=1)
 
 
 def compressed(value: Value, factor: Factor) -> Float[Tensor, "batch head key head_dim"]:
-    """f_h(x_j) in an orthonormal basis of its own space: head_dim numbers instead of d_model.
+    """Return f_h(x_j) in an orthonormal basis of its space: head_dim numbers instead of d_model.
 
     With W_h = R_h Q_h and orthonormal rows in Q_h, f = v W_h has the coordinates v R_h, the same
     length and the same inner products within the head; T_h has the same left singular vectors and
-    singular values.  float64.
+    singular values.  The result is float64.
     """
     batch, groups, keys, size = value.shape
     rows = double(value.transpose(0, 1)).reshape(groups, batch * keys, size)

@@ -14,7 +14,7 @@ from headlight.tensors import Score, back_to, double
 from headlight.vocabulary import NormPooling
 
 _LENGTHS = ("norm", "merged_norm")
-"""Measures that are lengths of vectors, which can be summed before they are measured."""
+"""Measures that are lengths of vectors, which can be summed before their length is taken."""
 
 WordScore = Float[Tensor, "batch head word other_word"]
 
@@ -25,17 +25,17 @@ class Pooling(Protocol):
 
     @property
     def members(self) -> Float[Tensor, "batch word token"]:
-        """1 where a key is a piece of an attended word."""
+        """Return 1 where a key is a piece of an attended word, otherwise 0."""
 
     @property
     def count(self) -> Int64[Tensor, "batch word"]:
-        """Pieces of every attended word."""
+        """Return the number of pieces of every attended word."""
 
     def pool(self, score: Score) -> WordScore:
-        """Sum over the pieces of the attended word, mean over those of the attending one."""
+        """Sum over pieces of the attended word, and average over those of the attending one."""
 
     def over_keys(self, score: Score) -> Float[Tensor, "batch head query word"]:
-        """Sum over the pieces of each word that is attended to."""
+        """Sum over the pieces of each attended word."""
 
     def over_queries(
         self, rows: Float[Tensor, "batch head query kind"], score: Score
@@ -44,39 +44,38 @@ class Pooling(Protocol):
 
 
 def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "norms") -> WordScore:
-    """A measure between words.
+    """Compute a measure between words.
 
-    What word a gives to word b is, for each measure, the mean over the pieces i of a (or what
-    else `Words.of` was asked for) of
+    The score of word b in the row of word a is the mean over the pieces i of a (or the choice of
+    `Words.of`) of
 
-    * ``weight``: Σ_{j∈b} α_ij, the probability that the head looks at any piece of b; rows still
+    * ``weight``: Σ_{j∈b} α_ij, the probability that the head attends to any piece of b; rows still
       sum to 1, special tokens included;
-    * ``effective``: Σ_{j∈b} A⊥_ij, signed: the projection is linear, so this is what of the weight
-      on b reaches the output;
-    * ``gradient``: Σ_{j∈b} |∂L/∂α_ij|, how much the loss changes with the weights on b if each may
+    * ``effective``: Σ_{j∈b} A⊥_ij, signed: the projection is linear, so this is the part of the
+      weight on b that reaches the output;
+    * ``gradient``: Σ_{j∈b} |∂L/∂α_ij|, the change of the loss with the weights on b if each may
       change by itself;
-    * ``attribution``: Σ_{j∈b} c_ij, what the pieces of b contribute to the hidden token of i; rows
-      still sum to 1, special tokens included;
+    * ``attribution``: Σ_{j∈b} c_ij, the contribution of the pieces of b to the hidden token of i;
+      rows still sum to 1, special tokens included;
     * ``norm``: Σ_{j∈b} ‖α_ij f(x_j)‖ with the pooling ``norms``, and ‖Σ_{j∈b} α_ij f(x_j)‖ with
-      ``vectors``.  The first is what the released code of Kobayashi et al. does when it merges
-      subwords; the second is what really moves from b, at most as large, and smaller where the
-      vectors of the pieces point in different directions.  For words of one piece they agree;
-    * ``merged_norm``: the same of what all heads move together, Σ_{j∈b} ‖Σ_h α_ij f_h(x_j)‖, or
-      with ``vectors`` ‖Σ_{j∈b} Σ_h α_ij f_h(x_j)‖.
+      ``vectors``.  The released code of Kobayashi et al. uses the first when it merges subwords;
+      the second is the length of the vector that moves from b, at most as large, and smaller where
+      the vectors of the pieces point in different directions.  For words of one piece they agree;
+    * ``merged_norm``: the same for all heads together, Σ_{j∈b} ‖Σ_h α_ij f_h(x_j)‖, or with
+      ``vectors`` ‖Σ_{j∈b} Σ_h α_ij f_h(x_j)‖.
 
     Args:
-        scores: Of one attention module.
-        measure: As in `Scores.of`.
-        words: Of the same batch; of a text that attends to itself `headlight.pool.Words`, of two
-            texts, one of which attends to the other, a `headlight.pool.WordPair`.
-        pooling: How norms are pooled over the pieces of an attended word; nothing to the others.
+        scores: Scores of one attention module.
+        measure: Name of the measure, as in `Scores.of`.
+        words: Words of the same batch: `headlight.pool.Words` for a text that attends to itself,
+            `headlight.pool.WordPair` for two texts, one of which attends to the other.
+        pooling: Pooling of norms over the pieces of an attended word; other measures ignore it.
 
     Returns:
-        In the precision and the unit of the measure; 0 in rows and columns of words that are not
-        there.
+        Scores in the precision and the unit of the measure; 0 in rows and columns without a word.
 
     Raises:
-        UnknownNameError: The measure or the pooling is not known.
+        UnknownNameError: The measure or the pooling is unknown.
         UsageError: The words are not those of the batch.
 
     Source: Clark et al. (2019), Section 4.1, for weights.
@@ -92,18 +91,18 @@ def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "nor
 def _with_lengths_of_sums(
     rows: Float[Tensor, "batch head query word"], scores: Scores, words: Pooling, measure: str
 ) -> Float[Tensor, "batch head query word"]:
-    """The rows with ‖Σ_{j∈b} α_ij f(x_j)‖ for each word b of several pieces.
+    """Return the rows with ‖Σ_{j∈b} α_ij f(x_j)‖ for each word b of several pieces.
 
     Merged over heads, the vectors of all heads at a piece are summed as if they were pieces.
 
     The square is Σ_{j,k∈b} α_ij α_ik ⟨f(x_j), f(x_k)⟩, so that vectors of size d_model, one for
     each query and word, are never formed.  Where the pieces cancel one another a square loses
-    digits; in float64 what is left of them is 1e-8 of what the pieces could add up to.
+    digits; in float64 the remaining error is 1e-8 of the sum of the lengths of the pieces.
     """
     several = words.count > 1
     if not bool(several.any()):
         return rows
-    # Most words have one piece: only the others, and only their pieces, are looked at.
+    # Most words have one piece: only the others, and only their pieces, are computed.
     members = words.members * several[..., None]
     word, piece = _chosen(several), _chosen(members.any(1))
     text = torch.arange(len(word), device=word.device)[:, None]
@@ -131,7 +130,7 @@ def _squares(
     vectors: Float[Tensor, "batch head piece head_dim"],
     members: Float[Tensor, "batch some_word piece"],
 ) -> Float[Tensor, "batch head query some_word"]:
-    """‖Σ_j α_ij f(x_j)‖² over the pieces of each word, float64."""
+    """Return ‖Σ_j α_ij f(x_j)‖² over the pieces of each word, float64."""
     members, alpha = double(members), double(alpha)
     same = members.mT @ members
     products = (vectors @ vectors.mT) * same[:, None]
@@ -148,7 +147,7 @@ def _gated_lengths(
     *,
     merged: bool,
 ) -> Float[Tensor, "batch head_or_one query some_word"]:
-    """‖Σ_j α_ij f(x_j; i)‖ over the pieces of each word where f depends on the query, float64."""
+    """Return ‖Σ_j α_ij f(x_j; i)‖ over the pieces of each word for gated f, float64."""
     record, alpha, members = scores.record, double(alpha), double(members)
     assert record.gate is not None  # noqa: S101 - the caller has asked
     gate = double(record.gate)[:, :, :, None]
@@ -168,7 +167,6 @@ def _gated_lengths(
 def _picked(
     rows: Float[Tensor, "batch head key head_dim"], piece: Int64[Tensor, "batch piece"]
 ) -> Float[Tensor, "batch head piece head_dim"]:
-    """The rows of the pieces, on the device of the rows."""
     piece = piece.to(rows.device)
     text = torch.arange(len(piece), device=rows.device)[:, None]
     return rows.movedim(2, 1)[text, piece].movedim(1, 2)
@@ -177,14 +175,14 @@ def _picked(
 def _whole(
     record: LayerRecord, piece: Int64[Tensor, "batch piece"]
 ) -> Float[Tensor, "batch head piece d_model"]:
-    """f(x) of the pieces as vectors of the hidden states, which those of all heads share."""
+    """Return f(x) of the pieces in the coordinates of the hidden states, which all heads share."""
     value = _picked(per_head(record.value, record.weight.shape[1]), piece)
     vectors: Tensor = double(value) @ double(record.site.projection.weight)
     return vectors
 
 
 def _chosen(wanted: Bool[Tensor, "batch place"]) -> Int64[Tensor, "batch some"]:
-    """The wanted places of every text, and some others where it has fewer than another text."""
+    """Return the wanted places of every text, filled up where it has fewer than another text."""
     most = int(wanted.sum(-1).max())
     order: Tensor = wanted.long().argsort(dim=-1, descending=True, stable=True)
     return order[:, :most]

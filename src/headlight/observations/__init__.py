@@ -1,4 +1,4 @@
-"""Observations of a batch: positions, units, arrays of layers, and the variables made of them."""
+"""Observations of a batch: positions, units, arrays of layers, and variables made from them."""
 
 __all__ = [
     "classifier_outputs",

@@ -17,10 +17,10 @@ Outputs = Float64[Tensor, "output class"]
 
 
 def require_finite_predictions(logits: Tensor, model: CapturedModel, batch: Batch) -> None:
-    """Refuse predictions that are no numbers.
+    """Refuse predictions that are not finite.
 
     Raises:
-        CaptureError: they are not finite.
+        CaptureError: The predictions are not finite.
     """
     if not bool(logits.isfinite().all()):
         raise CaptureError(
@@ -33,12 +33,12 @@ class LabelPositions:
     """Positions of the predictions in the output of a classifier for a batch.
 
     Args:
-        examples: Of the batch, in its order; padded on the right.
-        device: Where the model is.
+        examples: Texts of the batch, in its order; padded on the right.
+        device: Device of the model.
 
     Attributes:
-        owners: For each prediction the number of its text in the batch.
-        labels: For each prediction the class that it should be.
+        owners: Number in the batch of the text of each prediction.
+        labels: Correct class of each prediction.
     """
 
     def __init__(self, examples: Sequence[Classified], device: torch.device | str) -> None:
@@ -60,10 +60,10 @@ class LabelPositions:
         return logits if self._places is None else logits[self._rows, self._places]
 
     def probabilities(self, model: CapturedModel, batch: Batch) -> Outputs:
-        """One forward pass; the predictions, text by text.
+        """Run the model forward once and return the probabilities of its predictions, text by text.
 
         Raises:
-            CaptureError: they are not finite.
+            CaptureError: The predictions are not finite.
         """
         chosen = self.predictions(model.run(batch).logits)
         require_finite_predictions(chosen, model, batch)
@@ -71,14 +71,14 @@ class LabelPositions:
         return probabilities
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
-        """The mean over the predictions of each text, which can be differentiated."""
+        """Return the differentiable mean over the predictions of each text."""
         sums = values.new_zeros(len(values), self._texts).index_add(1, self._rows, values)
         return sums / self._rows.bincount(minlength=self._texts)
 
     def by_text(
         self, values: Float64[np.ndarray, "output *cell"]
     ) -> Float64[np.ndarray, "text *cell"]:
-        """The mean over the predictions of each text."""
+        """Return the mean over the predictions of each text."""
         sums = np.zeros((self._texts, *values.shape[1:]))
         np.add.at(sums, self.owners, values)
         numbers = np.bincount(self.owners, minlength=self._texts)

@@ -25,7 +25,7 @@ def components_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[C
 
 
 def name_of(component: Component) -> str:
-    """``all``, ``L3`` or ``L3H7``."""
+    """Return the name of a component: ``all``, ``L3`` or ``L3H7``."""
     layer, head = component
     if layer is None:
         return "all"
@@ -37,7 +37,7 @@ def by_scope(
     components: Sequence[Component],
     sites: Sequence[AttentionSite],
 ) -> dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]]:
-    """Values over components as axes and numbers of all, of layers and of heads; else NaN."""
+    """Return axes and values by prefix: of all attention, of layers, and of heads (or NaN)."""
     at = {component: number for number, component in enumerate(components)}
     scopes: dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]] = {}
     if (None, None) in at:

@@ -8,11 +8,11 @@ from headlight.observations.variables import Variable, with_slots
 from headlight.reduce.accumulator import Array
 
 Replicates = tuple[Array, Array, Array]
-"""A number, what it is without each group of texts, and how much there is of each group."""
+"""A number, its values without each group of texts, and the weight of each group."""
 
 
 def dispersion(name: str, by_variable: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:
-    """Mean, σ, CV = σ/mean, smallest and largest (Kobayashi et al. 2020, Table 1)."""
+    """Return mean, σ, CV = σ/mean, minimum and maximum (Kobayashi et al. 2020, Table 1)."""
     if name not in by_variable:
         return {}
     statistics = by_variable[name]
@@ -35,11 +35,11 @@ def dispersion(name: str, by_variable: dict[str, Any], dims: tuple[str, ...]) ->
 
 
 def of_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
-    """Mean, σ and CV; of a layer alone without an axis of heads.
+    """Return mean, σ and CV; those of ``input_norm`` have no axis of heads.
 
     Args:
-        name: ``vector_norm`` or ``input_norm``.
-        powers: means of lengths and of their squares along the last axis.
+        name: Name of the length, ``vector_norm`` or ``input_norm``.
+        powers: Means of lengths and of their squares along the last axis.
     """
     mean, squares = part(powers, 0), part(powers, 1)
     if name == "input_norm":
@@ -50,13 +50,13 @@ def of_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
 
 
 def part(of: Replicates, at: int | slice) -> Replicates:
-    """Along the last axis."""
+    """Return a part along the last axis."""
     value, without, whole = of
     return value[..., at], without[..., at], whole[..., at]
 
 
 def standard_deviations(mean: Replicates, squares: Replicates) -> Replicates:
-    """From the means of numbers and of their squares."""
+    """Compute standard deviations from the means of numbers and of their squares."""
     value, without = (
         np.sqrt(np.maximum(squared - average**2, 0))
         for average, squared in zip(mean[:2], squares[:2], strict=True)

@@ -12,14 +12,14 @@ from headlight.vocabulary import measure
 
 
 def stacked(layers: list[Tensor]) -> np.ndarray:
-    """Layers along the second axis; a layer with fewer heads is filled up with NaN."""
+    """Stack layers along the second axis; a layer with fewer heads is filled up with NaN."""
     widest = max(layer.shape[1] for layer in layers) if layers[0].ndim > 1 else 0
     rows = [filled(layer, widest) for layer in layers] if widest else layers
     return array(torch.stack(rows, dim=1))
 
 
 def filled(rows: Tensor, heads: int) -> Tensor:
-    """Heads along the second axis, filled up with NaN where there are fewer."""
+    """Fill up heads along the second axis with NaN where there are fewer."""
     missing = heads - rows.shape[1]
     if not missing:
         return rows
@@ -27,13 +27,13 @@ def filled(rows: Tensor, heads: int) -> Tensor:
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    """In float64, where numpy can reach it."""
+    """Return a tensor as a numpy array in float64."""
     tensor = tensor.cpu() if tensor.device.type == "mps" else tensor
     return tensor.cpu().double().numpy()
 
 
 def moments(rows: np.ndarray) -> Moments:
-    """The statistics of observations, one per row."""
+    """Return the statistics of observations, one per row."""
     result = Moments(rows.shape[1:])
     result.update(rows)
     return result
@@ -42,11 +42,11 @@ def moments(rows: np.ndarray) -> Moments:
 def head_mask(
     measures: Sequence[str], heads: Sequence[int]
 ) -> Bool[np.ndarray, "measure layer head"]:
-    """Return the mask of heads of a measure in each layer; one of the whole layer is the first.
+    """Return the mask of heads of each measure; a measure of whole layers has only the first.
 
     Args:
-        measures: of one pass.
-        heads: how many heads each layer has.
+        measures: Measures of one pass.
+        heads: Number of heads of each layer.
     """
     sizes = [[size if measure(name).per_head else 1 for size in heads] for name in measures]
     mask: Bool[np.ndarray, "measure layer head"] = (

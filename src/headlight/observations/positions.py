@@ -24,9 +24,9 @@ class Positions:
 
     @staticmethod
     def for_kind(batch: Batch, kind: Kind) -> "tuple[Positions, Positions]":
-        """Queries and keys: cross-attention looks from the decoder's text at the encoder's.
+        """Return queries and keys: cross-attention goes from the decoder's text to the encoder's.
 
-        Of sound only what is heard attends, to the silence after it as well.
+        In sound only the positions that it fills attend, to the silence after it as well.
         """
         source = Positions(batch.category, batch.lengths)
         if kind == "encoder" and batch.heard is not None:
@@ -44,10 +44,10 @@ class Texts:
     """The positions of one batch.
 
     Attributes:
-        queries: whether there is something at each attending position.
-        keys: the category of each attended position; −1 for padding.
-        ids: the type at each attended position.
-        text_ids: a number of its own for every text, from which random samples are drawn.
+        queries: Mask of the attending positions that are not padding.
+        keys: Category of each attended position; −1 for padding.
+        ids: Vocabulary id at each attended position.
+        text_ids: Unique number of every text, from which random samples are drawn.
     """
 
     queries: Bool[Tensor, "batch query"]
@@ -57,14 +57,14 @@ class Texts:
 
     @staticmethod
     def of(batch: Batch, examples: Sequence[Encoded], kind: Kind) -> "Texts":
-        """The positions that attention of this kind goes from and to."""
+        """Return the positions that attention of this kind goes from and to."""
         queries, keys = Positions.for_kind(batch, kind)
         ids = key_ids(batch, kind)
         text_ids = tuple(text_id(example) for example in examples)
         return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), text_ids)
 
     def rows(self, which: Rows | RowsOfText) -> Bool[Tensor, "batch query"]:
-        """Return the rows of all tokens, or of the first or the last one alone."""
+        """Return the mask of all rows, or of the first or the last token alone."""
         if which in ("all", "mean"):
             return self.queries
         numbers = self.queries.cumsum(-1) * self.queries
@@ -78,5 +78,5 @@ class Texts:
 
 
 def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
-    """Vocabulary ids of the attended positions."""
+    """Return the vocabulary ids of the attended positions."""
     return batch.input_ids if batch.target_ids is None or kind != "decoder" else batch.target_ids

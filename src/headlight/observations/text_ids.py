@@ -1,4 +1,4 @@
-"""Numbers by which texts are told apart, ranked and found again, and the unit that each is of."""
+"""Numbers by which texts are distinguished, ranked and found again, and the units of texts."""
 
 import hashlib
 import json
@@ -13,17 +13,17 @@ from headlight.vocabulary import Kind
 
 
 def text_id(example: Encoded) -> int:
-    """Return a number that depends on which text of the corpus it is alone.
+    """Return a number that depends on the place of the text in the corpus alone.
 
-    Neither on the name of a file, nor on what the text says, nor on its place in a batch: the same
-    texts give the same samples, orders and resamples wherever they come from.
+    It depends neither on the name of a file, nor on the content of the text, nor on its place in a
+    batch: the same texts give the same samples, orders and resamples wherever they come from.
     """
     digest = hashlib.sha256(json.dumps([*(example.origin or (0, 0))]).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 
 
 def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
-    """Return the number in the corpus of the unit that each text is of: a document, or the text."""
+    """Return the number in the corpus of each text's unit: its document, or the text itself."""
     return np.array([each.unit for each in examples], dtype=np.int64)
 
 
@@ -33,15 +33,16 @@ _RANKS = 2**40
 def rank_of(example: Encoded, kind: Kind) -> float:
     """Return the rank by which one of two equal examples is kept: shorter first, then by hash.
 
-    It depends on the tokens alone that attention of this kind sees, and so examples can be found
-    again by it.
+    It depends only on the tokens that attention of this kind sees, so examples can be found again
+    by it.
     """
     length = len(example.ids) + 1 + (0 if kind == "encoder" else len(example.target))
+    # 8000 is below 2^13, so that ranks are below 2^53 and exact in float64.
     return float(min(length, 8000) * _RANKS) + hash_of(example, kind)
 
 
 def hash_of(example: Encoded, kind: Kind) -> float:
-    """A whole number that is as good as drawn at random, of the tokens that this kind sees."""
+    """Return a hash of the tokens that this kind sees, a whole number as good as random."""
     ids = (*example.ids, -1, *(() if kind == "encoder" else example.target))
     digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
     return float(int.from_bytes(digest))

@@ -24,10 +24,10 @@ class Variable:
     """Description of a number over a corpus.
 
     Attributes:
-        meaning: its long name.
-        unit: its unit; ``1`` of a pure number.
-        interval: the scale of the 95% interval that is computed when asked; None if there is none.
-        by: prefixes of the names under which it stands; by default all that the table has.
+        meaning: Long name.
+        unit: Unit; ``1`` for a pure number.
+        interval: Scale of the 95% interval, which is computed on request; None if there is none.
+        by: Prefixes of the names of the variable; by default all that the table has.
     """
 
     meaning: str
@@ -43,11 +43,11 @@ class Variable:
 
 
 def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) -> LongNames:
-    """Long names and units of all variables of a table.
+    """Return long names and units of all variables of a table.
 
     Args:
-        table: the variables by name.
-        by: prefixes of names, each with what it adds to the meaning.
+        table: Variables by name.
+        by: Prefixes of names, each with its addition to the meaning.
     """
     return {
         f"{prefix}{name}": one.described(f"{one.meaning}{of}")
@@ -63,17 +63,17 @@ def with_slots(
     """Return a number over a corpus, and the coordinates that its interval is computed from.
 
     Args:
-        name: of the variable.
-        dims: its axes.
-        value: the number, ``[*dims]``.
-        slots: what `headlight.reduce.Slots` computes; or ``mean``, ``without`` and ``whole`` of
-            what was made of several, with the ``units`` of one.
+        name: Name of the variable.
+        dims: Axes of the variable.
+        value: Number over these axes, ``[*dims]``.
+        slots: Result of `headlight.reduce.Slots`; or ``mean``, ``without`` and ``whole`` of a
+            combination of several, with the ``units`` of one of them.
     """
     whole = np.asarray(slots["whole"])
     moved, _ = deviations(slots["mean"], slots["without"], whole)
     finite_slots = np.where(np.broadcast_to(whole, moved.shape) > 0, moved, np.nan)
     weights, axes = whole.astype(np.float32), ["slot", *dims]
-    for dim in dims:  # sums of texts are mostly the same for all heads
+    for dim in dims:  # weights are mostly the same for all heads, so one copy saves space
         axis = axes.index(dim)
         first = weights.take([0], axis) if weights.shape[axis] else weights
         if (weights == first).all() and weights.shape[axis]:
@@ -87,7 +87,7 @@ def with_slots(
 
 
 def slots_at(slots: Mapping[str, Array], place: Any) -> dict[str, Array]:
-    """Return what `with_slots` needs of a part of the cells whose sums were made together."""
+    """Return the argument of `with_slots` for a part of the cells of joint sums."""
     places = place if isinstance(place, tuple) else (place,)
     parts = {each: slots[each][:, *places] for each in ("without", "whole")}
     return {"mean": np.asarray(slots["mean"][place]), **parts, "units": slots["units"]}
@@ -96,7 +96,7 @@ def slots_at(slots: Mapping[str, Array], place: Any) -> dict[str, Array]:
 def described(
     variables: Mapping[str, Any], coordinates: Mapping[str, Any], names: LongNames
 ) -> xarray.Dataset:
-    """A dataset whose variables have their long names and units."""
+    """Return a dataset whose variables have their long names and units."""
     slots = [each for each in variables if each == UNITS or each.endswith((MOVED, WEIGHTS))]
     dataset = xarray.Dataset(dict(variables), coords=dict(coordinates)).set_coords(slots)
     return describe(dataset, {str(name): names[str(name)] for name in dataset.data_vars})

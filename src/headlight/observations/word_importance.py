@@ -1,4 +1,4 @@
-"""Importance of each word of a text, by attention or by what else tokens are given."""
+"""Importance of each word of a text, by attention or by other numbers of its tokens."""
 
 from collections.abc import Sequence
 
@@ -22,14 +22,14 @@ PerToken = Float[Tensor, "batch token"]
 
 
 class AttentionImportance:
-    """Sees the attention of a batch; keeps what each token is given, by measure.
+    """Importance of each token of a batch by its attention, summed layer by layer for each measure.
 
-    Of each layer: the mean over heads and rows of the size of the measure, as shares that add up to
-    1, so that layers count alike; then the mean over layers.
+    In each layer, absolute values of the measure are averaged over heads, and summed over rows to
+    shares that add up to 1, so that layers count alike; then the mean over layers is taken.
 
     Args:
-        rows: Those that speak for a text together; None for every row by itself.
-        measures: What is asked of them.
+        rows: Mask of the rows that represent a text together; None for every row by itself.
+        measures: Names of the measures.
     """
 
     def __init__(self, rows: Bool[Tensor, "batch query"] | None, measures: Sequence[str]) -> None:
@@ -39,7 +39,7 @@ class AttentionImportance:
         self._layers = 0
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer."""
+        """Add the shares of one layer."""
         scores = Scores(record, precision=torch.float32)
         self._layers += 1
         for name in self._measures:
@@ -55,9 +55,9 @@ class AttentionImportance:
 def share_of_rows(
     size: Float[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"] | None
 ) -> Float[Tensor, "batch *query key"]:
-    """Return the shares that keys receive from these rows together; equal where nothing is given.
+    """Return the shares that keys receive from these rows together; equal where all are 0.
 
-    Without any rows, the shares that each query gives.
+    With None for the rows, return the shares in the row of each query.
     """
     received = size if rows is None else (size * rows[..., None]).sum(1)
     whole = received.sum(-1, keepdim=True)
@@ -65,7 +65,7 @@ def share_of_rows(
 
 
 def by_word(tokens: PerToken, examples: Sequence[Encoded]) -> list[Importance]:
-    """The sum over the pieces of each word; special tokens are none."""
+    """Return the sum over the pieces of each word, without special tokens."""
     values = array(tokens)
     by_example = []
     for row, example in enumerate(examples):

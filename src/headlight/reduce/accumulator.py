@@ -1,4 +1,4 @@
-"""Accumulators, and the laws that they keep."""
+"""Accumulators, and the laws that they obey."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ Array = Shaped[np.ndarray, "..."]
 """An array of any shape."""
 
 Entry = Array | np.floating | np.integer | float | int
-"""One number for each entry of an accumulator; a plain number where it has no axes."""
+"""A number for each entry of an accumulator; a plain number where it has no axes."""
 
 Rows = Float64[np.ndarray, "observation ..."]
 """Observations along the first axis; NaN where one is missing."""
@@ -22,58 +22,58 @@ Rows = Float64[np.ndarray, "observation ..."]
 class Accumulator(ABC):
     """A summary of observations that can be made in parts and merged: a commutative monoid.
 
-    The laws, which the tests hold every accumulator to, exact or up to rounding:
+    These laws, which are tested for every accumulator, hold exactly or up to rounding:
 
     - `merge` is associative and commutative, and changes neither operand;
     - `empty()` is neutral;
-    - however observations are split and merged, `compute()` is that of one pass over all of them;
+    - however observations are split and merged, `compute()` gives the result of one pass over all;
     - `from_arrays(settings(), arrays())` is the same accumulator, bit for bit.
 
-    State is float64. `update` and `absorb` change an accumulator in place; nothing else does. A
-    statistic of no observations is NaN, never 0. NaN among the observations means "missing", and is
-    left out entry by entry.
+    State is float64. `update`, `absorb` and `take` change an accumulator in place; `merge` and
+    `compute` do not. A statistic of no observations is NaN, never 0. NaN among the observations
+    means "missing", and is left out entry by entry.
     """
 
     kind: ClassVar[str]
-    """The name in files."""
+    """Name of the accumulator in files."""
 
     fields: ClassVar[tuple[str, ...]]
-    """The attributes that hold the state, each an array."""
+    """Names of the attributes that hold the state, each an array."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor of an empty twin; values that JSON can hold."""
+        """Return the arguments of the constructor of an empty twin, as values for JSON."""
 
     @abstractmethod
     def update(self, *observations: Any, **options: Any) -> None:
-        """See more observations."""
+        """Add observations."""
 
     @abstractmethod
     def _absorb(self, other: Any) -> None:
-        """Take in what another accumulator of the same settings has seen."""
+        """Add the observations of another accumulator with the same settings."""
 
     @abstractmethod
     def compute(self) -> dict[str, Array]:
-        """The statistics, by name; computing changes nothing."""
+        """Return the statistics by name, without changing the state."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether merging rounds nothing, so that its order does not matter to the last bit."""
+        """Return whether merging rounds nothing, so that its order does not change a bit."""
         return False
 
     def empty(self) -> Any:
-        """A new accumulator with the same settings that has seen nothing."""
+        """Return a new accumulator with the same settings and no observations."""
         return type(self)(**self.settings())
 
     def copy(self) -> Any:
-        """A new accumulator that has seen the same and shares no memory."""
+        """Return a new accumulator with the same observations that shares no memory."""
         return self.from_arrays(self.settings(), self.arrays())
 
     def merge(self, other: Any, /) -> Any:
-        """A new accumulator that has seen what both have; neither operand changes.
+        """Return a new accumulator with the observations of both; neither operand changes.
 
         Raises:
-            ValueError: if `other` is of another kind or has other settings.
+            ValueError: `other` is of another kind or has other settings.
         """
         self._check_mergeable(other)
         merged = self.copy()
@@ -81,10 +81,10 @@ class Accumulator(ABC):
         return merged
 
     def take(self, other: Any, /) -> None:
-        """See what `other` has as well, in place: `merge` without a copy; `other` does not change.
+        """Add the observations of `other` in place: `merge` without a copy of the state.
 
         Raises:
-            ValueError: if `other` is of another kind or has other settings.
+            ValueError: `other` is of another kind or has other settings.
         """
         self._check_mergeable(other)
         self._absorb(other)
@@ -94,12 +94,12 @@ class Accumulator(ABC):
             raise ValueError(f"cannot merge {other!r} into {self!r}: they differ in settings")
 
     def arrays(self) -> dict[str, Array]:
-        """Copies of the whole state, by field."""
+        """Return copies of the whole state, by field."""
         return {field: getattr(self, field).copy() for field in self.fields}
 
     @classmethod
     def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
-        """The accumulator that has these settings and this state."""
+        """Return the accumulator that has these settings and this state."""
         accumulator = cls(**settings)
         for field in cls.fields:
             setattr(accumulator, field, np.array(arrays[field], dtype=np.float64))
@@ -111,11 +111,11 @@ class Accumulator(ABC):
 
 
 def rows_of(observations: Array, shape: Sequence[int]) -> Rows:
-    """Observations as float64, one per row.
+    """Return observations as float64, one per row.
 
     Raises:
-        CaptureError: if one is infinite, and so has no mean.
-        ValueError: if a row does not have the shape that the accumulator was made for.
+        CaptureError: An observation is infinite, and so has no mean.
+        ValueError: A row does not have the shape for which the accumulator was made.
     """
     rows = np.asarray(observations, dtype=np.float64)
     if rows.shape[1:] != tuple(shape) or rows.ndim == 0:

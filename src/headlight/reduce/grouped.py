@@ -1,4 +1,4 @@
-"""One accumulator for each group, for example for each length of a text."""
+"""Accumulators by group, for example for each length of a text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,14 +13,14 @@ from headlight.reduce.pearson import Pearson
 PLAIN: Mapping[str, type[Accumulator]] = {
     accumulator.kind: accumulator for accumulator in (Count, Moments, Histogram, Pearson)
 }
-"""The accumulators that can be grouped, by the name that files know them by."""
+"""Accumulators that can be grouped, by their name in files."""
 
 
 class Grouped(Accumulator):
-    """One accumulator for each whole-number key; keys need not be known beforehand.
+    """Accumulators by whole-number key; keys need not be known beforehand.
 
     Args:
-        of: The accumulator that each group begins with, empty; or its `description`.
+        of: Empty accumulator with which each group begins; or its description by kind and settings.
     """
 
     kind = "grouped"
@@ -31,22 +31,22 @@ class Grouped(Accumulator):
 
     @property
     def is_exact(self) -> bool:
-        """As the accumulators of the groups are."""
+        """Return whether the accumulators of the groups are exact."""
         return bool(self.of.is_exact)
 
     def settings(self) -> dict[str, Any]:
-        """`of`: kind and settings of the accumulator of a group."""
+        """Return `of`, the kind and settings of the accumulator of a group."""
         return {"of": {"kind": self.of.kind, "settings": self.of.settings()}}
 
     def update(self, keys: Array, *observations: Array) -> None:
-        """See observations, `[n, ...]`, and for each of them the key of its group.
+        """Add observations, `[n, ...]`, each with the key of its group.
 
         Args:
-            keys: `[n]` whole numbers.
-            observations: What the accumulator of a group takes, along the same first axis.
+            keys: Whole numbers, `[n]`.
+            observations: Arguments for the accumulator of a group, along the same first axis.
 
         Raises:
-            ValueError: if there is not one key to each observation.
+            ValueError: There is not one key for each observation.
         """
         if any(len(rows) != len(keys) for rows in observations):
             raise ValueError(f"{len(keys)} keys do not fit as many observations as were given")
@@ -55,7 +55,7 @@ class Grouped(Accumulator):
             self.at(int(key)).update(*(rows[chosen] for rows in observations))
 
     def at(self, key: int) -> Any:
-        """The accumulator of one group, made when first asked for; updating it updates this."""
+        """Return the accumulator of one group, created if missing; updating it updates this one."""
         if key not in self.groups:
             self.groups[key] = self.of.empty()
         return self.groups[key]
@@ -65,7 +65,7 @@ class Grouped(Accumulator):
             self.at(key)._absorb(group)
 
     def compute(self) -> dict[str, Array]:
-        """`key`, the groups in increasing order, and their statistics along a new first axis."""
+        """Return `key` in increasing order, and the statistics of groups along a new first axis."""
         keys = sorted(self.groups)
         statistics = [self.groups[key].compute() for key in keys]
         stacked = {
@@ -75,7 +75,7 @@ class Grouped(Accumulator):
         return {"key": np.array(keys, dtype=np.int64), **stacked}
 
     def arrays(self) -> dict[str, Array]:
-        """`key` in increasing order, and the state of the groups along a new first axis."""
+        """Return `key` in increasing order, and the state of the groups along a new first axis."""
         keys = sorted(self.groups)
         states = [self.groups[key].arrays() for key in keys]
         stacked = {
@@ -86,7 +86,7 @@ class Grouped(Accumulator):
 
     @classmethod
     def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Grouped":
-        """The accumulator that has these settings and this state."""
+        """Return the accumulator that has these settings and this state."""
         grouped = cls(**settings)
         for row, key in enumerate(arrays["key"].tolist()):
             state = {field: np.asarray(arrays[field][row]) for field in grouped.of.fields}

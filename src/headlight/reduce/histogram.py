@@ -10,17 +10,17 @@ from headlight.reduce.accumulator import Accumulator, Array, rows_of
 
 
 class Histogram(Accumulator):
-    """Counts of the observations of each entry between edges that are known beforehand.
+    """Counts of the observations of each entry between fixed edges.
 
-    As in `numpy.histogram`, a bin holds its lower edge, and the last one its upper edge too. What
-    lies outside is counted as well, below and above.
+    As in `numpy.histogram`, a bin holds its lower edge, and the last bin its upper edge too.
+    Observations outside are counted as well, below and above.
 
     Args:
-        edges: The edges of the bins, increasing and finite, at least two.
-        shape: The axes of one observation.
+        edges: Edges of the bins, increasing and finite, at least two.
+        shape: Axes of one observation.
 
     Raises:
-        ValueError: if the edges are not increasing and finite.
+        ValueError: The edges are not increasing and finite.
     """
 
     kind = "histogram"
@@ -35,18 +35,18 @@ class Histogram(Accumulator):
 
     @property
     def is_exact(self) -> bool:
-        """Yes: counts are whole numbers."""
+        """Return True: counts are whole numbers."""
         return True
 
     def settings(self) -> dict[str, Any]:
-        """`edges` and `shape`."""
+        """Return `edges` and `shape`."""
         return {"edges": self.edges.tolist(), "shape": list(self.shape)}
 
     def update(self, observations: Array) -> None:
-        """See observations, `[n, *shape]`, NaN where one is missing.
+        """Add observations, `[n, *shape]`, NaN where one is missing.
 
         Raises:
-            ValueError: if the shape is another.
+            ValueError: The observations have another shape.
         """
         rows = rows_of(observations, self.shape)
         slots = self.counts.shape[-1]
@@ -60,7 +60,7 @@ class Histogram(Accumulator):
         self.counts += other.counts
 
     def compute(self) -> dict[str, Array]:
-        """`counts` and `share` of all observations, `[*shape, bins]`, and `below` and `above`."""
+        """Return `counts` and `share` of all, `[*shape, bins]`, and counts `below` and `above`."""
         inside = self.counts[..., 1:-1]
         total = self.counts.sum(axis=-1, keepdims=True)
         return {

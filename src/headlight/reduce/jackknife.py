@@ -21,14 +21,14 @@ def deviations(
 
     The squares of the first add up to the squared standard error, that of the delete-a-group
     jackknife (Shao and Tu 1995) where groups are of one size.  A group of a share p of all texts
-    moves a mean by (1 - p) times what it changes by without that group, of which the square is
+    moves a mean by (1 - p) times its change without that group; the square of this effect is
     p (1 - p) times the squared error on average where texts are independent.  Groups of different
     sizes count as fewer groups of one size, 1 / Σp².
 
     Args:
-        value: of all texts.
-        without: the texts of each group.
-        whole: how much there is of each group.
+        value: Statistic of all texts.
+        without: Statistic without the texts of each group.
+        whole: Weight of each group.
     """
     total = whole.sum(0)
     share = whole / np.where(total != 0, total, np.nan)

@@ -1,4 +1,4 @@
-"""Sums for each of many keys, of which the lowest are kept, whatever comes in whatever order."""
+"""Sums for each of many keys, of which the lowest are kept, in whatever order they come."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,20 +8,20 @@ import numpy as np
 from headlight.reduce.accumulator import Accumulator, Array, rows_of
 
 UNIT = 2.0**-26
-"""Unit of sums: what is summed is rounded to whole numbers of it, which float64 adds without an
-error up to 2²⁷ (134 million) of what is counted."""
+"""Unit of sums: summands are rounded to multiples of it, which float64 adds without an error up to
+a sum of 2²⁷ (134 million)."""
 
 
 class KeyedSums(Accumulator):
-    """The sum of all observations of a key, for the ``limit`` lowest keys, and that of all keys.
+    """Sums of all observations of each of the ``limit`` lowest keys, and of all keys.
 
-    A key is kept if fewer than ``limit`` keys that were seen are below it.  So each sum that is
-    kept is of all observations, in whatever order they come: a key that is among the lowest of
-    all is among the lowest of every part.  A missing number (NaN) adds nothing.
+    A key is kept if fewer than ``limit`` observed keys are below it.  So each sum that is kept is
+    of all observations, in whatever order they come: a key among the lowest of all is among the
+    lowest of every part.  A missing number (NaN) adds nothing.
 
     Args:
-        shape: Of one observation.
-        limit: Keys to keep.
+        shape: Shape of one observation.
+        limit: Number of keys to keep.
     """
 
     kind = "keyed_sums"
@@ -36,22 +36,22 @@ class KeyedSums(Accumulator):
 
     @property
     def is_exact(self) -> bool:
-        """Yes: whole numbers are added."""
+        """Return True: whole numbers are added."""
         return True
 
     def settings(self) -> dict[str, Any]:
-        """`shape` and `limit`."""
+        """Return `shape` and `limit`."""
         return {"shape": list(self.shape), "limit": self.limit}
 
     def update(self, keys: Array, rows: Array) -> None:
-        """See observations along the first axis.
+        """Add observations along the first axis.
 
         Args:
-            keys: ``[n]`` whole numbers.
-            rows: ``[n, *shape]``.
+            keys: Whole numbers, ``[n]``.
+            rows: Observations, ``[n, *shape]``.
 
         Raises:
-            ValueError: if a row has another shape, or there is not one key to each.
+            ValueError: A row has another shape, or there is not one key for each row.
         """
         keys, rows = rows_of(keys, ()), rows_of(rows, self.shape)
         if len(keys) != len(rows):
@@ -66,7 +66,7 @@ class KeyedSums(Accumulator):
         self._add(distinct, sums, np.asarray(counted.sum(0)))
 
     def compute(self) -> dict[str, Array]:
-        """`key`, rising, `sum` of each, ``[key, *shape]``, and `whole`, that of all keys."""
+        """Return `key`, rising, `sum` of each, ``[key, *shape]``, and `whole`, the sum of all."""
         return {
             "key": self.keys.astype(np.int64),
             "sum": self.sums * UNIT,

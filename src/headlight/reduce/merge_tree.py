@@ -1,4 +1,4 @@
-"""Shards merged in an order that depends on their numbers alone."""
+"""Shards, merged in an order that depends on their numbers alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,34 +10,34 @@ _EXACT = "exact"
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The shards of a run so far, merged as a binary tree over their numbers.
+    """Shards of a run so far, merged as a binary tree over their numbers.
 
     Sums of floating-point numbers depend on their order.  Here neighbours are merged, then pairs of
     neighbours, and so on, as a binary counter carries: whichever process measured the shards, in
     whatever blocks, the same two sums are added at every fork, and the last bit is the same.  The
-    error grows with the logarithm of the number of shards, where that of a running sum grows with
-    it.
+    error grows with the logarithm of the number of shards; that of a running sum grows with the
+    number itself.
 
     Members whose merging is exact need no tree.  They are in one tally, so that large tables are
     held once, and not once for every level.
 
     Attributes:
-        nodes: complete subtrees from left to right, each with its level: one of level n holds 2^n
-            shards, and each is of a lower level than the one before.
-        exact: members of all shards whose merging is exact.
+        nodes: Complete subtrees from left to right, each with its level.  A subtree of level n
+            holds 2^n shards, and levels decrease from left to right.
+        exact: Members of all shards whose merging is exact.
     """
 
     nodes: tuple[tuple[int, Tally], ...] = ()
     exact: Tally = field(default_factory=Tally)
 
     def push(self, shard: Tally) -> "Tree":
-        """A tree with one more shard."""
+        """Return a tree with one more shard."""
         exact = {name: member for name, member in shard.items() if member.is_exact}
         rest = {name: member for name, member in shard.items() if name not in exact}
         return self.join(Tree(((0, Tally(rest)),), Tally(exact)))
 
     def join(self, following: "Tree") -> "Tree":
-        """A tree with the shards of another, which come next.
+        """Return a tree with the shards of another, which come next.
 
         The number of shards here must be a multiple of the next power of two above those of the
         other, so that no subtree of the other would have been merged otherwise; blocks are cut so.
@@ -50,14 +50,14 @@ class Tree:
         return Tree(tuple(nodes), self.exact.merge(following.exact))
 
     def result(self) -> Tally:
-        """Everything in one tally: incomplete subtrees are merged from the right."""
+        """Merge everything into one tally, incomplete subtrees from the right."""
         merged = Tally()
         for _, tally in reversed(self.nodes):
             merged = tally.merge(merged)
         return merged.merge(self.exact)
 
     def flat(self) -> Tally:
-        """Everything under names that say where it belongs, for a file."""
+        """Return all members in one tally, under names with their subtree, for a file."""
         parts = [(str(level), tally) for level, tally in self.nodes] + [(_EXACT, self.exact)]
         return Tally(
             {f"{place}/{name}": each for place, tally in parts for name, each in tally.items()}
@@ -65,7 +65,7 @@ class Tree:
 
     @staticmethod
     def from_flat(flat: Tally, levels: Sequence[int]) -> "Tree":
-        """The tree that `flat` was made of; `levels` are those of its nodes."""
+        """Return the tree from which `flat` was made; `levels` are those of its nodes."""
         parts: dict[str, dict[str, object]] = {str(level): {} for level in levels}
         parts[_EXACT] = {}
         for key, member in flat.items():

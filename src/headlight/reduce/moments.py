@@ -11,19 +11,19 @@ from headlight.reduce.pearson import Pearson
 
 
 class Ratio(Pearson):
-    """The mean of one variable divided by that of another, with its standard error.
+    """Mean of one variable divided by that of another, with its standard error.
 
-    Source: Cochran (1977), "Sampling Techniques", Eq. 2.46, for a large population: the deviations
-    of the first variable from the ratio times the second.
+    Source: Cochran (1977), "Sampling Techniques", Eq. 2.46, for a large population: the error comes
+    from the deviations of the first variable from the ratio times the second.
 
     Args:
-        shape: The axes of one observation of either variable.
+        shape: Axes of one observation of either variable.
     """
 
     kind = "ratio"
 
     def compute(self) -> dict[str, Array]:
-        """`ratio`, `error`, its standard error, NaN of fewer than two pairs, and their `count`."""
+        """Return `ratio`, its standard `error` (NaN below two pairs), and `count` of pairs."""
         whole = np.where((self.count > 0) & (self.second_mean != 0), self.second_mean, np.nan)
         ratio = self.first_mean / whole
         residual = self.first_squares - 2 * ratio * self.products + ratio**2 * self.second_squares
@@ -40,9 +40,9 @@ class Moments(Accumulator):
     lose them all: a large mean with a tiny variance.
 
     Args:
-        shape: The axes of one observation.
-        ddof: The denominator of the variance is the count minus this: 0 for the variance of what
-            was seen (NumPy's default), 1 for the unbiased estimate.
+        shape: Axes of one observation.
+        ddof: Difference between the count and the denominator of the variance: 0 for the variance
+            of the observations (NumPy's default), 1 for the unbiased estimate.
     """
 
     kind = "moments"
@@ -58,14 +58,14 @@ class Moments(Accumulator):
         self.maximum = np.full(self.shape, -np.inf)
 
     def settings(self) -> dict[str, Any]:
-        """`shape` and `ddof`."""
+        """Return `shape` and `ddof`."""
         return {"shape": list(self.shape), "ddof": self.ddof}
 
     def update(self, observations: Array) -> None:
-        """See observations, `[n, *shape]`, NaN where one is missing.
+        """Add observations, `[n, *shape]`, NaN where one is missing.
 
         Raises:
-            ValueError: if the shape is another.
+            ValueError: The observations have another shape.
         """
         rows = rows_of(observations, self.shape)
         if len(rows):
@@ -75,14 +75,14 @@ class Moments(Accumulator):
     def absorb(
         self, count: Entry, mean: Entry, squares: Entry, minimum: Entry, maximum: Entry
     ) -> None:
-        """Take in what was summarised elsewhere, for example on a GPU.
+        """Add statistics that were computed elsewhere, for example on a GPU.
 
         Args:
-            count: How many observations each entry had: a number, or an array of `shape`.
-            mean: Their mean; any finite number where `count` is 0.
-            squares: The sum of their squared deviations from that mean; 0 where `count` is 0.
-            minimum: The smallest; NaN or infinity where `count` is 0.
-            maximum: The largest; NaN or minus infinity where `count` is 0.
+            count: Number of observations of each entry: a number, or an array of `shape`.
+            mean: Mean of the observations; any finite number where `count` is 0.
+            squares: Sum of squared deviations from that mean; 0 where `count` is 0.
+            minimum: Smallest observation; NaN or infinity where `count` is 0.
+            maximum: Largest observation; NaN or minus infinity where `count` is 0.
         """
         both = self.count + count
         share = count / np.maximum(both, 1.0)
@@ -98,7 +98,7 @@ class Moments(Accumulator):
         self.absorb(other.count, other.mean, other.squares, other.minimum, other.maximum)
 
     def compute(self) -> dict[str, Array]:
-        """`count`, `mean`, `variance` and its root `std` (see `ddof`), `minimum`, `maximum`."""
+        """Return `count`, `mean`, `variance`, its root `std` (see `ddof`), `minimum`, `maximum`."""
         observed = self.count > 0
         freedom = self.count - self.ddof
         variance = self.squares / np.where(observed & (freedom > 0), freedom, np.nan)
@@ -113,7 +113,7 @@ class Moments(Accumulator):
 
 
 def _deviations(rows: Rows) -> tuple[Entry, Entry, Entry]:
-    """Count, mean, and sum of squared deviations over the rows, without the missing ones."""
+    """Return count, mean, and sum of squared deviations over the rows, without missing ones."""
     total = np.add.reduce(rows, axis=0)
     if not math.isnan(np.add.reduce(total, axis=None)):  # no NaN anywhere: the usual, quick case
         mean = total / len(rows)
@@ -127,10 +127,10 @@ def _deviations(rows: Rows) -> tuple[Entry, Entry, Entry]:
 
 
 class Count(Accumulator):
-    """Sums of whole numbers, exact up to 2^53; nothing seen is 0, which is the truth here.
+    """Sums of whole numbers, exact up to 2^53; the sum of no observations is 0.
 
     Args:
-        shape: The axes of one observation.
+        shape: Axes of one observation.
     """
 
     kind = "count"
@@ -141,14 +141,14 @@ class Count(Accumulator):
         self.total = np.zeros(self.shape)
 
     def settings(self) -> dict[str, Any]:
-        """`shape`."""
+        """Return `shape`."""
         return {"shape": list(self.shape)}
 
     def update(self, observations: Array) -> None:
         """Add whole numbers, `[n, *shape]`; NaN adds nothing.
 
         Raises:
-            ValueError: if the shape is another.
+            ValueError: The observations have another shape.
         """
         self.total += np.nansum(rows_of(observations, self.shape), axis=0)
 
@@ -156,14 +156,14 @@ class Count(Accumulator):
         self.total += other.total
 
     def compute(self) -> dict[str, Array]:
-        """`total`: the sum."""
+        """Return `total`, the sum."""
         return {"total": self.total.copy()}
 
 
 def medians(rows: Array) -> Array:
-    """Return the median along the last axis, without NaN: of two in the middle what is between.
+    """Return the median along the last axis, without NaN: for an even count, the middle two's mean.
 
-    By the same steps as `torch.nanquantile`, which takes many times as long.
+    The steps are those of `torch.nanquantile`, which takes many times as long.
     """
     ordered = np.sort(rows, -1)  # NaN is last
     count = (~np.isnan(rows)).sum(-1, keepdims=True)

@@ -15,7 +15,7 @@ class Pearson(Accumulator):
     "Numerically stable, single-pass, parallel statistics algorithms", Eq. 3.12.
 
     Args:
-        shape: The axes of one observation of either variable.
+        shape: Axes of one observation of either variable.
     """
 
     kind = "pearson"
@@ -31,14 +31,14 @@ class Pearson(Accumulator):
         self.products = np.zeros(self.shape)  # of the deviations from the two means
 
     def settings(self) -> dict[str, Any]:
-        """`shape`."""
+        """Return `shape`."""
         return {"shape": list(self.shape)}
 
     def update(self, first: Array, second: Array) -> None:
-        """See pairs of observations, `[n, *shape]` each; a pair with a NaN is missing.
+        """Add pairs of observations, `[n, *shape]` each; a pair with a NaN is missing.
 
         Raises:
-            ValueError: if a shape is another, or the two differ in length.
+            ValueError: A shape is another, or the two differ in length.
         """
         one, two = rows_of(first, self.shape), rows_of(second, self.shape)
         if len(one) != len(two):
@@ -61,15 +61,15 @@ class Pearson(Accumulator):
         second_squares: Entry,
         products: Entry,
     ) -> None:
-        """Take in what was summarised elsewhere, for example on a GPU.
+        """Add statistics that were computed elsewhere, for example on a GPU.
 
         Args:
-            count: How many pairs each entry had: a number, or an array of `shape`.
-            first_mean: The mean of the first variable; any finite number where `count` is 0.
-            second_mean: The mean of the second variable.
-            first_squares: The sum of squared deviations of the first variable from its mean.
-            second_squares: The same of the second variable.
-            products: The sum of the products of both deviations.
+            count: Number of pairs of each entry: a number, or an array of `shape`.
+            first_mean: Mean of the first variable; any finite number where `count` is 0.
+            second_mean: Mean of the second variable.
+            first_squares: Sum of squared deviations of the first variable from its mean.
+            second_squares: Sum of squared deviations of the second variable from its mean.
+            products: Sum of the products of both deviations.
         """
         both = self.count + count
         share = count / np.maximum(both, 1.0)
@@ -87,7 +87,7 @@ class Pearson(Accumulator):
         self.absorb(*(getattr(other, field) for field in self.fields))
 
     def compute(self) -> dict[str, Array]:
-        """`count` of pairs, and `correlation`, -1 to 1.
+        """Return `count` of pairs, and `correlation`, -1 to 1.
 
         The correlation is NaN where there are fewer than two pairs or a variable is constant, up
         to the rounding of its mean.
@@ -100,13 +100,13 @@ class Pearson(Accumulator):
 
 
 def _centred(rows: Rows, observed: Array, count: Entry) -> tuple[Entry, Rows]:
-    """The mean of what was seen, and the deviations from it, 0 where nothing was."""
+    """Return the mean of the observations, and the deviations from it, 0 for missing ones."""
     mean = np.add.reduce(np.where(observed, rows, 0.0), axis=0) / np.maximum(count, 1.0)
     return mean, np.where(observed, rows - mean, 0.0)
 
 
 def _spread(squares: Array, mean: Array, count: Array) -> Any:
-    """The root of the sum of squares; NaN where rounding alone explains it."""
+    """Return the root of the sum of squares; NaN where rounding alone explains it."""
     root = np.sqrt(squares)
     rounding = 4 * np.finfo(np.float64).eps * np.abs(mean) * np.sqrt(count)
     return np.where((count > 1) & (root > rounding), root, np.nan)

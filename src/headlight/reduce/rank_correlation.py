@@ -10,17 +10,17 @@ from jaxtyping import Float, Float32, Int, Int32, Int64
 from headlight.reduce.accumulator import Accumulator, Array
 
 ROWS, COLUMNS = 64, 384
-"""Bins of the second and of the first number, at most."""
+"""Largest numbers of bins of the second and of the first number."""
 ROUNDING = 64
 """Numbers that differ by fewer steps of a float32 are equal."""
 LEAST, NEAREST = np.float32(2.0**-62), np.float32(2.0**-25)
-"""First numbers below this are equal, and so are those that are nearer to 1."""
+"""First numbers below `LEAST` are equal, and so are those nearer to 1 than `NEAREST`."""
 ERROR = 0.005
 """Largest error of ρ, for weights and norms of trained models."""
 
 HALF = np.float32(0.5).view(np.int32)
 MISSING = np.iinfo(np.int32).max
-"""The code of a pair that is missing."""
+"""Code of a missing pair."""
 
 Keys = Int64[np.ndarray, " _"]
 """Keys of second numbers, of any length: rows of tables are joined, and merged to fewer."""
@@ -28,7 +28,7 @@ Cells = Int64[np.ndarray, "row bin"]
 
 
 class RankCorrelation(Accumulator):
-    """Spearman's ρ of pairs of a number of 0 to 1 and one of at least 0, entry by entry.
+    """Spearman's ρ of pairs of a number from 0 to 1 and a number of at least 0, entry by entry.
 
     No pair is kept: they are counted in a joint histogram, and numbers of one bin are ties, which
     share the mean of their ranks.  Bins are parts of octaves, of the first number x those of x and
@@ -44,7 +44,7 @@ class RankCorrelation(Accumulator):
     0.2 MB for each entry.
 
     Args:
-        shape: The axes of one observation.
+        shape: Axes of one observation.
     """
 
     kind = "rank_correlation"
@@ -71,13 +71,13 @@ class RankCorrelation(Accumulator):
         """Count columns of pairs that share the second number, as all queries share a key's norm.
 
         Args:
-            first: The first numbers, as float32, of 0 to 1 (above, they count as 1); NaN where
-                there is no pair.
-            second: The second number of each column, as float32; NaN where there is no pair.
-            entry: The entry of ``shape``, by its place in C order; -1 leaves the column out.
+            first: First numbers, as float32, from 0 to 1 (larger ones count as 1); NaN where there
+                is no pair.
+            second: Second number of each column, as float32; NaN where there is no pair.
+            entry: Entry of ``shape``, by its place in C order; -1 leaves the column out.
 
         Raises:
-            ValueError: if the lengths differ, an entry does not exist or a number is negative.
+            ValueError: The lengths differ, an entry does not exist or a number is negative.
         """
         if not len(first) == len(second) == len(entry):
             raise ValueError(
@@ -99,7 +99,7 @@ class RankCorrelation(Accumulator):
             self._tables[place].count(codes[chosen], keys[chosen])
 
     def pooled(self, axis: int | Sequence[int]) -> "RankCorrelation":
-        """Return the pairs with the entries along these axes taken together, ranked as one."""
+        """Pool the pairs of the entries along these axes, so that they are ranked together."""
         gone = {int(each) % len(self.shape) for each in np.atleast_1d(axis)}
         rest = [each for each in range(len(self.shape)) if each not in gone]
         places = np.arange(len(self._tables)).reshape(self.shape).transpose([*rest, *sorted(gone)])
@@ -114,8 +114,8 @@ class RankCorrelation(Accumulator):
     def compute(self) -> dict[str, Array]:
         """Return `count` of pairs and `correlation`, -1 to 1, each of ``shape``.
 
-        The correlation is NaN where the first or the second numbers differ by rounding alone, as
-        the norm of a first token does that is the same in all texts.
+        The correlation is NaN where the first or the second numbers differ by rounding alone, as do
+        norms of a first token that is the same in all texts.
         """
         values = np.array([table.spearman() for table in self._tables]).reshape(-1, 2)
         count, correlation = values.T
@@ -129,7 +129,7 @@ class RankCorrelation(Accumulator):
             table.absorb(more)
 
     def arrays(self) -> dict[str, Array]:
-        """Return the tables one after another, and how many rows and columns each of them has."""
+        """Return the concatenated tables, and the number of rows and columns of each."""
         tables = self._tables
         about = [[each.level, each.first_level, each.start, *each.cells.shape] for each in tables]
         return {
@@ -155,7 +155,7 @@ class RankCorrelation(Accumulator):
 
 
 class _Table:
-    """The joint histogram of one entry: a row holds the second numbers with one key.
+    """Joint histogram of one entry: a row holds the second numbers with one key.
 
     Keys of second numbers and codes of first ones keep the order of numbers, and are shifted right
     by ``level`` and ``first_level``.  The first column has the code ``start``.
@@ -167,7 +167,7 @@ class _Table:
         self.cells: Cells = np.zeros((0, 0), dtype=np.int64)
 
     def count(self, codes: Int32[np.ndarray, "column pair"], keys: Keys) -> None:
-        """Count columns of first numbers by their second number, whose bits do not fall."""
+        """Count columns of first numbers by the key of their second; keys must not decrease."""
         valid = codes != MISSING
         ends = int(codes.min()), int(codes.max(where=valid, initial=0))
         begin, first_level = _fitting(*ends, self.first_level)
@@ -182,7 +182,7 @@ class _Table:
         self.absorb(table)
 
     def absorb(self, other: "_Table", most: int = ROWS) -> None:
-        """Add the counts of another table, in as many rows at most."""
+        """Add the counts of another table, keeping at most `most` rows."""
         both = [each for each in (self, other) if len(each.keys)]
         if not both:
             return
@@ -206,7 +206,7 @@ class _Table:
         self.keys, self.cells = keys, total
 
     def spearman(self) -> tuple[float, float]:
-        """Return how many pairs were counted, and ρ of their bins."""
+        """Return the number of pairs, and ρ of their bins."""
         cells = self.cells.astype(np.float64)
         total = float(cells.sum())
         spans = (
@@ -225,7 +225,7 @@ class _Table:
 
 
 def _codes(first: Float32[np.ndarray, "column pair"]) -> Int32[np.ndarray, "column pair"]:
-    """Return whole numbers in the order of numbers of 0 to 1, as fine near 1 as near 0.
+    """Return whole numbers in the order of numbers from 0 to 1, as fine near 1 as near 0.
 
     Below 1/2 they are the bits of x, above the mirror of the bits of 1 - x; `MISSING` for NaN.
     """
@@ -237,7 +237,7 @@ def _codes(first: Float32[np.ndarray, "column pair"]) -> Int32[np.ndarray, "colu
 
 
 def _fitting(least: int, largest: int, level: int) -> tuple[int, int]:
-    """Return the code of the first column and the level at which there are not too many."""
+    """Return the code of the first column, and the lowest level with at most `COLUMNS` columns."""
     while (largest >> level) - (least >> level) >= COLUMNS:
         level += 1
     return least >> level, level

@@ -9,16 +9,16 @@ from jaxtyping import Float, Float64, Int64
 from headlight.reduce.accumulator import Accumulator, Array
 
 BLOCK = 64
-"""This many rows of a stream are drawn at a time."""
+"""Number of rows of a stream that are drawn at a time."""
 
 Keys = Float64[np.ndarray, " drawn"]
 
 
 class Sample(Accumulator):
-    """For each group, ``size`` of its rows, drawn without replacement, all equally likely.
+    """Random sample of ``size`` rows of each group, without replacement, all rows equally likely.
 
     Every row has a random key, and the rows with the lowest keys are kept; so samples can be
-    merged.  But rows are far too many to look at.  They come in streams, of which only the length
+    merged.  But rows are far too many to visit.  They come in streams, of which only the length
     must be known, such as all pairs of a document: ``draw`` gives the keys of a stream from the
     lowest up, each with the number of its row, and stops when no further row can be kept, which is
     mostly at once.  Keys depend on the seed, the number of the stream and its length alone; so the
@@ -30,10 +30,10 @@ class Sample(Accumulator):
     one E₁/3 + E₂/2, and the highest one E₁/3 + E₂/2 + E₃.
 
     Args:
-        size: Rows to keep of each group, from 1.
-        width: Numbers in a row.
-        groups: How many groups there are.
-        seed: Of the keys, from 0.
+        size: Number of rows to keep of each group, from 1.
+        width: Length of a row.
+        groups: Number of groups.
+        seed: Seed of the keys, from 0.
     """
 
     kind = "sample"
@@ -51,24 +51,24 @@ class Sample(Accumulator):
 
     @property
     def is_exact(self) -> bool:
-        """Yes: the rows with the highest keys are kept."""
+        """Return True: the rows with the lowest keys are kept."""
         return True
 
     def settings(self) -> dict[str, Any]:
-        """`size`, `width`, `groups` and `seed`."""
+        """Return `size`, `width`, `groups` and `seed`."""
         return {"size": self.size, "width": self.width, "groups": self.groups, "seed": self.seed}
 
     def draw(
         self, stream: int, length: int, group: int = 0
     ) -> tuple[Keys, Int64[np.ndarray, " drawn"]]:
-        """See a stream: the keys of rows that may be kept, rising, and the rows' numbers.
+        """Draw from a stream: the keys of rows that may be kept, rising, and the rows' numbers.
 
-        Pass them on to ``keep``, with what is in these rows, before the sample is merged.
+        Pass them on to ``keep``, with the content of these rows, before the sample is merged.
 
         Args:
-            stream: A whole number from 0, of its own for each stream of the group.
-            length: How many rows it has.
-            group: Whose rows they are.
+            stream: Unique number of the stream in its group, from 0.
+            length: Number of rows of the stream.
+            group: Number of the group of the stream.
         """
         self.seen[group] += length
         highest, wanted = self._highest(group), min(self.size, length)
@@ -89,10 +89,10 @@ class Sample(Accumulator):
         return np.array(keys), np.array(list(numbers)[: len(keys)], dtype=np.int64)
 
     def keep(self, keys: Keys, rows: Float[np.ndarray, "drawn width"], group: int = 0) -> None:
-        """Keep what was drawn, in any parts, if its keys are low enough.
+        """Keep drawn rows, in any parts, if their keys are low enough.
 
         Raises:
-            ValueError: if there is not one row of ``width`` numbers to each key.
+            ValueError: There is not one row of ``width`` numbers for each key.
         """
         if np.shape(rows) != (len(keys), self.width):
             raise ValueError(
@@ -101,17 +101,17 @@ class Sample(Accumulator):
         self._take(keys, np.asarray(rows, dtype=np.float64), np.full(len(keys), group))
 
     def update(self, numbers: Array, rows: Array) -> None:
-        """See single rows of the first group, ``[n, width]``, each a stream with a number.
+        """Add single rows of the first group, ``[n, width]``, each a stream with a number.
 
         Raises:
-            ValueError: if there is not one row of ``width`` numbers to each number.
+            ValueError: There is not one row of ``width`` numbers for each number.
         """
         for number, row in zip(numbers, rows, strict=True):
             keys, drawn = self.draw(int(number), 1)
             self.keep(keys, np.asarray(row)[None][drawn])
 
     def compute(self) -> dict[str, Array]:
-        """`rows`, ``[groups, size, width]`` by rising key, NaN beyond the last, and `seen`."""
+        """Return `rows`, ``[groups, size, width]`` by rising key (else NaN), and `seen`."""
         rows = np.full((self.groups, self.size, self.width), np.nan)
         for group in range(self.groups):
             chosen = self.rows[self.group == group]
@@ -120,7 +120,7 @@ class Sample(Accumulator):
 
     @classmethod
     def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Sample":
-        """The accumulator that has these settings and this state."""
+        """Return the accumulator that has these settings and this state."""
         sample = cls(**settings)
         for field in cls.fields:
             setattr(sample, field, np.array(arrays[field], dtype=getattr(sample, field).dtype))
@@ -131,7 +131,7 @@ class Sample(Accumulator):
         self._take(other.keys, other.rows, other.group)
 
     def _highest(self, group: int) -> float:
-        """No row with a higher key can be kept."""
+        """Return the key above which no row can be kept."""
         keys = self.keys[self.group == group]
         return float(keys[-1]) if len(keys) == self.size else 1.0
 

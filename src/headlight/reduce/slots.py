@@ -1,4 +1,4 @@
-"""Sums over a corpus in contiguous blocks of it, from which intervals are computed when asked."""
+"""Sums over contiguous blocks of a corpus, from which intervals are computed on request."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from headlight.reduce.accumulator import Accumulator, Array, rows_of
 from headlight.result.slot_coordinates import added
 
 SLOTS = 32
-"""Blocks of a corpus: their number less one bounds the degrees of freedom of its intervals."""
+"""Number of blocks of a corpus; one less bounds the degrees of freedom of its intervals."""
 
 
 class Slots(Accumulator):
@@ -25,8 +25,8 @@ class Slots(Accumulator):
     it adds: a function of its operands, as `headlight.reduce.Tree` needs it.
 
     Args:
-        shape: The axes of one observation of the numerator.
-        whole_shape: Those of the denominator, with size 1 where it is the same for all; by default
+        shape: Axes of one observation of the numerator.
+        whole_shape: Axes of the denominator, with size 1 where it is the same for all; by default
             `shape`.
     """
 
@@ -42,7 +42,7 @@ class Slots(Accumulator):
 
     @classmethod
     def of(cls, units: Array, parts: Array, wholes: Array | None = None) -> "Slots":
-        """Return the sums of observations that are at hand; see `update`."""
+        """Return the sums of given observations; see `update`."""
         rows = np.ones(np.shape(parts)) if wholes is None else wholes
         slots = cls(np.shape(parts)[1:], np.shape(rows)[1:])
         slots.update(units, parts, rows)
@@ -50,24 +50,24 @@ class Slots(Accumulator):
 
     @property
     def level(self) -> int:
-        """The binary logarithm of the units in a slot."""
+        """Return the binary logarithm of the number of units in a slot."""
         return max((int(self.ends[0]) - 1) // SLOTS, 0).bit_length()
 
     def settings(self) -> dict[str, Any]:
-        """`shape` and `whole_shape`."""
+        """Return `shape` and `whole_shape`."""
         return {"shape": list(self.shape), "whole_shape": list(self.whole_shape)}
 
     def update(self, units: Array, parts: Array, wholes: Array) -> None:
-        """See observations along the first axis; a pair with a NaN is missing, its unit is not.
+        """Add observations along the first axis; a pair with a NaN is missing, its unit is not.
 
         Args:
-            units: ``[n]`` numbers of units, from 0, in any order; several may be of one unit.
-            parts: ``[n, *shape]``.
-            wholes: ``[n, *whole_shape]``.
+            units: Numbers of units, ``[n]``, from 0, in any order; several may be of one unit.
+            parts: Numerators, ``[n, *shape]``.
+            wholes: Denominators, ``[n, *whole_shape]``.
 
         Raises:
-            ValueError: if a shape is another, there is not one unit to each observation, or a part
-                is missing of a whole that others share.
+            ValueError: A shape is another, there is not one unit for each observation, or a part is
+                missing of a whole that others share.
         """
         part, whole = rows_of(parts, self.shape), rows_of(wholes, self.whole_shape)
         numbers = np.asarray(units, dtype=np.int64)
@@ -96,25 +96,25 @@ class Slots(Accumulator):
         self.parts, self.wholes = added(self.parts, times), added(self.wholes, times)
 
     def compute(self) -> dict[str, Array]:
-        """`part` and `whole`, the sums of each slot, and what `of_sums` makes of them."""
+        """Return `part` and `whole`, the sums of each slot, with the results of `of_sums`."""
         size = 1 << self.level
         units = np.clip(self.ends[0] - size * np.arange(SLOTS), 0, size)
         return {"part": self.parts.copy(), **of_sums(self.parts, self.wholes.copy(), units)}
 
 
 def of_sums(parts: Array, wholes: Array, units: Array) -> dict[str, Array]:
-    """Return a ratio of sums with what it is without each slot.
+    """Return a ratio of sums with its values without each slot.
 
     Args:
-        parts: ``[slot, *cell]``, the numerators.
-        wholes: the denominators; of size 1 where they are the same for all.
-        units: ``[slot]``, of each slot, with those of which nothing was observed.
+        parts: Numerators, ``[slot, *cell]``.
+        wholes: Denominators; of size 1 where they are the same for all.
+        units: Number of units of each slot, ``[slot]``, unobserved ones included.
 
     Returns:
-        `mean`, of the cells; `without` each slot, ``[slot, *cell]``; `whole`; and `units`.  What
-        has no whole is NaN.
+        The ratio as `mean`, ``[*cell]``; the ratios `without` each slot, ``[slot, *cell]``;
+        `whole`; and `units`.  A ratio without a whole is NaN.
     """
-    # Of one number numpy would make a number, and no array.
+    # Without axes, `sum` returns a number instead of an array.
     part, whole = np.asarray(parts.sum(0)), np.asarray(wholes.sum(0))
     return {
         "mean": _ratio(part, whole),

@@ -1,4 +1,4 @@
-"""For each entry the observations with the highest scores, each with what belongs to it."""
+"""Observations with the highest scores of each entry, each with a row of numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,16 +9,16 @@ from headlight.reduce.accumulator import Accumulator, Array, rows_of
 
 
 class Strongest(Accumulator):
-    """For each entry the ``size`` observations with the highest scores.
+    """The ``size`` observations with the highest scores of each entry.
 
-    What belongs to an observation is a row of numbers.  Of equal scores the lower rank is kept,
-    which the caller takes from the observation itself; so what is kept depends neither on the order
-    of observations nor on how they are split.  An observation without a score (NaN) is left out.
+    A row of numbers belongs to each observation.  Among equal scores the lower rank is kept, which
+    the caller computes from the observation itself; so the result depends neither on the order of
+    observations nor on how they are split.  An observation without a score (NaN) is left out.
 
     Args:
-        shape: Of the entries.
-        size: Observations to keep of each, from 1.
-        width: Numbers that belong to one.
+        shape: Shape of the entries.
+        size: Number of observations to keep of each entry, from 1.
+        width: Length of the row of an observation.
     """
 
     kind = "strongest"
@@ -34,29 +34,29 @@ class Strongest(Accumulator):
 
     @property
     def is_exact(self) -> bool:
-        """Yes: the rows with the highest scores are kept."""
+        """Return True: the rows with the highest scores are kept."""
         return True
 
     def settings(self) -> dict[str, Any]:
-        """`shape`, `size` and `width`."""
+        """Return `shape`, `size` and `width`."""
         return {"shape": list(self.shape), "size": self.size, "width": self.width}
 
     def update(self, score: Array, rank: Array, rows: Array) -> None:
-        """See observations along the first axis.
+        """Add observations along the first axis.
 
         Args:
-            score: ``[n, *shape]``.
-            rank: ``[n, *shape]``, what comes first of equal scores.
-            rows: ``[n, *shape, width]``.
+            score: Scores, ``[n, *shape]``.
+            rank: Ranks, ``[n, *shape]``; the lower one comes first among equal scores.
+            rows: Rows of numbers, ``[n, *shape, width]``.
 
         Raises:
-            ValueError: if a shape is another than that of the accumulator.
+            ValueError: A shape is not that of the accumulator.
         """
         score, rank = rows_of(score, self.shape), rows_of(rank, self.shape)
         self._take(score, rank, rows_of(rows, (*self.shape, self.width)))
 
     def compute(self) -> dict[str, Array]:
-        """`score`, ``[size, *shape]`` from the highest down, and `rows`; NaN beyond the last."""
+        """Return `score`, ``[size, *shape]`` in descending order, and `rows`, filled with NaN."""
         return {"score": self.score.copy(), "rows": self.rows.copy()}
 
     def _absorb(self, other: "Strongest") -> None:

@@ -1,4 +1,4 @@
-"""Tally: everything that is accumulated over a corpus, under names, in one file."""
+"""Tally: all accumulators of a corpus, by name, in one file."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -26,7 +26,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     Slots.kind: Slots,
     Strongest.kind: Strongest,
 }
-"""Every accumulator, by the name that files know it by."""
+"""Every accumulator, by its name in files."""
 
 _FORMAT = "1"
 
@@ -35,7 +35,7 @@ class Tally(Mapping[str, Accumulator]):
     """Accumulators by name, merged name by name; a monoid like its members.
 
     Args:
-        accumulators: The members; the mapping is copied, the members are not.
+        accumulators: Members by name; the mapping is copied, the members are not.
     """
 
     def __init__(self, accumulators: Mapping[str, Accumulator] = MappingProxyType({})) -> None:
@@ -55,12 +55,12 @@ class Tally(Mapping[str, Accumulator]):
         return Tally({name: member.empty() for name, member in self.items()})
 
     def merge(self, other: "Tally", /) -> "Tally":
-        """A new tally that has seen what both have; neither operand changes.
+        """Return a new tally with the observations of both; neither operand changes.
 
-        A name that only one of them holds is taken over as it is.
+        A member whose name only one of them has is copied.
 
         Raises:
-            ValueError: if a name stands for accumulators with different settings.
+            ValueError: A name stands for accumulators with different settings.
         """
         merged = {name: member if name in other else member.copy() for name, member in self.items()}
         for name, member in other.items():  # to merge is to copy
@@ -68,10 +68,10 @@ class Tally(Mapping[str, Accumulator]):
         return Tally(merged)
 
     def take(self, other: "Tally", /) -> None:
-        """See what `other` has as well, in place: `merge` without a copy; `other` does not change.
+        """Add the observations of `other` in place: `merge` without a copy of the members.
 
         Raises:
-            ValueError: if a name stands for accumulators with different settings.
+            ValueError: A name stands for accumulators with different settings.
         """
         for name, member in other.items():
             if name in self:
@@ -80,7 +80,7 @@ class Tally(Mapping[str, Accumulator]):
                 self._members[name] = member.copy()
 
     def compute(self) -> dict[str, dict[str, Array]]:
-        """The statistics of every member, by name."""
+        """Return the statistics of every member, by name."""
         return {name: member.compute() for name, member in self.items()}
 
     def save(
@@ -95,12 +95,12 @@ class Tally(Mapping[str, Accumulator]):
         The tensors are named `member/field`; the header holds kinds, settings and notes as JSON.
 
         Args:
-            path: The file; its folder must exist.
-            notes: What else to keep in the file, as JSON.
-            error: The class of the refusal.
+            path: Path of the file; its folder must exist.
+            notes: Additional content of the file, as JSON.
+            error: Class of the error to raise.
 
         Raises:
-            HeadlightError: of class `error`, if the file cannot be written.
+            HeadlightError: The file cannot be written; its class is `error`.
         """
         members = {
             name: {"kind": member.kind, "settings": member.settings()}
@@ -116,10 +116,10 @@ class Tally(Mapping[str, Accumulator]):
 
     @staticmethod
     def load(path: Location) -> "tuple[Tally, dict[str, Any]]":
-        """Read what `save` wrote: the tally and the notes.
+        """Read a file of `save`: the tally and the notes.
 
         Raises:
-            ResultError: if the file is missing, damaged, something else, or of another format.
+            ResultError: The file is missing, damaged, something else, or of another format.
         """
         tensors, header = load_tensors(path)
         try:
@@ -130,7 +130,7 @@ class Tally(Mapping[str, Accumulator]):
 
 
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors that accumulators raise for a state that is none of theirs."""
+"""Errors that accumulators raise for an invalid state."""
 
 
 def _check_format(header: Mapping[str, Any], path: Location) -> None:

@@ -11,9 +11,9 @@ from headlight.files import Location, location
 from headlight.result.estimate import with_ends
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n")
-"""Beginnings of text in a cell that a spreadsheet takes for a formula, or runs into one."""
+"""Beginnings of a cell that a spreadsheet takes for a formula, or skips to reach one."""
 
-# Other separators than the comma are not put into quotes, and then no quotes protect what follows.
+# Separators other than the comma are not quoted, and then no quotes protect the text behind them.
 _INNER_FORMULA = re.compile(r"[;\t\n][\s\"]*(?=[=+\-@])")
 
 
@@ -28,7 +28,7 @@ def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
         The files written, in alphabetical order. Each is written whole or not at all.
 
     Raises:
-        ResultError: if the folder or a file cannot be written.
+        ResultError: The folder or a file cannot be written.
     """
     folder = files.make_folder(location(folder))
     tables = csv_tables(dataset)
@@ -51,15 +51,15 @@ def csv_tables(dataset: xarray.Dataset) -> dict[str, bytes]:
 
 
 def csv_text(frame: pandas.DataFrame, *, index: bool = False) -> str:
-    r"""A table as CSV, in which no text is a formula to a spreadsheet.
+    r"""Return a table as CSV in which no text is a formula to a spreadsheet.
 
-    Text that begins like one gets an apostrophe before it, as OWASP advises, and so does what would
-    begin a cell where semicolons or tabs are taken to separate; numbers, also those that are
+    Text that begins like one gets an apostrophe before it, as OWASP advises, and so does text that
+    would begin a cell where semicolons or tabs are taken to separate; numbers, also those that are
     written as text, stay as they are.  A carriage return is written out as ``\r``.
 
     Args:
-        frame: The table.
-        index: Whether its index is written, too, as the first columns.
+        frame: Table.
+        index: Whether to write the index, too, as the first columns.
     """
     table = (frame.reset_index() if index else frame).rename(columns=_no_formula)
     for at, kind in enumerate(table.dtypes):
@@ -93,7 +93,7 @@ def _table(group: xarray.Dataset, dims: tuple[str, ...]) -> str:
 
 
 def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:
-    """Coordinates that no variable of the group runs along; they would repeat in every row."""
+    """Return coordinates along which no variable of the group runs; every row would repeat them."""
     return [
         str(name) for name, coordinate in group.coords.items() if not set(coordinate.dims) & {*dims}
     ]

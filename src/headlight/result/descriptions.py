@@ -9,14 +9,14 @@ import xarray
 from headlight.vocabulary import measure
 
 Scale = Literal["share", "correlation", "positive", "signed", "row_share", "row_positive"]
-"""Kind of number that an interval is of; ``row_``: of a row, except for measures with a sign."""
+"""Kind of number of an interval; with ``row_`` for rows, where measures with a sign are signed."""
 LIMITS = {
     "share": (0.0, 1.0),
     "correlation": (-1.0, 1.0),
     "positive": (0.0, np.inf),
     "signed": (-np.inf, np.inf),
 }
-"""The least and the largest number of each kind, within which intervals stay."""
+"""Least and largest number of each kind, within which intervals stay."""
 
 Description = tuple[str, str] | tuple[str, str, Scale]
 """Long name and unit of a variable, and the scale of one with an interval."""
@@ -26,7 +26,7 @@ def describe(dataset: xarray.Dataset, variables: Mapping[str, Description]) -> x
     """Describe the variables of a result, and clip its intervals to their bounds.
 
     Args:
-        dataset: The result.
+        dataset: Result to describe.
         variables: Long name and unit of each variable that it may have; ``1`` is a pure number, and
             an empty unit is that of the model's hidden states. A number with an interval and the
             ends of that have a third part, their scale.
@@ -42,9 +42,9 @@ def describe(dataset: xarray.Dataset, variables: Mapping[str, Description]) -> x
 
 
 def bounds(variable: xarray.DataArray) -> tuple[xarray.DataArray, xarray.DataArray]:
-    """Return the least and the largest number that a variable with a scale can be.
+    """Return the least and the largest possible number of a variable with a scale.
 
-    They have no axis but ``measure``, of the shares and means of rows, which are without bounds for
+    They have no axis but ``measure`` for the shares and means of rows, which are unbounded for
     measures with a sign.
     """
     of_row, _, scale = str(variable.attrs["scale"]).rpartition("_")

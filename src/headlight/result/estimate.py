@@ -1,10 +1,9 @@
-"""Numbers over a corpus, with what blocks of the corpus move them by: intervals and differences.
+"""Numbers over a corpus with the effects of blocks of the corpus: intervals and differences.
 
-A result keeps with a number, as coordinates along ``slot``, what each of 32 contiguous blocks of
-documents or texts moves it by (``NAME_by_slot``), and how much there is of it in each
-(``NAME_slot_weights``; of several that have the same ones, without their axis).  All else is
-computed when it is asked for: the delete-a-group jackknife with Student's t, on the scale of the
-number.
+A result keeps with a number, as coordinates along ``slot``, the effect of each of 32 contiguous
+blocks of documents or texts on it (``NAME_by_slot``), and the weight of each block
+(``NAME_slot_weights``; without an axis along which all numbers have the same weights).  All else is
+computed on request: the delete-a-group jackknife with Student's t, on the scale of the number.
 
 Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3.
 """
@@ -45,20 +44,20 @@ from headlight.vocabulary import FEWEST_FREEDOM
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Numbers of one shape over a corpus, and how sure they are.
+    """Numbers of one shape over a corpus, with their uncertainty.
 
     Attributes:
-        value: the numbers, ``[*cell]``; NaN where nothing was observed.
-        moved: ``[slot, *cell]``, what each block of the corpus moves them by: the squares add up to
-            the squared standard error; NaN of a slot in which there is nothing of the number.
-        weights: ``[slot, *cell]``, the share of the number's denominator that is in each slot.
-        units: ``[slot]``, documents or texts in each.
-        scale: ``share``, ``correlation``, ``positive``, ``signed`` or ``difference``; of each cell
-            where they differ.
-        freedom: degrees of freedom of the error, ``[*cell]``.
-        ends: the ends of intervals of 95% that come from elsewhere, as of seeds; then nothing else
-            is known of them.
-        differing: of differences, in how many slots the two are not the same.
+        value: Numbers, ``[*cell]``; NaN where nothing was observed.
+        moved: Effects of the blocks of the corpus on the numbers, ``[slot, *cell]``: the squares
+            add up to the squared standard error; NaN for an empty slot of a number.
+        weights: Shares of the number's denominator in the slots, ``[slot, *cell]``.
+        units: Numbers of documents or texts in the slots, ``[slot]``.
+        scale: Scale of the numbers, or of each cell: ``share``, ``correlation``, ``positive``,
+            ``signed`` or ``difference``.
+        freedom: Degrees of freedom of the error, ``[*cell]``.
+        ends: Ends of 95% intervals from another source, such as seeds, if nothing else is known of
+            the error.
+        differing: Number of slots in which the two operands of a difference are not the same.
     """
 
     value: Array
@@ -72,7 +71,7 @@ class Estimate:
 
     @staticmethod
     def of_slots(value: Any, moved: Any, weights: Any, units: Any, scale: Any) -> "Estimate":
-        """Return numbers with what a result keeps of them; weights are of any sum."""
+        """Return the estimate of numbers from their slots in a result; weights have any sum."""
         value = np.asarray(value, dtype=np.float64)
         sizes = np.broadcast_to(np.asarray(weights, dtype=np.float64), np.shape(moved))
         total = np.asarray(sizes.sum(0))
@@ -85,7 +84,7 @@ class Estimate:
 
     @staticmethod
     def with_ends(value: Any, low: Any = np.nan, high: Any = np.nan) -> "Estimate":
-        """Return numbers of which only the ends of their intervals of 95% are known, if any."""
+        """Return numbers whose error is known only by the ends of their 95% intervals, if any."""
         value = np.asarray(value, dtype=np.float64)
         low, high = (np.broadcast_to(each, value.shape).astype(np.float64) for each in (low, high))
         nothing = np.zeros((0, *value.shape))
@@ -95,7 +94,7 @@ class Estimate:
 
     @staticmethod
     def joined(numbers: Sequence["Estimate"]) -> "Estimate":
-        """Return numbers of one corpus, of any shapes, along one axis."""
+        """Join numbers of one corpus, of any shapes, along one axis."""
         if not numbers or any(each.ends is not None for each in numbers):
             parts = (
                 [getattr(each, name).ravel() for each in numbers]
@@ -122,17 +121,17 @@ class Estimate:
 
     @property
     def low(self) -> Array:
-        """The lower ends of the intervals of 95%; NaN where there is none."""
+        """Return the lower ends of the 95% intervals; NaN where there is none."""
         return self.interval()[0]
 
     @property
     def high(self) -> Array:
-        """The upper ends."""
+        """Return the upper ends of the 95% intervals."""
         return self.interval()[1]
 
     @property
     def error(self) -> Array:
-        """The standard error; NaN where it is not known, see `interval`."""
+        """Return the standard error; NaN where it is not known, see `interval`."""
         counted = self.filled if self.differing is None else self.differing
         unbounded = np.isin(self.scale, ("positive", "signed"))
         fewest = np.where(unbounded, FEWEST_UNBOUNDED, FEWEST_SLOTS)
@@ -141,7 +140,7 @@ class Estimate:
 
     @property
     def known(self) -> bool:
-        """Whether any number has an interval."""
+        """Return whether any number has an interval."""
         return bool(np.isfinite(self.low + self.high).any())
 
     @property
@@ -151,21 +150,22 @@ class Estimate:
 
     @property
     def units_of(self) -> Array:
-        """Return the number of documents or texts in these slots."""
+        """Return the number of documents or texts in the filled slots of each number."""
         return np.asarray(np.tensordot(self.units, np.isfinite(self.moved).astype(float), 1))
 
     @property
     def testable(self) -> NDArray[np.bool_]:
-        """Whether p-values of many numbers may be adjusted, as Benjamini and Hochberg do."""
+        """Return whether p-values of many numbers may be adjusted, as by Benjamini and Hochberg."""
         return np.asarray((self.units_of >= FEWEST_TESTED) & (self.filled >= FEWEST_FILLED))
 
     def interval(self, level: float = LEVEL) -> tuple[Array, Array]:
         """Return the ends of the intervals, which hold the numbers of this share of corpora.
 
-        Of a share Wilson's with its effective size, of a correlation those of Fisher's z, of a
-        positive number those of its logarithm, of others the error to either side.  NaN where fewer
-        than `FEWEST_SLOTS` slots hold something (`FEWEST_UNBOUNDED` of a number without an upper
-        bound), or move a difference, or there are fewer than three degrees of freedom.
+        A share has Wilson's ends with its effective size, a correlation those of Fisher's z, a
+        positive number those of its logarithm, and others a multiple of the error to either side.
+        NaN where fewer than `FEWEST_SLOTS` slots are filled (`FEWEST_UNBOUNDED` for a number
+        without an upper bound), or differ between the operands of a difference, or where there are
+        fewer than `FEWEST_FREEDOM` degrees of freedom.
         """
         from scipy.special import stdtrit
 
@@ -174,11 +174,11 @@ class Estimate:
     def simultaneous(self, units: int) -> "Estimate":
         """Return the same numbers with ends that hold for all of them in 95% of corpora.
 
-        So they hold for one that was chosen, such as the largest.  By max-t, see `critical`; of
-        numbers of which the ends alone are known by Bonferroni, see `chosen_ends`.
+        So they hold for a number that was chosen, such as the largest.  The method is max-t, see
+        `critical`; for numbers with known ends alone it is Bonferroni's, see `chosen_ends`.
 
         Args:
-            units: texts or documents, for numbers of which the ends alone are known.
+            units: Number of texts or documents, for numbers with known ends alone.
         """
         if self.ends is None:
             ends = self._interval(np.where(np.isfinite(self.freedom), self.critical(), np.nan))
@@ -203,7 +203,7 @@ class Estimate:
         return np.asarray(low), np.asarray(high)
 
     def p_value(self) -> Array:
-        """Return how probable so large a number is where it is 0, two-sided; NaN if unknown."""
+        """Return the two-sided p-values of the hypothesis that a number is 0; NaN if unknown."""
         from scipy.special import stdtr
 
         apart = np.abs(self.value)
@@ -213,7 +213,7 @@ class Estimate:
         return np.asarray(np.where(apart == 0, 1.0, p))
 
     def at(self, place: Any) -> "Estimate":
-        """Return a part, or one number."""
+        """Return the estimate of a part of the numbers, or of one."""
         places = place if isinstance(place, tuple) else (place,)
         inner = (slice(None), *places)
         ends = self.ends and (np.asarray(self.ends[0][place]), np.asarray(self.ends[1][place]))
@@ -229,7 +229,7 @@ class Estimate:
         )
 
     def mean(self, axis: int | tuple[int, ...] | None = None) -> "Estimate":
-        """Return the mean over all that were observed."""
+        """Return the mean over all observed numbers."""
         if self.ends is not None:
             return Estimate.with_ends(*(average(each, axis) for each in (self.value, *self.ends)))
         axes = tuple(range(self.value.ndim)) if axis is None else np.atleast_1d(axis)
@@ -259,13 +259,13 @@ class Estimate:
     def minus(self, other: "Estimate", *, paired: bool = True) -> "Estimate":
         """Return the difference, whose interval is smaller where the two move alike.
 
-        Of two that have ends alone, or one, the difference goes from the lower end of one less the
-        upper end of the other: as wide as it has to be, or wider.
+        If one of them has ends alone, the difference goes from the lower end of the first less the
+        upper end of the second to the opposite: as wide as it has to be, or wider.
 
         Args:
-            other: of the same shape, or of one number.
-            paired: whether both are of one corpus, or of corpora cut into blocks alike, of which
-                one may be the beginning of the other; else their errors are independent.
+            other: Estimate of the same shape, or of one number.
+            paired: Whether both are of one corpus, or of corpora cut into blocks alike, of which
+                one may be the beginning of the other; otherwise their errors are independent.
         """
         value = self.value - other.value
         rounding = ROUNDING * (np.abs(self.value) + np.abs(other.value))
@@ -293,7 +293,7 @@ class Estimate:
         )
 
     def _independent(self, other: "Estimate", value: Array) -> "Estimate":
-        """Return a difference with the errors of both, by Welch's degrees of freedom."""
+        """Return a difference with the errors of both and Welch's degrees of freedom."""
         shape = (len(self.moved), *value.shape)
         both = [np.broadcast_to(each.moved, shape) for each in (self, other)]
         one, two = (np.nansum(each**2, axis=0) for each in both)
@@ -310,7 +310,7 @@ class Estimate:
         )
 
     def _coarser(self, size: float) -> "Estimate":
-        """Return the same with blocks of this many units."""
+        """Return the same estimate with blocks of this many units."""
         times = int(size // max(self.units[0], 1)) if len(self.units) else 1
         if times <= 1:
             return self
@@ -321,7 +321,7 @@ class Estimate:
         return replace(self, moved=moved, weights=weights, units=units, freedom=freedom)
 
     def times(self, factor: Any) -> "Estimate":
-        """Return a multiple, whose interval has no bounds but those of a positive number."""
+        """Return a multiple; only numbers that stay positive keep the bounds of their interval."""
         if self.ends is not None:
             low, high = (np.asarray(each * factor) for each in self.ends)
             ends = np.minimum(low, high), np.maximum(low, high)
@@ -333,13 +333,13 @@ class Estimate:
         return replace(self, value=value, moved=self.moved * factor, scale=scale)
 
     def first(self) -> tuple[int, ...] | None:
-        """Return where the largest value stands; None where nothing was observed."""
+        """Return the place of the largest value; None where nothing was observed."""
         if not np.isfinite(self.value).any():
             return None
         return tuple(map(int, np.unravel_index(np.nanargmax(self.value), self.value.shape)))
 
     def compared(self, other: float) -> NDArray[Any]:
-        """Return the verdict `against` another number; of a text alone what was observed in it."""
+        """Return the verdict `against` a number; without any interval, compare the values alone."""
         if self.known:
             verdict = self.against(other)
         else:
@@ -347,7 +347,7 @@ class Estimate:
         return np.where(np.isfinite(self.value), verdict, "")
 
     def against(self, other: "Estimate | float") -> NDArray[Any]:
-        """Return `decided` of each; nothing is decided without an interval."""
+        """Return `decided` of each number; without an interval the result is inconclusive."""
         apart = self.minus(other) if isinstance(other, Estimate) else self
         bound = 0.0 if isinstance(other, Estimate) else other
         return np.asarray(decided(apart.value, apart.low, apart.high, bound))
@@ -363,10 +363,10 @@ class Estimate:
     def ties(self) -> NDArray[Any]:
         """Return which numbers may be the largest, with the largest itself.
 
-        Together they hold the truly largest in 95% of corpora: a number is none of them if it is
+        Together they include the truly largest in 95% of corpora: a number is excluded if it is
         further below the first than the furthest of all differences would be by chance (max-t, by
-        random signs).  One whose difference has no interval may be the largest; of a first that has
-        none itself, nothing is said of others.
+        random signs).  A number whose difference has no interval may be the largest; if the first
+        itself has no interval, it is returned alone.
         """
         first, alone = self.first(), np.zeros(self.value.shape, dtype=bool)
         if first is None:
@@ -384,14 +384,14 @@ class Estimate:
         return np.asarray(observed & ~(z < -apart.critical(two_sided=False)))
 
     def critical(self, *, two_sided: bool = True) -> float:
-        """Return what the largest |t| of all these numbers stays below in 95% of corpora."""
+        """Return the bound below which the largest |t| of these numbers stays in 95% of corpora."""
         with np.errstate(all="ignore"):
             unit = np.nan_to_num(self.moved / self.error).reshape(len(self.moved), -1)
         has_error = np.isfinite(self.error).ravel() & (self.error.ravel() > 0)
         return largest_t(unit[:, has_error], two_sided=two_sided)
 
     def largest(self) -> "Estimate":
-        """Return the largest number without the luck of having been chosen, by cross-fit.
+        """Return the largest number without the bias of its choice, by cross-fitting.
 
         It is chosen on the even slots and estimated on the odd ones, and the other way round; the
         value is the mean of both.
@@ -412,13 +412,13 @@ def estimate_of(
     dims: tuple[str, ...] | None = None,
     places: Mapping[str, int] | None = None,
 ) -> Estimate | None:
-    """Return a number of a result with what its interval is made of; None where nothing is kept.
+    """Return the estimate of a number of a result; None where no slots are kept for it.
 
     Args:
-        result: of any study, or a part of one.
-        name: of the variable.
-        dims: its axes, in this order; all by default.
-        places: along its other axes.
+        result: Result of any study, or a part of one.
+        name: Name of the variable.
+        dims: Axes of the estimate, in this order; by default all of the variable.
+        places: Places along the other axes of the variable.
     """
     if f"{name}{MOVED}" not in result.variables:
         return None
@@ -428,13 +428,12 @@ def estimate_of(
 def with_ends(
     result: xarray.Dataset, name: str, dims_kept: Collection[str] | None = None
 ) -> xarray.Dataset:
-    """Return the result with the ends of an interval of 95% as variables, ``_low`` and ``_high``.
+    """Return the result with the ends of a 95% interval as variables, ``_low`` and ``_high``.
 
     Args:
-        result: of any study; of one that has such variables it stays as it is.
-        name: of the number.
-        dims_kept: axes of the ends; over all others it is the mean that has the interval.  All by
-            default.
+        result: Result of any study; without slots of the number it is returned as it is.
+        name: Name of the number.
+        dims_kept: Axes of the ends; over all others the mean has the interval.  All by default.
     """
     dims = tuple(map(str, result.variables[name].dims)) if name in result.variables else ()
     estimate = estimate_of(result, name, dims)
@@ -454,12 +453,12 @@ def with_ends(
 
 
 def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:
-    """Return what longer blocks move numbers by, and their weights.
+    """Return the effects of longer blocks on numbers, and the weights of these blocks.
 
     Args:
-        moved: ``[slot, *cell]``.
-        weights: of the same shape.
-        times: how many blocks become one.
+        moved: Effects of blocks, ``[slot, *cell]``.
+        weights: Weights of blocks, of the same shape.
+        times: Number of blocks that become one.
     """
     sums = added(np.nan_to_num(weights), times)
     with np.errstate(all="ignore"):
@@ -468,10 +467,10 @@ def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:
 
 
 def slots_apart(*numbers: tuple[Array, Array, Array]) -> Counts:
-    """Return in how many slots two numbers are not the same, up to the rounding of float32.
+    """Return the number of slots in which two numbers differ, up to the rounding of float32.
 
     Args:
-        numbers: of each the value, what blocks move it by, and their weights.
+        numbers: Value, effects of blocks, and weights of blocks of each number.
     """
     parts, sizes = [], []
     for value, moved, weights in numbers:
@@ -487,13 +486,13 @@ def cross_fit(value: Array, moved: Array, weights: Array) -> tuple[Array, Array,
     """Return the largest number, chosen on one half of the slots and estimated on the other.
 
     Args:
-        value: ``[number]``.
-        moved: ``[slot, number]``.
-        weights: of the same shape.
+        value: Values, ``[number]``.
+        moved: Effects of blocks, ``[slot, number]``.
+        weights: Weights of blocks, of the same shape.
 
     Returns:
-        The mean of both ways round, what each block moves it by, and the place of the number that
-        the even slots choose; None where one half holds nothing.
+        The mean of both ways round, the effects of blocks on it, and the place of the number that
+        the even slots choose; None where one half is empty.
     """
     p, u = np.nan_to_num(weights), np.nan_to_num(moved)
     spread = np.sqrt(np.maximum(1 - (p**2).sum(0), 0))
@@ -514,7 +513,7 @@ def cross_fit(value: Array, moved: Array, weights: Array) -> tuple[Array, Array,
 
 
 def average(values: Array, axis: int | tuple[int, ...] | None = None) -> Array:
-    """Return the mean of what was observed; NaN, without a warning, where nothing was."""
+    """Return the mean of observed values; NaN, without a warning, where there are none."""
     observed = np.isfinite(values)
     count = observed.sum(axis=axis)
     total = np.where(observed, values, 0.0).sum(axis=axis)

@@ -1,12 +1,12 @@
-"""Intervals of 95% on the scale of a number, and what they decide.
+"""Intervals of 95% on the scale of a number, and verdicts by them.
 
-The half width comes from `headlight.result.estimate`, by the delete-a-group jackknife; here are the
-ends on the scale of a share, a correlation or a positive number, wider ones for what was chosen
-among several, and the verdict on what lies outside.
+The half width comes from `headlight.result.estimate`, by the delete-a-group jackknife; this module
+computes the ends on the scale of a share, a correlation or a positive number, wider ones for a
+number that was chosen among several, and the verdict on numbers outside.
 
-Source: Romano and Wolf (2005), "Stepwise multiple testing as formalized data snooping", of max-t.
+Source: for max-t, Romano and Wolf (2005), "Stepwise multiple testing as formalized data snooping".
 
-Source: of shares Wilson (1927), "Probable inference, the law of succession, and statistical
+Source: for shares, Wilson (1927), "Probable inference, the law of succession, and statistical
 inference", with the effective size of Korn and Graubard (1998).
 """
 
@@ -18,30 +18,31 @@ from numpy.typing import NDArray
 from headlight.result.slot_coordinates import Array
 
 FEWEST_SLOTS = 5
-"""Slots that must hold something of a number, or move a difference, for it to have an interval."""
+"""Fewest slots that must be filled, or differ in a difference, for a number to have an interval."""
 
 FEWEST_UNBOUNDED = 10
-"""Slots that a number without an upper bound must have for an interval; few say little of it."""
+"""Fewest filled slots for the interval of a number without an upper bound, which needs more."""
 
 FEWEST_TESTED, FEWEST_FILLED = 20, 16
-"""Units, and slots that hold them, from which on many numbers may be tested at once."""
+"""Fewest units, and fewest slots that hold them, for tests of many numbers at once."""
 
 LEVEL = 0.95
 SIGNS = 1000
-"""Draws of random signs by which the largest of many is judged."""
+"""Number of draws of random signs by which the largest of many numbers is judged."""
 
 
 def largest_t(units: Array, *, two_sided: bool = True) -> float:
-    """Return what the largest |t| of many numbers stays below in 95% of corpora (max-t).
+    """Return the bound below which the largest |t| of many numbers stays in 95% of corpora (max-t).
 
     Args:
-        units: ``[slot, number]``, what blocks move each by, in its standard errors.
-        two_sided: whether numbers may be too small as well.
+        units: Effects of blocks on each number, in its standard errors, ``[slot, number]``.
+        two_sided: Whether numbers may be too small as well.
     """
     units = units[units.any(1)]
     slots = len(units)
     if not slots:
         return np.inf
+    # A fixed seed, so that the same result always has the same intervals.
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (SIGNS, slots))
     z = signs @ units
     z /= np.sqrt(np.maximum(1 - z**2 / slots, 1e-12) * slots / max(slots - 1, 1))
@@ -59,16 +60,17 @@ def decided(value: Array, low: Array, high: Array, other: Array | float) -> NDAr
 def decided(
     value: Array | float, low: Array | float, high: Array | float, other: Array | float
 ) -> NDArray[Any] | str:
-    """Return whether numbers are ``above`` or ``below`` others, or their intervals reach these.
+    """Return whether numbers are ``above`` or ``below`` others, or inconclusive by their intervals.
 
     Args:
-        value: a number, or an array of them.
-        low: the lower ends of their intervals.
-        high: the upper ends.
-        other: what they are compared with.
+        value: Number, or an array of numbers.
+        low: Lower ends of their intervals.
+        high: Upper ends of their intervals.
+        other: Numbers with which they are compared.
 
     Returns:
-        ``above``, ``below``, or ``inconclusive``, also where there is no interval, or no number.
+        Verdict ``above``, ``below``, or ``inconclusive``; the last also without an interval or a
+        number.
     """
     is_known = np.isfinite(low) & np.isfinite(high)
     above = is_known & (np.minimum(value, low) > other)
@@ -80,18 +82,18 @@ def decided(
 def chosen_ends(
     value: Array, low: Array, high: Array, *, candidates: int, units: int
 ) -> tuple[Any, Any]:
-    """Return the ends of the interval of a number that was chosen among several on the same data.
+    """Return the ends of the interval of a number chosen among several on the same data.
 
     The largest of many is too large by chance.  Intervals of 95% are moved apart to the width at
     which all candidates together lie in theirs in 95% of samples (Bonferroni, by Student's t), so
     that the ends hold whichever was chosen.
 
     Args:
-        value: the chosen number, or an array of them.
-        low: the lower end of its interval of 95%.
-        high: the upper end.
-        candidates: among how many it was chosen, such as heads times directions.
-        units: texts, sentences or documents; below 2 the ends are NaN.
+        value: Chosen number, or an array of such numbers.
+        low: Lower end of its 95% interval.
+        high: Upper end of its 95% interval.
+        candidates: Number of candidates, such as heads times directions.
+        units: Number of texts, sentences or documents; below 2 the ends are NaN.
 
     Source: Dunn (1961), "Multiple comparisons among means".
     """
@@ -103,7 +105,7 @@ def chosen_ends(
 
 
 def _share_ends(value: Array, half: Array, t: Array, units: Array) -> tuple[Array, Array]:
-    """Return Wilson's ends with the effective size; of 0 and 1 with the number of units."""
+    """Return Wilson's ends with the effective size, or for 0 and 1 with the number of units."""
     rate = np.clip(value, 0, 1)
     spread = rate * (1 - rate)
     inside = (rate > 0) & (rate < 1)

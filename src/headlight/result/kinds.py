@@ -1,9 +1,9 @@
 """Results of several kinds of attention as one, and each of them by itself again.
 
 A result of all kinds has a dimension ``kind``.  Encoder and decoder may have different layers and
-heads, and source and target different tokens: the result has the labels of all kinds, and nothing
-(NaN, of words an empty one) where a kind has no such label.  What is needed to undo this exactly is
-in the attribute ``kinds``, as JSON.
+heads, and source and target different tokens: the result has the labels of all kinds, and NaN (for
+words an empty one) where a kind has no such label.  The attribute ``kinds`` holds, as JSON, the
+information to undo this exactly.
 """
 
 import json
@@ -18,19 +18,19 @@ from headlight.result.estimate import slot_coordinates
 
 KINDS = "kinds"
 ALL: Literal["all"] = "all"
-"""The kind of a result that has them all."""
+"""Kind of a result that has all kinds."""
 
 MULTI_KIND = "multi_kind"
-"""Marks the result of a kind that is shown beside others, so that names of heads say the kind."""
+"""Mark of the result of a kind that is shown beside others, so that names of heads say the kind."""
 
 
 def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
-    """The results of several kinds, over a new first dimension ``kind``.
+    """Join the results of several kinds along a new first dimension ``kind``.
 
     Attributes that differ between kinds are found again by `split_kinds`.
 
     Args:
-        parts: by kind, all of one study, or readings of one pair of texts.
+        parts: Results by kind, all of one study, or readings of one pair of texts.
     """
     slots = list({name: None for part in parts.values() for name in slot_coordinates(part)})
     parts = {kind: part.reset_coords(slot_coordinates(part)) for kind, part in parts.items()}
@@ -61,7 +61,7 @@ def split_kinds(result: xarray.Dataset) -> dict[str, xarray.Dataset]:
     """Return the result of each kind alone, by its name; a result of one kind is returned as it is.
 
     Args:
-        result: of any study, or a reading; also one of which a kind was selected with ``sel``.
+        result: Result of any study, or a reading; also one kind of it, selected with ``sel``.
     """
     if KINDS not in result.attrs:
         return {str(result.attrs.get("kind", "")): result}
@@ -77,7 +77,7 @@ def of_kind(result: xarray.Dataset, kind: str) -> xarray.Dataset:
     """Return the result of one kind alone.
 
     Raises:
-        UnknownNameError: the result has no such kind.
+        UnknownNameError: The result has no such kind.
     """
     parts = split_kinds(result)
     if kind not in parts:
@@ -89,7 +89,7 @@ def require_one_kind(reading: xarray.Dataset) -> None:
     """Refuse a reading of several kinds of attention.
 
     Raises:
-        UsageError: it is of several.
+        UsageError: The reading is of several kinds.
     """
     if KINDS in reading.attrs:
         raise UsageError(
@@ -99,13 +99,13 @@ def require_one_kind(reading: xarray.Dataset) -> None:
 
 
 def split_for_display(result: xarray.Dataset) -> list[xarray.Dataset]:
-    """The kinds of a result, each marked as `MULTI_KIND` if there are several."""
+    """Return the kinds of a result, each marked as `MULTI_KIND` if there are several."""
     parts = list(split_kinds(result).values())
     return parts if len(parts) == 1 else [part.assign_attrs({MULTI_KIND: 1}) for part in parts]
 
 
 def _labels(part: xarray.Dataset, dim: Hashable) -> list[Any]:
-    """The labels along a dimension; numbers from 0 where it has none."""
+    """Return the labels along a dimension; numbers from 0 where it has none."""
     if dim not in part.sizes:
         return []
     labels: list[Any] = part[dim].values.tolist()  # numbers, where there is no coordinate
@@ -113,7 +113,7 @@ def _labels(part: xarray.Dataset, dim: Hashable) -> list[Any]:
 
 
 def _union(parts: Iterable[xarray.Dataset], dim: Hashable) -> list[Any]:
-    """The labels of all: numbers in increasing order, names in the order in which they come."""
+    """Return the labels of all: numbers in increasing order, names in order of appearance."""
     labels = list(dict.fromkeys(label for part in parts for label in _labels(part, dim)))
     return labels if any(isinstance(label, str) for label in labels) else sorted(labels)
 
@@ -129,7 +129,7 @@ def _spread(part: xarray.Dataset, labels: Mapping[Hashable, list[Any]]) -> xarra
 def _missing(
     part: xarray.Dataset, models: Mapping[Hashable, xarray.DataArray]
 ) -> dict[Hashable, xarray.DataArray]:
-    """Return the variables that other kinds have, without a number."""
+    """Return the variables that only other kinds have, filled with NaN."""
     return {
         name: xarray.full_like(model, np.nan, dtype=np.float64)
         for name, model in models.items()

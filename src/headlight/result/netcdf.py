@@ -24,26 +24,26 @@ from headlight.result.estimate import slot_coordinates
 from headlight.result.provenance import FORMAT
 
 RESULT = "result.nc"
-"""The result in the folder of a run."""
+"""Name of the file of the result in the folder of a run."""
 SLOTS = "slots"
-"""The group of a file in which is what intervals are made of."""
+"""Group of a file that holds the coordinates from which intervals are computed."""
 
 _SEAL = re.compile(rb"\nheadlight sha256 ([0-9a-f]{64})\n")
 _OBJECTS = ("settings", "versions", "category_names", "query_category_names", "kinds")
 """Attributes that hold an object as JSON."""
 
 LARGEST = 1 << 28
-"""Bytes that the numbers of a file may have in memory, however small the file is."""
+"""Bytes that the numbers of a file may always take in memory, however small the file is."""
 LARGEST_RATIO = 100
-"""Times that they may be larger than a larger file, which other programs compress."""
+"""Largest ratio of these bytes to the size of a larger file; other programs compress files."""
 _NUMBER = 8
-"""Bytes of a number in memory, which may be packed in the file."""
+"""Size in bytes of a number in memory; in the file it may be packed."""
 
 _SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
 
-# What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
+# Errors of code that needs a part of a result which it lacks.
 _INCOMPLETE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
+# Errors of h5py, h5netcdf and xarray for a file that is damaged or something else.
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
 
 
@@ -51,11 +51,11 @@ def save(dataset: xarray.Dataset, path: Location | str) -> None:
     """Write a result to one NetCDF file, whole or not at all.
 
     Args:
-        dataset: The result; its attribute `stage` must be set. `format` is added here.
-        path: The file to write, usually `*.nc`; its folder must exist.
+        dataset: Result; its attribute `stage` must be set, `format` is added here.
+        path: Path of the file to write, usually `*.nc`; its folder must exist.
 
     Raises:
-        ResultError: if the file cannot be written, or something in it has no place in NetCDF.
+        ResultError: The file cannot be written, or NetCDF cannot hold something in it.
     """
     files.write(location(path), netcdf_bytes(dataset, str(path)))
 
@@ -64,11 +64,11 @@ def netcdf_bytes(dataset: xarray.Dataset, name: str = "the result") -> bytes:
     """Return the content of the file of a result.
 
     Args:
-        dataset: The result; its attribute `stage` must be set.  `format` is added here.
-        name: Name of the file, for refusals.
+        dataset: Result; its attribute `stage` must be set, `format` is added here.
+        name: Name of the file, for error messages.
 
     Raises:
-        ResultError: Something in it has no place in NetCDF.
+        ResultError: NetCDF cannot hold something in the result.
     """
     if "stage" not in dataset.attrs:
         raise ResultError(f"{name} is not written: the result has no attribute 'stage'; set it.")
@@ -84,18 +84,18 @@ def netcdf_bytes(dataset: xarray.Dataset, name: str = "the result") -> bytes:
 def load(
     path: Location | str, *, stage: str | None = None, only: Collection[str] | None = None
 ) -> xarray.Dataset:
-    """Read a result that `save` wrote, all of it, into memory.
+    """Read a result of `save` into memory as a whole.
 
     Files that another program has written have no digest; they are read as they are.
 
     Args:
-        path: The NetCDF file, or the folder of a run, in which no link is followed.
-        stage: What is expected: the name of a study, or `reading`; None for any.
+        path: Path of the NetCDF file, or of the folder of a run, in which no link is followed.
+        stage: Expected stage: the name of a study, or `reading`; None for any.
         only: Variables and coordinates to read; None for all.
 
     Raises:
-        ResultError: if there is no such file, it is no result of this format and stage, it is not
-            what was written, or its numbers would not fit into memory.
+        ResultError: There is no such file, it is no result of this format and stage, its content
+            has changed since it was written, or its numbers would not fit into memory.
     """
     path = location(path)
     in_folder = path.is_dir()
@@ -119,7 +119,7 @@ def load(
 
 
 def _content(dataset: xarray.Dataset) -> bytes:
-    """Return the bytes of a file: numbers in the root, what intervals are made of in `SLOTS`."""
+    """Return the bytes of a file: numbers in the root, coordinates of intervals in `SLOTS`."""
     names = slot_coordinates(dataset)
     memory = BytesIO(bytes(dataset.drop_vars(names).to_netcdf(engine="h5netcdf")))
     if names:
@@ -138,7 +138,7 @@ def _dataset(content: bytes, only: Collection[str] | None) -> xarray.Dataset:
     """Return the result of these bytes; a file of another program has no group of slots."""
     if only is None:
         dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
-    else:  # xarray reads what it knows of every variable, also of those that it drops
+    else:  # xarray reads metadata of every variable, also of those that it drops
         with h5netcdf.File(BytesIO(content), "r") as file:
             variables = {name: file[name] for name in only if name in file.variables}
             read = {name: (each.dimensions, each[...]) for name, each in variables.items()}
@@ -154,12 +154,12 @@ def _dataset(content: bytes, only: Collection[str] | None) -> xarray.Dataset:
 
 @contextmanager
 def refusing_incomplete(what: str = "the result") -> Iterator[None]:
-    """Refuse a result that lacks what the block, or function, needs of it, such as a coordinate.
+    """Refuse a result that lacks a part which the block, or function, needs, such as a coordinate.
 
     Only its reader knows what a result must have: studies of other packages have others.
 
     Raises:
-        ResultError: it is so.
+        ResultError: The result lacks such a part.
     """
     try:
         yield
@@ -171,7 +171,6 @@ def refusing_incomplete(what: str = "the result") -> Iterator[None]:
 
 
 def _seal(content: bytes) -> bytes:
-    """Return the seal behind the content, which is its digest."""
     return b"\nheadlight sha256 %s\n" % sha256(content).hexdigest().encode()
 
 
@@ -185,7 +184,7 @@ def _check_seal(content: bytes, path: Location) -> None:
 
 
 def _check_sizes(file: h5py.File, size: int, path: Location) -> None:
-    """Refuse what a file says that it holds and does not, before anything of it is read."""
+    """Refuse a file that declares more content than it can hold, before reading any of it."""
     total = _size_of(file, path)
     if total > max(LARGEST, LARGEST_RATIO * size):
         raise ResultError(
@@ -195,7 +194,7 @@ def _check_sizes(file: h5py.File, size: int, path: Location) -> None:
 
 
 def _size_of(group: h5py.Group, path: Location) -> int:
-    """Return how many bytes a group says that its numbers have in memory."""
+    """Return the number of bytes in memory that a group declares for its numbers."""
     total = 0
     for name in group:  # where this fails, h5netcdf complains on standard error as well
         link = group.get(name, getlink=True)
@@ -226,7 +225,7 @@ def _check_format(attributes: Mapping[str, object], path: Location) -> None:
 
 
 def _check_objects(attributes: Mapping[str, object], path: Location) -> None:
-    """Refuse what a page could not read: attributes that hold JSON, of another shape."""
+    """Refuse attributes of JSON that hold no object, which a page could not read."""
     for name in _OBJECTS:
         try:
             if isinstance(files.parse_json(str(attributes.get(name, "{}"))), dict):

@@ -8,10 +8,11 @@ from headlight.result.estimate import WEIGHTS, slot_coordinates
 
 
 def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
-    """Results of several passes over the same data as one.
+    """Join the results of several passes over the same data.
 
-    Parts by measure are joined along it; what only some know is missing in the others.  What
-    does not depend on the measure, and the attributes, are those of the first part that has them.
+    Parts by measure are joined along it; variables that only some have are missing in the others.
+    Variables that do not depend on the measure, and attributes, are those of the first part that
+    has them.
     """
     if len(parts) == 1:
         return parts[0]

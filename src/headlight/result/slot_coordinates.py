@@ -7,10 +7,10 @@ import xarray
 from numpy.typing import NDArray
 
 MOVED, WEIGHTS, UNITS = "_by_slot", "_slot_weights", "slot_units"
-"""Ends of the coordinates that intervals are computed from; and the units of each slot."""
+"""Suffixes of the coordinates of intervals, and the name of that of the units of each slot."""
 
 ROUNDING = 8 * float(np.finfo(np.float32).eps)
-"""Numbers that differ by a smaller part of their sizes are the same: measures are of float32."""
+"""Relative difference below which numbers count as equal: measures are computed in float32."""
 
 
 def slot_coordinates(result: xarray.Dataset) -> list[str]:
@@ -22,13 +22,13 @@ def slot_coordinates(result: xarray.Dataset) -> list[str]:
 def slots_of(
     result: xarray.Dataset, name: str, dims: tuple[str, ...] | None, at: dict[str, int]
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """Return a number, what blocks move it by, its weights, their units, and its scale.
+    """Return a number, the effects of blocks on it, their weights, their units, and its scale.
 
     Args:
-        result: of any study, or a part of one.
-        name: of the variable.
-        dims: its axes, in this order; all by default.
-        at: places along its other axes.
+        result: Result of any study, or a part of one.
+        name: Name of the variable.
+        dims: Axes of the number, in this order; by default all of the variable.
+        at: Places along the other axes of the variable.
     """
     variable = result.variables[name]
     value = variable.isel(at)
@@ -74,7 +74,7 @@ Counts = NDArray[np.int64]
 
 
 def added(each: Array, times: int) -> Array:
-    """Return sums over as many neighbouring slots, a power of two; the last slots are empty."""
+    """Return sums over `times` neighbouring slots, a power of two; the last slots are empty."""
     for _ in range(times.bit_length() - 1):
         pairs = each[0::2] + each[1::2]
         each = np.concatenate([pairs, np.zeros_like(pairs)])
