@@ -1,4 +1,4 @@
-"""Distributions of this project beside this one, and what each brings; any may not be installed."""
+"""Other distributions of this project and their contents; any may not be installed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """A distribution beside this one, and the names that it brings by its entry points.
+    """Distribution beside this one, and the names that it brings by its entry points.
 
     Attributes:
-        extra: its name among the extras of headlight-attention.
-        studies: names of its studies.
-        commands: names of its commands besides those of studies.
-        questions: names of its questions.
-        formats: names of its formats of files.
-        models: names of its embedded models, whose folders its package has in `EMBEDDED_MODELS`.
+        extra: Its name among the extras of headlight-attention.
+        studies: Names of its studies.
+        commands: Names of its commands besides those of studies.
+        questions: Names of its questions.
+        formats: Names of its file formats.
+        models: Names of its embedded models, whose folders its package has in `EMBEDDED_MODELS`.
     """
 
     extra: str
@@ -26,21 +26,21 @@ class Distribution:
 
     @property
     def name(self) -> str:
-        """The name that installers know it by."""
+        """Return the name by which installers know it."""
         return f"headlight-{self.extra}"
 
     @property
     def package(self) -> str:
-        """The package that it installs."""
+        """Return the name of the package that it installs."""
         return f"headlight_{self.extra}"
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """Names of its studies and commands."""
+        """Return the names of its studies and commands."""
         return (*self.studies, *self.commands)
 
     def refusal(self, what: str) -> str:
-        """Say that something needs this distribution, and how it is installed."""
+        """Return a sentence that something needs this distribution, and how it is installed."""
         return (
             f"{what} is part of {self.name}, which is not installed; "
             f"pip install 'headlight-attention[{self.extra}]'."
@@ -72,7 +72,10 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         ),
     )
 }
-"""By extra, each after those that it stands on; a test compares names with entry points."""
+"""Distributions by extra, each after those that it depends on.
+
+A test compares the names with the entry points.
+"""
 
 IN_OTHER_DISTRIBUTIONS: Mapping[str, Distribution] = {
     name: each for each in DISTRIBUTIONS.values() for name in each.contents

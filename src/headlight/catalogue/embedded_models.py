@@ -11,7 +11,7 @@ from headlight.errors import ModelError, UsageError
 from headlight.files import check_reachable
 
 EMBEDDED_CLASSIFIER = "headlight-classifier"
-"""The name of the embedded classifier of short reviews."""
+"""Name of the embedded classifier of short reviews."""
 
 ASSETS = Path(__file__).parents[1] / "assets"
 """Models and samples that come with the package."""
@@ -22,13 +22,13 @@ EMBEDDED_MODELS = {
     EMBEDDED_NAME: EMBEDDED,
     EMBEDDED_CLASSIFIER: ASSETS / "classifier",
 }
-"""The models that come with the package: BERT, and a classifier of short reviews, which is kept as
-what differs from the first."""
+"""Models that come with the package: BERT, and a classifier of short reviews, which is kept as its
+difference from the first."""
 
 
 @cache
 def embedded_models() -> Mapping[str, Path]:
-    """Folders of embedded models by name, also those of other distributions that are installed."""
+    """Return folders of embedded models by name, including those of installed distributions."""
     models = dict(EMBEDDED_MODELS)
     for each in DISTRIBUTIONS.values():
         if each.models and find_spec(each.package):
@@ -37,7 +37,7 @@ def embedded_models() -> Mapping[str, Path]:
 
 
 def place_of(model: str | Path | None) -> str:
-    """The folder of an embedded model; of others the folder or the name that was given.
+    """Return the folder of an embedded model; for any other model, the given folder or name.
 
     Raises:
         ModelError: the name is too long, or a folder may not be entered.

@@ -21,7 +21,7 @@ PATIENCE = 5.0
 
 
 def no_model(name: str, why: str) -> ModelError:
-    """The refusal of a model that is neither here nor to be had, with a name that is near."""
+    """Return the error for a model that is neither here nor available, with a similar name."""
     near = get_close_matches(name, [*embedded_models(), *cached_models()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return ModelError(
@@ -31,7 +31,7 @@ def no_model(name: str, why: str) -> ModelError:
 
 
 def cached_models() -> list[str]:
-    """Names of the models in the cache of the hub."""
+    """Return the names of the models in the cache of the hub."""
     folders = Path(hub.HF_HUB_CACHE).glob("models--*")
     return [
         each.name.removeprefix("models--").replace("--", "/")
@@ -41,7 +41,7 @@ def cached_models() -> list[str]:
 
 
 def hub_answers() -> bool:
-    """Whether the hub takes connections; behind a proxy that is left to others."""
+    """Whether the hub takes connections; True behind a proxy, where loading finds out."""
     address = urlsplit(hub.ENDPOINT)
     answers: list[bool] = []
 

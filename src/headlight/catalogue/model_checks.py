@@ -26,12 +26,12 @@ from headlight.settings import require_choice
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 AUTO = "auto"
 BALANCED = "balanced"
-"""The device of models that are spread over several, layer by layer."""
+"""Device of models that are spread over several devices, layer by layer."""
 DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
-"""Kinds of devices that there may be; which there are, only torch knows."""
+"""Kinds of devices that may exist; only torch knows which do."""
 
 _TOKENIZER = ("tokenizer*", "*.model", "vocab.*", "*vocab.json", f"*{GGUF}")
-"""Files of tokenizers; that of a GGUF file lies in it."""
+"""Patterns of tokenizer files; the tokenizer of a GGUF model lies in its file."""
 
 
 def check_model(
@@ -43,15 +43,15 @@ def check_model(
     layers: Collection[int] | None = None,
     heads: Collection[int] | None = None,
 ) -> None:
-    """Refuse what a model cannot be loaded by, as far as that can be said without torch.
+    """Refuse arguments by which no model can be loaded, as far as is known without torch.
 
     Args:
-        model: name on the hub, or folder; None for the embedded one.
-        tokenizer: name on the hub, or folder; None for that of the model.
-        device: where it is to be.
-        dtype: precision of its weights.
-        layers: those that will be looked at; None for all.
-        heads: those of a layer that will be looked at; None for all.
+        model: Name on the hub, or folder; None for the embedded model.
+        tokenizer: Name on the hub, or folder; None for that of the model.
+        device: Device that the model is to be loaded on.
+        dtype: Precision of the weights.
+        layers: Layers that will be observed; None for all.
+        heads: Heads of a layer that will be observed; None for all.
 
     Raises:
         ModelError: there is no such model or tokenizer.
@@ -76,10 +76,10 @@ def check_model(
 
 
 def check_place(place: str) -> None:
-    """Refuse what is neither a GGUF file or a folder with a model, nor what the hub could give.
+    """Refuse a place that is no GGUF file, no folder with a model, and no name a hub could have.
 
     Raises:
-        ModelError: it is so.
+        ModelError: it is none of these.
         UsageError: a library is missing for it.
     """
     if gguf_of(place):
@@ -104,10 +104,10 @@ def check_place(place: str) -> None:
 
 
 def _check_tokenizer(place: str) -> None:
-    """Refuse what is neither a folder with a tokenizer, nor what the hub could give.
+    """Refuse a place that is neither a folder with a tokenizer, nor a possible name on the hub.
 
     Raises:
-        ModelError: it is so.
+        ModelError: it is neither.
     """
     folder = check_reachable(Path(place), error=ModelError)
     check_folder(folder)

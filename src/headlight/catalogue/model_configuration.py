@@ -10,7 +10,7 @@ from headlight.files import read_json
 CONFIG = "config.json"
 
 MOST_LAYERS = 10_000
-"""A configuration that says more is no model's: making them would fill the memory."""
+"""Maximum number of layers of a plausible model: making more would fill the memory."""
 
 LAYER_NUMBERS = (
     "num_hidden_layers",
@@ -37,12 +37,12 @@ def check_layers(depth: int, layers: Collection[int] | None, name: str) -> None:
     """Refuse layers that a model cannot have.
 
     Args:
-        depth: how many it has; 0 if that is not known, which is left to others.
-        layers: those asked for; None for all.
-        name: what the model is called.
+        depth: Number of its layers; 0 if it is not known, so that layers are not checked.
+        layers: Requested layers; None for all.
+        name: Name of the model, for messages.
 
     Raises:
-        ModelError: it has more than any model.
+        ModelError: the number of layers is implausible.
         UsageError: there is no such layer.
     """
     if depth > MOST_LAYERS:
@@ -59,9 +59,9 @@ def check_heads(count: int, heads: Collection[int] | None, name: str) -> None:
     """Refuse heads that no layer of a model can have.
 
     Args:
-        count: how many a layer has; 0 if that is not known, which is left to others.
-        heads: those asked for; None for all.
-        name: what the model is called.
+        count: Number of heads of a layer; 0 if it is not known, so that heads are not checked.
+        heads: Requested heads; None for all.
+        name: Name of the model, for messages.
 
     Raises:
         UsageError: there is no such head.
@@ -77,14 +77,14 @@ def quantised_by(place: str) -> str | None:
     """Return the method by which the weights in a folder were quantised; None where they are not.
 
     Args:
-        place: a folder; of anything else nothing is said.
+        place: Folder of the model; for anything else the method is None.
     """
     settings = read_configuration(place).get("quantization_config")
     return str(settings.get("quant_method", "")) if isinstance(settings, dict) else None
 
 
 def read_configuration(place: str) -> Mapping[str, Any]:
-    """Return the configuration in a folder, as far as it can be read; nothing elsewhere."""
+    """Return the configuration in a folder; empty where there is none that can be read."""
     try:
         config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
     except (ModelError, ValueError):  # which loading says better
@@ -93,12 +93,12 @@ def read_configuration(place: str) -> Mapping[str, Any]:
 
 
 def number_of_layers(config: Mapping[str, Any]) -> int:
-    """Return the number of layers of a model, or of one half of it; 0 where it is not known."""
+    """Return the number of layers of a model, or of its deeper half; 0 where it is not known."""
     return max(numbers_in_parts(config, *LAYER_NUMBERS), default=0)
 
 
 def number_in_all_parts(config: Mapping[str, Any], names: Collection[str]) -> int:
-    """Return the largest of such numbers; 0 where a part of the model leaves its own unsaid."""
+    """Return the largest number under these names; 0 where a part of the model has none."""
     parts = [part for part in config.values() if isinstance(part, dict) and "model_type" in part]
     if not all(any(isinstance(part.get(name), int) for name in names) for part in parts):
         return 0
@@ -106,6 +106,6 @@ def number_in_all_parts(config: Mapping[str, Any], names: Collection[str]) -> in
 
 
 def numbers_in_parts(config: Mapping[str, Any], *names: str) -> Iterator[int]:
-    """Whole numbers of some names, of the model and of its parts."""
+    """Yield the whole numbers under some names, of the model and of its parts."""
     for each in (config, *(part for part in config.values() if isinstance(part, dict))):
         yield from (each[name] for name in names if isinstance(each.get(name), int))

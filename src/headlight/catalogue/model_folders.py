@@ -29,8 +29,8 @@ _OPTIMIZER = ("optimizer.pt", "optimizer.bin", "scheduler.pt", "trainer_state.js
 def why_no_model(place: str) -> str | None:
     """Return why a folder cannot be loaded and what to give instead, as a sentence.
 
-    None where nothing is known against it: it holds a configuration, and no weights of a kind that
-    is known to be of no use.
+    None where nothing is known against it: it holds a configuration, and neither an adapter alone,
+    weights in another format alone, nor the state of a training run alone.
     """
     folder = Path(place)
     for look in (_adapter, _other_format, _training_state):
@@ -69,8 +69,8 @@ def why_not_merged(kind: object, virtual_tokens: object) -> str | None:
     """Return why an adapter cannot become part of the weights of its model; None where it can.
 
     Args:
-        kind: its ``peft_type``.
-        virtual_tokens: its ``num_virtual_tokens``, where it has any.
+        kind: ``peft_type`` of the adapter.
+        virtual_tokens: ``num_virtual_tokens`` of the adapter, where it has any.
     """
     if virtual_tokens:
         return f"its {virtual_tokens} virtual tokens stand before every text, and are not captured"
@@ -112,7 +112,7 @@ def _instead(folder: Path) -> str:
 
 
 def _models_inside(folder: Path) -> list[Path]:
-    """Folders with the configuration of a model, the last that was changed behind."""
+    """Return folders with the configuration of a model, the latest changed last."""
     folders = [
         path.parent
         for each in ("*", "snapshots/*")
@@ -123,7 +123,7 @@ def _models_inside(folder: Path) -> list[Path]:
 
 
 _OF_MODELS = {"model_type", "architectures", "auto_map"}
-"""Names of which a configuration of transformers has one; other modules have a config.json, too."""
+"""Names of which a configuration of transformers has some; others have a config.json, too."""
 
 
 def holds_file(folder: Path, patterns: Iterable[str]) -> bool:
@@ -138,7 +138,7 @@ _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_exp
 
 
 def gguf_of(place: str) -> Path | None:
-    """The GGUF file that a place names, or that is the one model of a folder; None elsewhere.
+    """Return the GGUF file that a place names, or that is the only model of a folder; else None.
 
     Raises:
         ModelError: a folder holds several, there is no such file, or it is of another format.
@@ -167,13 +167,13 @@ def gguf_of(place: str) -> Path | None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder with what a library would wait for, or fill the memory with.
+    """Refuse a folder on which a library would wait forever, or fill the memory.
 
     Args:
-        folder: of a model or a tokenizer; what is none is left to others.
+        folder: Folder of a model or a tokenizer; a path that is no folder is not checked.
 
     Raises:
-        ModelError: it holds a pipe or a device, or a configuration of more than any model has.
+        ModelError: it holds a pipe or a device, or a configuration with implausible numbers.
     """
     if not folder.is_dir():
         return

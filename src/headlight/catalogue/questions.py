@@ -30,19 +30,20 @@ from headlight.settings import Settings, accepted, default_of
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """A question to a model, of one text or of what else its function takes, declared once.
+    """Question to a model about one text, or other arguments of its function, declared once.
 
     Attributes:
-        name: of the method and of the command.
-        sentence: what the command does.
-        settings: the class of its settings.
-        answered: the module with a function of that name.
-        shown: the module with ``sections(answer)`` and ``findings(answer)``, of one text.
-        papers: of its method.
-        examples: of the command: arguments, and a remark or nothing.
-        head: with which head the command loads the model; see `headlight.load`.
-        is_command: whether it has a command of its own.
-        of_one_text: whether it is asked of one text, or two; else it is a method alone.
+        name: Name of the method and of the command.
+        sentence: Summary of the command, as a sentence.
+        settings: Class of its settings.
+        answered: Module with a function of that name.
+        shown: Module with ``sections(answer)`` and ``findings(answer)``, for a question of one
+            text.
+        papers: Papers of its method.
+        examples: Examples of the command: arguments, and a remark or nothing.
+        head: Head with which the command loads the model; see `headlight.load`.
+        is_command: Whether it has a command of its own.
+        of_one_text: Whether it is about one text, or two; else it is a method alone.
     """
 
     name: str
@@ -58,21 +59,21 @@ class Question:
 
     @property
     def answer(self) -> Callable[..., Any]:
-        """The method of a model, which imports torch.
+        """Return the method of a model; this imports torch.
 
-        Of one text it is ``answer(model, text, pair, settings=..., command=...)``.
+        For one text it is ``answer(model, text, pair, settings=..., command=...)``.
         """
         function: Callable[..., Any] = getattr(import_module(self.answered), self.name)
         return function
 
     @property
     def view(self) -> ModuleType:
-        """The module with ``sections(answer)`` and ``findings(answer)``."""
+        """Return the module with ``sections(answer)`` and ``findings(answer)``."""
         return import_module(self.shown)
 
     @property
     def signature(self) -> inspect.Signature:
-        """The parameters of the method: the texts, and a keyword for each setting."""
+        """Return the signature of the method: the texts, and a keyword for each setting."""
         keyword, beside = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [
             inspect.Parameter("model", beside),
@@ -88,7 +89,7 @@ class Question:
 
     @property
     def arguments(self) -> str:
-        """The section ``Args`` of the docstring."""
+        """Return the section ``Args`` of the docstring."""
         lines = {
             "model": "the model.",
             "text": "what it reads; a list of messages is a chat.",
@@ -203,7 +204,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
     )
 }
-"""By name, in the order of the help."""
+"""Rows by name, in the order of the help."""
 
 
 @cache
@@ -216,7 +217,7 @@ def find_question(name: str) -> Question | None:
     """Return the question of a name, if there is one.
 
     Raises:
-        UsageError: a distribution has it that is not installed.
+        UsageError: it belongs to a distribution that is not installed.
     """
     if name in questions():
         return questions()[name]

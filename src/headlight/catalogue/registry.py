@@ -33,19 +33,19 @@ QUESTIONS = "headlight.questions"
 """Group of entry points whose value is a `headlight.catalogue.questions.Question`."""
 
 T = TypeVar("T")
-"""A kind of rows, which have names."""
+"""Type of the rows of a table; rows have names."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command, as the help of the program lists it.
+    """Command, as the help of the program lists it.
 
     Attributes:
-        name: what is typed.
-        panel: the heading that it stands under.
-        summary: the first sentence of its help.
-        add: adds the command itself to a program of typer.
-        order: its place in the help among commands of other packages.
+        name: Name that is typed.
+        panel: Heading under which it is listed.
+        summary: First sentence of its help.
+        add: Function that adds the command itself to a program of typer.
+        order: Its place in the help among commands of other packages.
     """
 
     name: str
@@ -57,24 +57,24 @@ class Command:
 
 @dataclass(frozen=True)
 class _Found(Generic[T]):
-    """The rows that there are, and why others are none; both by name."""
+    """Rows that were found, and reasons why others were refused; both by name."""
 
     rows: Mapping[str, T]
     refused: Mapping[str, str]
 
 
 def studies() -> Mapping[str, Study]:
-    """All studies by name, in the order in which help and documentation list them."""
+    """Return all studies by name, in the order in which help and documentation list them."""
     return _found().rows
 
 
 def commands() -> Mapping[str, Command]:
-    """Commands of other packages by name."""
+    """Return the commands of other packages by name."""
     return _commands().rows
 
 
 def refused() -> Mapping[str, str]:
-    """Studies and commands that cannot be had, by name, each with a sentence that says why."""
+    """Return the unavailable studies and commands by name, each with a sentence that says why."""
     here = {*studies(), *commands()}
     missing = {
         name: distribution.refusal(name)
@@ -85,7 +85,7 @@ def refused() -> Mapping[str, str]:
 
 
 def find_study(name: str) -> Study:
-    """The study of that name.
+    """Return the study of a name.
 
     Warns:
         HeadlightWarning: another package has a study of the same name, which is left out.
@@ -105,7 +105,7 @@ def find_study(name: str) -> Study:
 
 
 def find_ours(name: str) -> Study | None:
-    """The study of that name in a distribution of ours, without a look at other studies."""
+    """Return the study of a name in a distribution of ours, without loading other packages."""
     likely = f"{GROUP}.{name}"  # most packages have the names of their studies
     if name.isidentifier() and find_spec(likely):
         study: Study | None = getattr(import_module(likely), "STUDY", None)
@@ -119,7 +119,7 @@ def find_ours(name: str) -> Study | None:
 
 
 def cannot_be_loaded() -> list[str]:
-    """Free names under which another package has a study that cannot be had."""
+    """Return the free names under which another package has an unavailable study."""
     return [
         name
         for name in refused()
@@ -129,8 +129,8 @@ def cannot_be_loaded() -> list[str]:
 
 @cache
 def taken() -> frozenset[str]:
-    """Names of the root and of commands, besides those of modules, that no study may have."""
-    # Both lie above the catalogue, and are asked only where another package brings something.
+    """Return the names of the root and of commands, besides modules, that no study may have."""
+    # Both lie above the catalogue, and are imported only where another package brings something.
     root, program = import_module("headlight").HOMES, import_module("headlight.cli.commands").OWN
     commands = {name for each in DISTRIBUTIONS.values() for name in each.commands}
     return frozenset({*root, *program, *commands})
@@ -181,12 +181,12 @@ def rows_of_packages(group: str, kind: type[T], ours: Mapping[str, T]) -> dict[s
     """Return the rows of a table that other packages add to ours, by name.
 
     Args:
-        group: of their entry points.
-        kind: of the rows.
-        ours: whose names are taken.
+        group: Group of their entry points.
+        kind: Class of the rows.
+        ours: Our rows, whose names are taken.
 
     Warns:
-        HeadlightWarning: a row is left out; the sentence says why, and which package to see to.
+        HeadlightWarning: a row is left out; the sentence says why, and which package is at fault.
     """
     loaded = _load_all(group, kind, ours)
     for sentence in loaded.refused.values():
@@ -211,7 +211,7 @@ def _our_studies() -> Iterator[Study]:
 
 
 def _entries(group: str) -> list["EntryPoint"]:
-    """Entry points in a fixed order, those of our own distributions first."""
+    """Return entry points in a fixed order, those of our own distributions first."""
     from importlib.metadata import entry_points
 
     points = entry_points(group=group)
@@ -227,7 +227,7 @@ def _why(problem: Exception) -> str:
 
 
 def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
-    """Return the row that an entry point names; a refusal says which package to see to."""
+    """Return the row that an entry point names; a refusal says which package is at fault."""
     package = entry.dist.name if entry.dist else entry.value
     noun = kind.__name__.lower()
     what = f"the {noun} {entry.name} of the package {package}"

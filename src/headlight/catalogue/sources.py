@@ -14,19 +14,19 @@ _MODEL = (
 
 @dataclass(frozen=True, kw_only=True)
 class SourceKind:
-    """One kind of source, declared by who reads it.
+    """Kind of source, declared beside the code that reads it.
 
     Attributes:
-        name: what it is called in one word.
-        explanation: what it may be in Python.
-        argument: what it may be on the command line.
-        label: what it is, in a table.
-        noun: what is counted of it.
-        panel: under which heading of the help its studies stand.
-        model: which model may read it, in Python.
-        default_model: name of the embedded model that reads it where none is named; None for the
+        name: Its name, a single word.
+        explanation: Explanation of its values in Python.
+        argument: Explanation of its values on the command line.
+        label: Its label in a table.
+        noun: Noun for the units that are counted.
+        panel: Heading of the help under which its studies are listed.
+        model: Explanation of the models that may read it, in Python.
+        default_model: Name of the embedded model that reads it where none is named; None for the
             usual one.
-        sample: file that is read where no source is named; None where the study itself chooses a
+        sample: File that is read where no source is named; None where the study itself chooses a
             sample.
     """
 
@@ -46,4 +46,4 @@ class SourceKind:
 
 
 STANDARD_INPUT = "-"
-"""The name of a source that is standard input."""
+"""Name of a source that is standard input."""

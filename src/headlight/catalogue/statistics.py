@@ -1,6 +1,6 @@
-"""The statistics of a head: one table, which whatever ranks, draws, compares or names them reads.
+"""Statistics of a head: one table, read by all code that ranks, draws, compares or names them.
 
-A reading has the same rows of its one text, computed by the survey.  Rows of other packages are
+A reading has the same rows for its single text, computed by the survey.  Rows of other packages are
 found by entry points of the group ``headlight.statistics``.
 """
 
@@ -40,7 +40,7 @@ Where = Mapping[str, str | int]
 
 
 class Text(NamedTuple):
-    """A text that attends to itself: tokens, the word of each (-1 for special ones), categories."""
+    """Text that attends to itself: tokens, their words (-1 for special tokens), and categories."""
 
     tokens: Sequence[str]
     words: Sequence[int]
@@ -49,33 +49,34 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Statistic:
-    """A number of a head.
+    """Statistic of a head.
 
     Attributes:
-        name: by which heads are ranked (`headlight.heads`) and results are compared.
-        short: the label where there is little room.
-        target: what a share of a row goes to; ``{unit}`` is a token or a frame of sound,
+        name: Name by which heads are ranked (`headlight.heads`) and results are compared.
+        short: Label where there is little room.
+        target: Target of a share of a row; ``{unit}`` is a token or a frame of sound,
             ``{category}`` the name that the tokenizer has for the category.
-        title: the label of what is no share of a row; else it is *to* the target.
-        help: what one number says, as a sentence.
-        unit: of the numbers.
-        variable: in the result of a survey.
-        labels: where in the variable; by default the row's own place along ``behaviour``.
-        rest: the variable of the same without the first token; empty where there is none.
-        per_measure: whether there is one for each measure.
-        min_rows: the fewest rows of attention on which heads are ranked, or a finding rests.
-        kinds: of attention that can have it.
-        follows: the row that explains this one: where a head has that, this is no finding.
-        about: of a number that belongs to no measure, the measure that it is about.
-        compares: whether it tells tokens apart, so that it says nothing of those that look alike.
-        prominent: whether it stands in the grid and in tables, and is a finding; else it is ranked,
+        title: Label of a statistic that is no share of a row; else the label is *to* the target.
+        help: Meaning of a number, as a sentence.
+        unit: Unit of the numbers.
+        variable: Variable in the result of a survey.
+        labels: Labels of the row in the variable; by default its own place along ``behaviour``.
+        rest: Variable of the same statistic without the first token; empty where there is none.
+        per_measure: Whether there is a number for each measure.
+        min_rows: Minimum number of rows of attention for a ranking of heads, or a finding.
+        kinds: Kinds of attention that can have it.
+        follows: Row that explains this row: where a head has that, this is no finding.
+        about: Measure that the number is about, where it belongs to no measure.
+        compares: Whether it tells tokens apart, so that it is meaningless for tokens that look
+            alike.
+        prominent: Whether it stands in the grid and in tables, and is a finding; else it is ranked,
             compared, and on the page of one head.
-        also: other names of the same.
-        source: where it is defined.
-        keys: which keys of a text are meant, as booleans over query and key; the number is the mean
-            over the queries that have such keys.
-        words: of a class of words: those that belong to it, in small letters.
-        segment: of a named segment of texts: its name; a result without such texts has no row.
+        also: Other names of the same statistic.
+        source: Source of the definition.
+        keys: Function that selects keys of a text, as booleans over query and key; the number is
+            the mean over the queries that have such keys.
+        words: Words of a class of words, in small letters.
+        segment: Name of a segment of texts; a result without such texts has no row.
     """
 
     name: str
@@ -106,12 +107,12 @@ class Statistic:
 
     @property
     def label(self) -> str:
-        """The label, in which unit and category are still to be filled in."""
+        """Return the label, in which unit and category are still to be filled in."""
         return self.title or f"to {self.target}"
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the largest number that there can be."""
+        """Return the smallest and the largest possible number."""
         low = -1.0 if self.name in ("no_op", "effective_correlation") else 0.0
         high = 1.0 if self.unit == "share" or self.name == "effective_correlation" else float("inf")
         return low, high
@@ -123,7 +124,7 @@ class Statistic:
 
     @property
     def category(self) -> str:
-        """The category of the attended tokens; empty where it is of none."""
+        """Return the category of the attended tokens; empty where there is none."""
         return str(self.labels.get("key_category", ""))
 
     @property
@@ -149,7 +150,7 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 """Function words of English: the closed classes."""
 
 FIRST_TOKENS = ("first", "second", "third", "fourth")
-"""Behaviours towards single tokens, by their place."""
+"""Behaviours towards single tokens, by the place of the token."""
 
 SEGMENT_TARGETS = {
     TEMPLATE: "the chat template",
@@ -162,7 +163,7 @@ SEGMENT_TARGETS = {
 """Targets of a share of a row, by named segment."""
 
 KEY_CLASSES = ("first", *CATEGORIES)
-"""Kinds of key of a decoder: the first token, and what is of a category beside it."""
+"""Classes of the keys of a decoder: the first token, and the other tokens by category."""
 
 CLARK, GU, OLSSON = "Clark et al. (2019)", "Gu et al. (2024)", "Olsson et al. (2022)"
 KOBAYASHI, BRUNNER = "Kobayashi et al. (2020)", "Brunner et al. (2020)"
@@ -324,10 +325,10 @@ def statistic_table() -> tuple[Statistic, ...]:
 
 
 def statistic(name: str) -> Statistic:
-    """Return the row of a name, or of another name of the same.
+    """Return the row of a name, or of another name of the same statistic.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: there is no row of that name.
     """
     also = {other: row.name for row in statistic_table() for other in row.also}
     rows = _rows()
@@ -343,10 +344,10 @@ def rows_of_others() -> list[str]:
 
 
 def segment_rows() -> dict[str, str]:
-    """Return the named segment of each row that is of one."""
+    """Return the named segment of each row that has a segment."""
     return {row.name: row.segment for row in statistic_table() if row.segment}
 
 
 def behaviours() -> tuple[str, ...]:
-    """Return the names of what a survey counts along its axis ``behaviour``, in their order."""
+    """Return the names of the rows that a survey counts along its axis ``behaviour``, in order."""
     return tuple(row.name for row in statistic_table() if row.counted)

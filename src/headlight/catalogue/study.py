@@ -85,26 +85,27 @@ HOW_READ = ("format", "column", "columns", "label_column")
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A study, declared once; its functions are looked up when it is run.
+    """Study, declared once; its functions are imported when it is run.
 
-    It lies in the package of its settings: ``study`` has ``run(source, model, settings, *, folder,
-    command, progress)``, and ``page`` has ``sections(result)`` and ``summary(result)``.
+    They lie in the package of its settings: module ``study`` has ``run(source, model, settings, *,
+    folder, command, progress)``, and module ``page`` has ``sections(result)`` and
+    ``summary(result)``.
 
     Attributes:
-        name: of the function in the root, and of the command, there with hyphens; the ``stage`` of
+        name: Name of the function in the root, and of the command (with hyphens); the ``stage`` of
             its results.
-        title: what it is about, in a few words.
-        question: what it asks, as a sentence without a full stop.
-        papers: paper and section.
-        source: kind of source that it reads.
-        settings: the class of its settings.
-        examples: of the command: arguments, and a remark or nothing.
-        smallest: settings with which it has all variables of its result, and takes a moment.
-        order: its place in help and documentation, before those of larger numbers.
-        taggers: whether it also studies taggers, on sentences whose words have tags.
-        on_shards: whether it goes through its corpus once and is done, so that several processes
-            can share a run.
-        no_sentence: why its report shows no text of the corpus, where it shows none.
+        title: Its subject in a few words.
+        question: Question that it asks, as a sentence without a full stop.
+        papers: Paper and section.
+        source: Kind of source that it reads.
+        settings: Class of its settings.
+        examples: Examples of the command: arguments, and a remark or nothing.
+        smallest: Settings with which a run is short, and its result has all variables.
+        order: Its place in help and documentation, in increasing order.
+        taggers: Whether it also studies taggers, on sentences whose words have tags.
+        on_shards: Whether it needs a single pass over its corpus, so that several processes can
+            share a run.
+        no_sentence: Reason why its report shows no text of the corpus, where it shows none.
     """
 
     name: str
@@ -122,7 +123,7 @@ class Study:
 
     @property
     def command(self) -> str:
-        """Its name on the command line."""
+        """Return the name of the study on the command line."""
         return self.name.replace("_", "-")
 
     @property
@@ -142,18 +143,18 @@ class Study:
 
     @property
     def is_ours(self) -> bool:
-        """Whether a distribution of this project has it, and not another package."""
+        """Whether it is part of a distribution of this project, and not of another package."""
         return self.package.partition(".")[0] in {__name__.partition(".")[0], *PACKAGES}
 
     def check_files(self, source: Any, settings: StudySettings) -> None:
         """Refuse files of which not even the beginning can be read, before a model is loaded.
 
         Args:
-            source: as it was named; objects of Python are looked at by the study itself.
-            settings: of the study.
+            source: Source as the user named it; objects of Python are checked by the study itself.
+            settings: Settings of the study.
 
         Raises:
-            HeadlightError: one cannot be read; or it is said how, and no file is named.
+            HeadlightError: a file cannot be read; or its format is set, and no file is named.
         """
         chosen = [name for name in HOW_READ if getattr(settings, name, None) is not None]
         if source is None and chosen:
@@ -170,11 +171,11 @@ class Study:
 
     @cached_property
     def run(self) -> Callable[..., "xarray.Dataset"]:
-        """``run(source, model, settings, *, folder, command, progress)``."""
+        """Return ``run(source, model, settings, *, folder, command, progress)`` of the study."""
         function: Callable[..., "xarray.Dataset"] = import_module(f"{self.package}.study").run
         return function
 
     @cached_property
     def page(self) -> ModuleType:
-        """The module with ``sections(result)`` and ``summary(result)``."""
+        """Return the module with ``sections(result)`` and ``summary(result)``."""
         return import_module(f"{self.package}.page")

@@ -12,18 +12,18 @@ from headlight.settings import accepted, default_of, entries
 
 WIDTH = 100
 OWN = ("folder", "command", "progress")
-"""Arguments of ``run`` that a user says in other words, or not at all."""
+"""Arguments of ``run`` that a user gives under other names, or not at all."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the function of a study.
+    """Argument of the function of a study.
 
     Attributes:
-        name: of the parameter.
-        hint: the types that it takes.
-        default: what it is when it is not given.
-        explanation: one or more sentences, without their full stop.
+        name: Name of the parameter.
+        hint: Types that it takes.
+        default: Value when it is not given.
+        explanation: One or more sentences, without the final full stop.
     """
 
     name: str
@@ -61,7 +61,7 @@ RUN = (
 
 
 def arguments(study: Study) -> list[Argument]:
-    """All arguments of the function of a study, the source first, and its settings last."""
+    """Return all arguments of the function of a study, the source first, and settings last."""
     return [
         Argument("source", Any, None, study.source.explanation),
         Argument("model", Any, None, study.source.model),
@@ -89,7 +89,7 @@ def objects(study: Study) -> dict[str, Argument]:
 
 
 def signature(study: Study) -> inspect.Signature:
-    """The signature of its function."""
+    """Return the signature of the function of a study."""
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter(
@@ -101,7 +101,7 @@ def signature(study: Study) -> inspect.Signature:
 
 
 def documentation(study: Study) -> str:
-    """The docstring of its function."""
+    """Return the docstring of the function of a study."""
     lines = [
         line
         for each in arguments(study)

@@ -15,7 +15,7 @@ from headlight.catalogue.registry import WRITERS as GROUP, rows_of_packages
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """A format of files, declared once.
+    """Format of files, declared once.
 
     Attributes:
         name: Suffix of the files, without its dot.

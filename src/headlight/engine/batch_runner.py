@@ -30,30 +30,30 @@ SHARD, SLOW_SHARD = 256, 16
 
 @dataclass(eq=False, repr=False)
 class BatchRunner(Generic[E]):
-    """Runs the model on a batch and observes it; a context manager, since it holds a capture open.
+    """Runner of the model on a batch, with observers; a context manager for its open capture.
 
     The first suitable example is traced before it is observed, so that Eq. 3 is verified on real
     input in every run in which attention is observed; and two short texts made of it show that
     padding changes nothing.
 
     Attributes:
-        model: the model.
-        sites: which of its attention modules are observed.
-        observer: makes the observer of one batch; it is given the examples too, for what they know
-            beyond the batch (gold annotations, say).  With an objective the batch is a `Prepared`
-            one: its ``input_ids`` are what the model is given, its ``masked`` says which of them
-            are hidden.
-        batch_tokens: tokens in a batch at most, padding included.
-        objective: with one, the model is run backward as well: the observer visits records with
-            gradients, from the last layer to the first, and is told the losses.
-        attribution: with these settings, records also say what input tokens contribute, and the
-            observer is told of it; the sites must then be of one kind.
-        query_block: how many queries a record is about: 0 for all, None for as many as memory is
-            meant for.  With gradients or contributions they are always all.
-        residual: whether records hold what the output of the attention is added to; it is then
+        model: Model that is run.
+        sites: Observed attention modules of the model.
+        observer: Factory of the observer of a batch; it is also given the examples, for what they
+            know beyond the batch (gold annotations, say).  With an objective the batch is a
+            `Prepared` batch: its ``input_ids`` are the input of the model, and its ``masked``
+            marks the hidden tokens.
+        batch_tokens: Maximum number of tokens in a batch, padding included.
+        objective: Objective of a backward pass, if there is one: the observer then visits records
+            with gradients, from the last layer to the first, and is told the losses.
+        attribution: Settings of contributions, if they are needed: records then also hold what
+            input tokens contribute, and the observer is told of it; all sites must be of one kind.
+        query_block: Number of queries in a record: 0 for all, None for as many as memory is meant
+            for.  With gradients or contributions a record always has all queries.
+        residual: Whether records hold what the output of the attention is added to; it is then
             verified on real input that the parts add up to what leaves the layers.
-        begin_shard: is given the examples of each shard before its first batch.
-        seconds: the seconds that an example is expected to take, where that differs much; the
+        begin_shard: Callback that is given the examples of each shard before its first batch.
+        seconds: Expected seconds of an example, where examples differ much in duration; the
             examples can then be iterated more than once.
     """
 
@@ -82,7 +82,7 @@ class BatchRunner(Generic[E]):
 
     @property
     def shard_size(self) -> int:
-        """After this many elements of a corpus, what was seen is worth keeping."""
+        """Return the number of elements of a corpus after which the state is worth keeping."""
         return SHARD if self.attribution is None else SLOW_SHARD
 
     def batches(self, shard: Sequence[E]) -> list[list[int]]:
@@ -156,7 +156,7 @@ class BatchRunner(Generic[E]):
             )
 
     def _verify(self, examples: Sequence[E]) -> None:
-        """Check Eq. 3 and padding on one of these, if one is suitable; no capture may be open."""
+        """Check Eq. 3 and padding on a suitable example, if any; no capture may be open."""
         self._open.close()
         self._recorder = None
         batch = self.model.verify_on(examples)
@@ -167,7 +167,7 @@ class BatchRunner(Generic[E]):
         self._verified = True
 
     def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:
-        """Contributions in the batch; they are computed while no capture is open."""
+        """Return the contributions in the batch, computed while no capture is open."""
         self._open.close()
         self._recorder = None
         attribution = attribute(self.model, batch, settings, kind=_kind_of(self.sites))

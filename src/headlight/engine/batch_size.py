@@ -7,19 +7,20 @@ from headlight.study_settings.models import ModelSettings
 BATCH_TOKENS = 2048
 
 SCORE_BYTES = 1 << 30
-"""Bytes that the measures of a layer fill on a GPU, where nothing is said about batches."""
+"""Bytes that the measures of a layer fill on a GPU, where no batch size is set."""
 
 
 def batch_tokens(model: CapturedModel, settings: ModelSettings) -> int:
-    """Return the tokens of a batch: those that are set, or what suits the device.
+    """Return the number of tokens of a batch: the one that is set, or one that suits the device.
 
     On a GPU, batch × heads × length² numbers of 4 bytes for each measure fill `SCORE_BYTES` at the
     maximal length; of a language model's predictions, batches are those of a CPU, for a vocabulary
-    fills more.  How much memory is free does not matter, so that a resumed run has the same ones.
+    fills more.  How much memory is free does not matter, so that a resumed run has the same
+    batches.
 
     Args:
-        model: the part of the model that runs.
-        settings: of the study; they may have a maximal length, and measures.
+        model: Part of the model that runs.
+        settings: Settings of the study; they may have a maximal length, and measures.
     """
     if settings.batch_tokens is not None:
         return settings.batch_tokens

@@ -35,12 +35,12 @@ FIRST_SHARDS = 256
 LARGEST = 6
 """Blocks hold at most two to this power of shards."""
 POLL = 0.2
-"""Seconds between two looks at what others have done; five times as many after a while."""
+"""Seconds between two checks of the work of others; five times as many after a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """An aligned run of shards, measured by one process.
+    """Aligned run of shards, measured by one process.
 
     Attributes:
         first: Number of its first shard.
@@ -60,11 +60,11 @@ class Block:
 
 
 class Blocks(ABC):
-    """What is measured of a pass, block by block; what only several processes need does nothing.
+    """Measured blocks of a pass; methods that only several processes need do nothing by default.
 
     Attributes:
         begun: State to begin with.
-        place: Folder of what is kept; None where nothing is.
+        place: Folder in which blocks are kept; None where nothing is kept.
     """
 
     begun: State
@@ -76,7 +76,7 @@ class Blocks(ABC):
 
     @abstractmethod
     def claim(self, block: Block) -> bool:
-        """Whether this process is to measure a block, which then is its own until released."""
+        """Claim a block until it is released; return whether this process is to measure it."""
 
     @abstractmethod
     def keep(self, block: Block, state: State, *, last: bool) -> None:
@@ -85,7 +85,7 @@ class Blocks(ABC):
         Args:
             block: The block.
             state: State of its examples alone.
-            last: Whether the corpus ends with it.
+            last: Whether the corpus ends with the block.
 
         Raises:
             RunError: the folder cannot be written.
@@ -96,44 +96,44 @@ class Blocks(ABC):
         """Return the final state, of all blocks in the order of the corpus, and keep it."""
 
     def forget(self) -> None:
-        """Remove the state that is kept, from which nothing can be gone on with."""
+        """Remove the kept state, from which no run can be resumed."""
         if self.place is not None:
             (self.place / CHECKPOINT).unlink(missing_ok=True)
 
     @property
     @abstractmethod
     def interrupted(self) -> str:
-        """What a user is told who has interrupted the pass: what is kept, and how to go on."""
+        """Return the message to a user who has interrupted the pass: what is kept, how to go on."""
 
     def begin_reading(self) -> None:
         """Begin at the first block that is not in the state to begin with."""
 
     def check_corpus(self, block: Block) -> None:
-        """Notice workers with another corpus."""
+        """Refuse a corpus that is not that of the other workers."""
 
     def beat(self, block: Block) -> None:
-        """Give a sign of life, if the last is some time ago."""
+        """Give a sign of life, if the last was some time ago."""
 
     def release(self, block: Block) -> None:
-        """Say that this process is no longer at a block."""
+        """Release the claim on a block."""
 
     def wait(self, progress: Progress | None) -> bool:
-        """Wait for what others are at; whether one of them has given up, so that work is left."""
+        """Wait for other processes; return whether one has given up, so that work is left."""
         return False
 
     def show(self, progress: Progress | None) -> None:
-        """Show how far other processes are."""
+        """Show the progress of other processes."""
 
 
 class OwnBlocks(Blocks):
     """Blocks of a pass that this process has to itself: each is a shard, in the checkpoint at once.
 
     Args:
-        checkpoint: Where the state is kept; None keeps it in memory only.
-        resume: Whether the state that is kept there is gone on with; else there must be none.
+        checkpoint: Checkpoint in which the state is kept; None keeps it in memory only.
+        resume: Whether to resume from the state in the checkpoint; else there must be none.
 
     Raises:
-        UsageError: there is a state, and nobody wants to go on from it.
+        UsageError: there is a state, and the caller does not resume from it.
         RunError: the state is one of other settings, or cannot be read.
     """
 
@@ -148,7 +148,7 @@ class OwnBlocks(Blocks):
         return Block(first, digest)
 
     def claim(self, block: Block) -> bool:
-        """Whether it is not measured yet."""
+        """Whether a block is not measured yet."""
         return block.first >= self._state.shards
 
     def keep(self, block: Block, state: State, *, last: bool) -> None:
@@ -166,7 +166,7 @@ class OwnBlocks(Blocks):
 
     @property
     def interrupted(self) -> str:
-        """What is kept, and how to go on."""
+        """Return what is kept, and how to go on, as a sentence."""
         if self._checkpoint is None:
             return "interrupted; nothing is kept, because the run had no folder."
         return (
@@ -191,7 +191,7 @@ class SharedBlocks(Blocks):
     Args:
         folder: Folder of the run, or of one of its passes; made if need be.
         signature: Everything that the result depends on, as JSON.
-        hardware: What else the last bits depend on, as JSON.
+        hardware: Description of the hardware that the last bits depend on, as JSON.
 
     Raises:
         RunError: the folder holds a run with other settings, or begun on another kind of hardware.
@@ -208,14 +208,14 @@ class SharedBlocks(Blocks):
         self._blocks: list[Block] = []
         """Blocks of the corpus, as far as it was read."""
         self._others: set[str] = set()
-        """Names of the blocks that others were at when they were last looked at."""
+        """Names of the blocks that other processes were at when these were last examined."""
         self._shown: set[str] = set()
-        """Names of the blocks whose examples the progress knows."""
+        """Names of the blocks whose examples the progress has counted, or will count."""
         if not self.begun.finished:
             self._prepare(signature, hardware)
 
     def _prepare(self, signature: Mapping[str, Any], hardware: Mapping[str, Any]) -> None:
-        """Make the folders and the plan, or check that the plan in them is this one."""
+        """Make the folders and the plan, or check that the existing plan is this one."""
         files.make_folder(self.folder, error=RunError)
         for name in (BLOCKS, CLAIMS, COUNTS):
             refuse_link(self.folder / name)
@@ -237,20 +237,20 @@ class SharedBlocks(Blocks):
         return Block(first, digest, 1 << min(grown, aligned))
 
     def is_done(self, block: Block) -> bool:
-        """Whether it is measured."""
+        """Whether a block is measured."""
         return self._path(block).exists()
 
     def begin_reading(self) -> None:
         """Begin to read the corpus, once more where another process has given up.
 
         Raises:
-            RunError: others are through with everything, and have put away the blocks.
+            RunError: other processes have completed the run, and removed the blocks.
         """
         self.check_there()
         self._blocks = []
 
     def claim(self, block: Block) -> bool:
-        """Whether nobody has measured a block, nor is at it."""
+        """Claim a block, unless it is measured or another process is at it."""
         self._blocks.append(block)
         if not self.is_done(block) and self._claim(block.name):
             self._shown.add(block.name)  # as its batches come
@@ -261,10 +261,10 @@ class SharedBlocks(Blocks):
         return False
 
     def check_corpus(self, block: Block) -> None:
-        """Notice workers with another corpus.
+        """Refuse a corpus that is not that of the other workers.
 
         Raises:
-            RunError: somebody measured a block that begins here, of another corpus.
+            RunError: a worker measured a block of another corpus that begins at the same shard.
         """
         paths = (self.folder / BLOCKS).glob(f"{block.first:09d}-*.safetensors")
         if any(path.stem != block.name for path in paths):
@@ -275,36 +275,36 @@ class SharedBlocks(Blocks):
             )
 
     def beat(self, block: Block) -> None:
-        """Give a sign of life, if the last is some time ago."""
+        """Give a sign of life, if the last was some time ago."""
         self._beat(block.name)
 
     def keep(self, block: Block, state: State, *, last: bool) -> None:
-        """Store what was measured: the state of the block's examples alone."""
+        """Store the state of the examples of a block."""
         counted = json.dumps({"examples": state.examples}).encode()
         files.write(_counts_file(self.folder, block.name), counted, error=RunError)
         save_state(self._path(block), state, {"begins": block.digest})
 
     def release(self, block: Block) -> None:
-        """Say that this process is no longer at a block."""
+        """Release the claim on a block."""
         self._release(block.name)
 
     def wait(self, progress: Progress | None) -> bool:
-        """Wait for what others are at; whether one of them has given up, so that work is left."""
+        """Wait for other processes; return whether one has given up, so that work is left."""
         pauses = _pauses()
         waiting = self._blocks
         while waiting := [block for block in waiting if not self.is_done(block)]:
             if any(self.is_abandoned(block.name) for block in waiting):
-                # It may have been finished between the two looks.
+                # It may have been finished between the two checks.
                 return not all(self.is_done(block) for block in waiting)
             self.show(progress)
             time.sleep(next(pauses))
         return False
 
     def merged(self) -> State:
-        """Merge all blocks in the order of the corpus, one process for all.
+        """Merge all blocks in the order of the corpus, in one process for all.
 
         Raises:
-            RunError: a block cannot be read, or others have put them away.
+            RunError: a block cannot be read, or other processes have removed the blocks.
         """
         pauses = _pauses()
         while not self._claim(MERGE):
@@ -342,7 +342,7 @@ class SharedBlocks(Blocks):
         return state
 
     def show(self, progress: Progress | None) -> None:
-        """Show how far all workers are."""
+        """Show the progress of all workers."""
         if progress is None:
             return
         finished = blocks_done(self.folder)
@@ -353,11 +353,11 @@ class SharedBlocks(Blocks):
         progress.share(workers_in(self.folder), len(finished))
 
     def is_abandoned(self, name: str) -> bool:
-        """Whether nobody is at something: nobody claimed it, or the claimant is gone."""
+        """Whether no process is at a block, or at the merge: its claim is missing or stale."""
         return is_stale(self._claim_file(name))
 
     def check_there(self) -> None:
-        """Notice that others are through with everything, and have put away the blocks.
+        """Refuse to go on after other processes have completed the run and removed its blocks.
 
         Raises:
             RunError: the plan is gone.
@@ -367,14 +367,14 @@ class SharedBlocks(Blocks):
 
     @property
     def interrupted(self) -> str:
-        """What is kept, and how to go on."""
+        """Return what is kept, and how to go on, as a sentence."""
         return (
             f"interrupted; the blocks that were finished are kept in {self.folder}. Go on with the "
             f"same command and {setting('resume=True')}."
         )
 
     def _claim(self, name: str) -> bool:
-        """Say that this process is at something, unless another is."""
+        """Claim a block, or the merge, unless another process is at it; return whether it did."""
         path = self._claim_file(name)
         if files.write_new(path, _signature_of_process(), error=RunError):
             return True
@@ -403,7 +403,7 @@ def check_plan(folder: Location, signature: Mapping[str, Any], hardware: Mapping
     """Refuse to share a run that was begun with other settings, or on other hardware.
 
     Raises:
-        RunError: it is so, or the plan in the folder is missing or damaged.
+        RunError: settings or hardware differ, or the plan in the folder is missing or damaged.
     """
     begun_with, begun_on = read_plan(folder)
     if SHARD_ELEMENTS not in begun_with:
@@ -418,7 +418,7 @@ def check_plan(folder: Location, signature: Mapping[str, Any], hardware: Mapping
 
 
 def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The signature of a shared run, and the hardware that it was begun on.
+    """Return the signature of a shared run, and the hardware that it was begun on.
 
     Raises:
         RunError: the plan is missing or damaged.
@@ -433,7 +433,7 @@ def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def blocks_done(folder: Location) -> Sequence[str]:
-    """The names of the blocks that are measured in a folder."""
+    """Return the names of the measured blocks in a folder."""
     return sorted(path.stem for path in (folder / BLOCKS).glob("*.safetensors"))
 
 
@@ -460,6 +460,5 @@ def _signature_of_process() -> bytes:
 
 
 def _pauses() -> Iterator[float]:
-    """Seconds between looks at what others have done."""
     yield from repeat(POLL, 10)
     yield from repeat(5 * POLL)

@@ -14,21 +14,21 @@ from headlight.reduce import Tally, Tree
 FILE = "checkpoint.safetensors"
 
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Errors raised by reading a state whose digest is right, and whose content is not."""
+"""Errors raised by reading a state whose digest is right, but whose content is not."""
 SHARD_ELEMENTS = "shard_elements"
-"""Among the settings of a run, how many elements of the corpus a shard has at most."""
+"""Name, among the settings of a run, of the maximum number of elements in a shard."""
 ROUNDING = "rounding"
-"""Among the settings of a run, how libraries round on the device that it was begun on."""
+"""Name, among the settings of a run, of the rounding of libraries on the device it began on."""
 
 
 class Checkpoint:
-    """The state of a run in a folder.
+    """State of a run in a folder.
 
-    State and tally are ONE file, so that one renaming commits both: a process that is killed at any
-    moment leaves either the old state or the new one.
+    State and tally are a single file, so that one renaming commits both: a process that is killed
+    at any moment leaves either the old state or the new one.
 
     Args:
-        folder: The folder of the run.
+        folder: Folder of the run.
         signature: All settings that the result depends on, as JSON.
     """
 
@@ -37,11 +37,11 @@ class Checkpoint:
         self.signature = json.loads(json.dumps(dict(signature)))  # as it will come back from disk
 
     def begin(self, *, resume: bool) -> State:
-        """The state to begin with: that of the file if there is one, else nothing seen.
+        """Return the state to begin with: that of the file if there is one, else an empty one.
 
         Raises:
-            UsageError: if there is a state, but the user does not want to go on from it.
-            RunError: if the state is one of a run with other settings, or cannot be read.
+            UsageError: there is a state, but the user does not resume from it.
+            RunError: the state is one of a run with other settings, or cannot be read.
         """
         if not self.path.exists():
             return State()
@@ -56,7 +56,7 @@ class Checkpoint:
         """Replace the state on disk.
 
         Raises:
-            RunError: if the disk is full, the folder is read-only, and so on.
+            RunError: the disk is full, the folder is read-only, and so on.
         """
         save_state(self.path, state, {"signature": self.signature})
 
@@ -74,10 +74,10 @@ class Checkpoint:
 
 
 def save_state(path: Location, state: State, notes: Mapping[str, Any]) -> None:
-    """Write a state, and whatever else is to be known of it, as JSON.
+    """Write a state, with notes about it as JSON.
 
     Raises:
-        RunError: if the disk is full, the folder is read-only, and so on.
+        RunError: the disk is full, the folder is read-only, and so on.
     """
     levels = [level for level, _ in state.tree.nodes]
     parts = Tally({**state.tree.flat(), **{f"{_WHOLE}/{k}": v for k, v in state.tally.items()}})
@@ -88,8 +88,8 @@ def load_state(path: Location) -> tuple[State, dict[str, Any]]:
     """Load a state that `save_state` wrote, and its notes.
 
     Raises:
-        RunError: if the file was written by a version that cut the corpus into other shards.
-        ResultError: if it is missing, damaged, or something else.
+        RunError: the file was written by a version that cut the corpus into other shards.
+        ResultError: it is missing, damaged, or something else.
     """
     tally, notes = Tally.load(path)
     counters = notes["state"]
@@ -106,12 +106,10 @@ def load_state(path: Location) -> tuple[State, dict[str, Any]]:
 
 
 def _counters_of(state: State) -> dict[str, Any]:
-    """Return the progress of a state, without its tally, as JSON."""
     return {name: getattr(state, name) for name in _COUNTERS}
 
 
 def _state_of(counters: Mapping[str, Any]) -> State:
-    """A state that has come so far, and found nothing."""
     return State(**{name: counters[name] for name in _COUNTERS})
 
 

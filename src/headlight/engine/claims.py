@@ -14,11 +14,11 @@ from headlight.errors import ResultError
 from headlight.files import Location
 
 STALE = 120.0
-"""Seconds after which somebody who gave no sign of life is taken to be gone."""
+"""Seconds without a sign of life after which a process is taken to be gone."""
 BEAT = 20.0
 """Seconds between two signs of life."""
 
-_MOST_PROCESSES = 2**31
+_MOST_PROCESSES = 2**31  # larger numbers make `os.kill` raise an OverflowError
 PROCESS_TOKEN = secrets.token_hex(8)
 
 
@@ -34,17 +34,17 @@ def workers_in(place: Location) -> int:
 
 
 def release_claims(folder: Location, hosts: Collection[str]) -> None:
-    """Free what is claimed by machines that are known to be gone, in all passes of a run."""
+    """Release the claims of machines that are known to be gone, in all passes of a run."""
     for path in [each for place in plans(folder) for each in (place / CLAIMS).glob("*.json")]:
-        with suppress(OSError):  # it was freed
+        with suppress(OSError):  # it was released
             if _owner_of(path).get("host") in hosts:
                 path.unlink(missing_ok=True)
 
 
 def is_stale(claim: Location) -> bool:
-    """Whether nobody is at what is claimed in a file: there is none, or its owner is gone.
+    """Whether a claim is stale: its file is missing, or its owner is gone.
 
-    A claim from a future that is as far away is none either: the clock that wrote it was wrong.
+    A claim that lies as far in the future is stale, too: the clock that wrote it was wrong.
     """
     try:
         return abs(files.age(claim)) > STALE or _is_dead(_owner_of(claim))
@@ -55,7 +55,7 @@ def is_stale(claim: Location) -> bool:
 
 
 def _owner_of(claim: Location) -> Mapping[str, Any]:
-    """Return what a claim says of who made it; nothing while it is replaced, or if it is none."""
+    """Return the owner that a claim names; nothing while it is replaced, or if it is no claim."""
     try:
         owner = files.read_json(claim)
     except (ResultError, ValueError):
@@ -65,11 +65,13 @@ def _owner_of(claim: Location) -> Mapping[str, Any]:
 
 def _is_dead(owner: Mapping[str, Any]) -> bool:
     """Whether a claim was made by a process of this machine that has ended."""
+    # On Windows signal 0 is Ctrl-C, and no mere test.
     if owner.get("host") != socket.gethostname() or files.WINDOWS:
         return False
     number = owner.get("process")
     if not isinstance(number, int) or not 0 < number < _MOST_PROCESSES:
         return False
+    # The number of a process that has ended may be used again; its token is not.
     if number == os.getpid():
         return owner.get("token") != PROCESS_TOKEN
     try:

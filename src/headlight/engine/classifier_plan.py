@@ -24,14 +24,14 @@ def plan_classifier_study(
     model: CapturedModel,
     settings: ClassifierSettings,
 ) -> tuple[StudyPlan[Classified], Classes]:
-    """Choose what runs, and say which classes there are; nothing of it runs yet.
+    """Plan a study of a classifier, and return its classes; nothing runs yet.
 
     Args:
-        name: of the study.
-        title: what the result is about.
-        source: see `LabelledSource`.
-        model: a classifier of texts, or of tokens.
-        settings: those of the study.
+        name: Name of the study.
+        title: Title of the result.
+        source: Labelled corpus, see `LabelledSource`.
+        model: Classifier of texts, or of tokens.
+        settings: Settings of the study.
 
     Raises:
         MissingHeadError: the model is no classifier.
@@ -67,7 +67,7 @@ def plan_classifier_study(
 
 
 def _end_of_texts(model: CapturedModel, tokenizer: Any) -> int | None:
-    """Return the token at which a model that reads its text twice is asked for the class."""
+    """Return the token at which a model that reads its text twice predicts the class."""
     if not model.reads_twice:
         return None
     config: Any = model.transformer.config

@@ -16,7 +16,7 @@ def configuration(
     model: CapturedModel,
     corpus_name: str | None = None,
 ) -> dict[str, Any]:
-    """Everything that repeats a run, as a config file of the command holds it."""
+    """Return everything that repeats a run, as a config file of the command holds it."""
     options: dict[str, Any] = {"study": study.name}
     if isinstance(source, str | Path):
         options["source"] = str(source)

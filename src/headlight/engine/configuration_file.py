@@ -15,8 +15,8 @@ def write_configuration(configuration: Mapping[str, Any], output: OutputFolder) 
     """Write ``config.yaml``, which repeats a run.
 
     Args:
-        configuration: what repeats it.
-        output: the folder of the run.
+        configuration: Configuration that repeats the run.
+        output: Folder of the run.
 
     Raises:
         HeadlightError: the folder cannot be written, or somebody else's file is in the way.

@@ -1,4 +1,4 @@
-"""Attributes of a result that say what of its corpus was read, and what was left out."""
+"""Attributes of a result about the part of its corpus that was read, and what was left out."""
 
 import json
 from dataclasses import asdict
@@ -12,18 +12,18 @@ from headlight.engine.plan import StudyPlan
 from headlight.engine.state import State
 
 SHARE = "corpus_share"
-"""The attribute of a result that says about which share of its corpus was read, where a limit ended
-the reading."""
+"""Attribute with the approximate share of the corpus that was read, where a limit ended it."""
 
 
 def share_read(corpus: Corpus[Any] | None, elements: int | None) -> dict[str, float]:
-    """About which share of a corpus was read, as an attribute of the result; none if not known.
+    """Return about which share of a corpus was read, as an attribute; empty if not known.
 
     It depends on the files and the number alone, and so is the same however a run came about.
 
     Args:
-        corpus: which.
-        elements: how many of its first elements were read; None for as many as it was limited to.
+        corpus: Corpus that was read, if there is one.
+        elements: Number of its first elements that were read; None for as many as it was limited
+            to.
     """
     limit = elements if corpus is None or corpus.limit is None else corpus.limit
     share = corpus.share_of(limit) if corpus is not None and limit else None
@@ -62,7 +62,7 @@ def corpus_attributes(plan: StudyPlan[E], state: State) -> dict[str, Any]:
 
 
 def _lost_of(plan: StudyPlan[Any]) -> dict[str, int]:
-    """Return what the corpus of a plan has left out, where it was read no further than needed."""
+    """Return counts of what the corpus has left out, if no more of it was read than needed."""
     corpus = plan.corpus
     if corpus is None or (plan.max_examples is not None and corpus.limit is None):
         return {}

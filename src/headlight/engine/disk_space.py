@@ -1,4 +1,4 @@
-"""Room on a disk, looked at before anything large is written."""
+"""Room on a disk, checked before anything large is written."""
 
 import sys
 from pathlib import Path
@@ -12,10 +12,10 @@ def check_disk_space(folder: Path, size: int, what: str, *, progress: bool = Tru
     """Say how much will be written, and refuse to begin where the disk has no room for it.
 
     Args:
-        folder: where it will be written; the part of it that exists says which disk that is.
-        size: in bytes.
-        what: what will be written, in the plural.
-        progress: say it on standard error.
+        folder: Folder that will be written to; the part of it that exists tells which disk it is.
+        size: Size in bytes.
+        what: Name of what will be written, in the plural.
+        progress: Whether to say it on standard error.
 
     Raises:
         RunError: fewer bytes are free.

@@ -9,32 +9,32 @@ import numpy as np
 _DIGEST = "examples:"
 _BITS = 256
 NOTHING_SEEN = f"{_DIGEST}{0:0{_BITS // 4}x}"
-"""The digest of no examples."""
+"""Digest of no examples."""
 
 
 @runtime_checkable
 class Example(Protocol):
-    """One input of the model; an encoded example has all this and more."""
+    """Input of the model; an encoded example has all this and more."""
 
     @property
     def name(self) -> str:
-        """File and place, for messages."""
+        """Return file and place, for messages."""
 
     @property
     def ids(self) -> Sequence[int]:
-        """Token ids with special tokens."""
+        """Return the token ids with special tokens."""
 
     @property
     def segments(self) -> Sequence[int]:
-        """Segment of each token."""
+        """Return the segment of each token."""
 
     @property
     def target(self) -> Sequence[int]:
-        """Ids for the decoder, if there is one."""
+        """Return the ids for the decoder, if there is one."""
 
 
 def digest_with(digest: str, example: Example) -> str:
-    """The digest of a corpus with one example more.
+    """Return the digest of a corpus with one example more.
 
     It is a sum: of SHA-256 over ids, segments and target of each example, each with its length
     before it, modulo 2^256.  So parts of a corpus may be read by different processes, and two
@@ -48,11 +48,11 @@ def digest_with(digest: str, example: Example) -> str:
 
 
 def join_digests(one: str, other: str) -> str:
-    """The digest of two parts of a corpus together."""
+    """Return the digest of two parts of a corpus together."""
     total = sum(int(digest.removeprefix(_DIGEST), 16) for digest in (one, other))
     return f"{_DIGEST}{total % 2**_BITS:0{_BITS // 4}x}"
 
 
 def is_digest(text: str) -> bool:
-    """Whether it is a digest of this kind; earlier versions made others."""
+    """Whether a text is a digest of this kind; earlier versions made others."""
     return text.startswith(_DIGEST)

@@ -3,7 +3,7 @@
 import re
 
 SHARED = ".shared"
-"""An empty file in the folder of a run that workers share, from before its plan to its end."""
+"""Empty file in the folder of a run that workers share, from before its plan to its end."""
 PLAN = "plan.json"
 BLOCKS = "blocks"
 CLAIMS = "claims"
@@ -11,7 +11,7 @@ COUNTS = "counts"
 MERGE = "merge"
 """Name of the claim of the process that merges the blocks."""
 PASS = ".pass"
-"""In a folder within that of a run: it is a pass of this run, and no run of its own."""
+"""Mark in a folder within that of a run: it is a pass of this run, and no run of its own."""
 
 BLOCK_FILE = re.compile(rf"\d{{9}}-[0-9a-f]{{16}}\.(safetensors|json)|{MERGE}\.json")
 """Names of the files in the folders of blocks, claims and counts."""

@@ -1,4 +1,4 @@
-"""The folder of a run: as it is asked for, and as one process has it open."""
+"""The folder of a run: as it is requested, and as one process has it open."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,29 +23,31 @@ REPORT = "report.html"
 TABLES = "tables"
 PAGES = "pages"
 KEPT = "kept"
-"""The folder of what numbers were made of; as studies of classifiers keep it."""
+"""Folder of the data behind the numbers, as studies of classifiers keep it."""
 RAY = "ray"
 JOIN = "join"
 """Setting of workers by which a process is one of any number that share a run."""
 WRITABLE = ".writable"
-"""An empty object that a store is given for a moment, to see whether it takes any."""
+"""Name of an empty object, written to a store for a moment to see whether it accepts any."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """Folder of a run's state and result, as it is asked for; `opened` gives it to this process.
+    """Requested folder of a run's state and result; `opened` gives it to this process.
 
     Attributes:
-        path: the folder, or its address in a store (``s3://bucket/folder``), where nothing keeps a
+        path: Folder, or its address in a store (``s3://bucket/folder``), where nothing keeps a
             second process out; None keeps nothing.
-        resume: go on with the run in it, if there is one.
-        overwrite: remove the run in it first; files that a run did not write stay, and one in
-            the place of another that this run will write is refused.
-        workers: how many processes share the run, ``auto`` for as many as there are cores, or
-            ``join`` for one of any number that were started elsewhere; None for this one alone.
-        corpus_name: what titles call the corpus of the run; None for the end of its own name.
-        holds: files and folders that say that there is a run.
-        writes: files of which it is refused to replace another's before the work begins.
+        resume: Whether to resume the run in the folder, if there is one.
+        overwrite: Whether to remove the run in the folder first; files that a run did not write
+            stay, and one in the place of a file that this run will write is refused.
+        workers: Number of processes that share the run, ``auto`` for as many as there are cores,
+            or ``join`` for one of any number that were started elsewhere; None for this process
+            alone.
+        corpus_name: Name of the corpus in titles; None for the end of its own name.
+        holds: Files and folders that show that there is a run.
+        writes: Files that the run will write; before the work begins, it refuses to replace those
+            that no run wrote.
     """
 
     path: Location | str | None = None
@@ -100,7 +102,7 @@ class RunFolder:
         return usable_cores() if self.workers == "auto" else int(self.workers)
 
     def check_free(self) -> None:
-        """Refuse a folder that holds a run, a result or other files which nobody has spoken of.
+        """Refuse a folder with a run, a result or other files that the request does not allow for.
 
         Raises:
             UsageError: there are some.
@@ -139,10 +141,10 @@ class RunFolder:
 
     @contextmanager
     def opened(self) -> Iterator["OpenFolder"]:
-        """Within the block the folder exists, is free of an unwanted run, and is this process's.
+        """Open the folder for this process: within the block it exists, without an unwanted run.
 
         Raises:
-            UsageError: it holds a run, and nobody has said what should become of it.
+            UsageError: it holds a run, and the request does not say what should become of it.
             RunError: it cannot be made or written to, or another process works in it.
         """
         folder = self.place
@@ -160,7 +162,7 @@ class RunFolder:
                 with _beside_workers(OpenFolder(self)) as alone:
                     yield alone
                 return
-        # The lock is let go of: other workers may come from here on.
+        # The lock is released: other workers may join from here on.
         yield replace(self, overwrite=False, resume=True)._opened_as_shared(folder)
 
     def _opened_as_shared(self, folder: Location) -> "OpenFolder":
@@ -171,7 +173,7 @@ class RunFolder:
         return OpenFolder(self, shared=True)
 
     def _claim(self, folder: Location) -> None:
-        """Clear the folder of what is not wanted any more, and claim the files of the run in it."""
+        """Clear the folder of unwanted files, and claim the files of the run in it."""
         output = OutputFolder(folder)
         try:
             _check_writable(folder)
@@ -191,7 +193,7 @@ class OpenFolder:
     """Folder of a run that this process may write to, see `RunFolder.opened`.
 
     Attributes:
-        request: The folder as it was asked for.
+        request: Folder as it was requested.
         shared: Whether other processes may work in it, too.
     """
 
@@ -210,7 +212,7 @@ class OpenFolder:
 
     @property
     def resumed(self) -> bool:
-        """Whether what is half done, or finished, in the folder is gone on with."""
+        """Whether to resume from unfinished or finished work in the folder."""
         return self.request.resume or self.shared
 
     @property
@@ -220,12 +222,12 @@ class OpenFolder:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the names from users that a result shows."""
+        """Return the names chosen by the user that a result shows."""
         name = self.request.corpus_name
         return {CORPUS_LABEL: name} if name else {}
 
     def tidy(self) -> None:
-        """Remove what is there only so that a run can go on, once it is at its end."""
+        """Remove what is only needed to resume, once the run is at its end."""
         if self.place is not None:
             with suppress(Exception):  # the result is there, and this does no harm
                 remove_passes(self.place)
@@ -238,7 +240,7 @@ NOWHERE = OpenFolder(RunFolder())
 
 @contextmanager
 def _beside_workers(folder: OpenFolder) -> Iterator[OpenFolder]:
-    """A folder that was opened alone, shared if workers are in it or have been."""
+    """Yield a folder that was opened alone, as shared if workers are in it or have been."""
     output = folder.output
     assert output is not None  # noqa: S101 - it has a place
     joins = (output.place / SHARED).exists() or any(plans(output.place))
@@ -251,7 +253,7 @@ def _beside_workers(folder: OpenFolder) -> Iterator[OpenFolder]:
 
 
 def _holds_others_only(folder: Location) -> bool:
-    """Return whether a folder holds something, and nothing of it is of Headlight."""
+    """Whether a folder holds something, and nothing in it is of Headlight."""
     inside = [each for each in folder.iterdir() if each.name != LOCK] if folder.exists() else []
     marks = (MARK, PASS)
     return bool(inside) and not any(
@@ -262,10 +264,10 @@ def _holds_others_only(folder: Location) -> bool:
 
 @contextmanager
 def _marked_as_shared(folder: Location) -> Iterator[None]:
-    """Let a run without workers see that there is one with workers, before there is a plan.
+    """Show a run without workers that there is one with workers, before there is a plan.
 
-    One of the two sees the other: this one marks the folder and then looks for the lock, and that
-    one takes the lock and then looks for the mark.
+    At least one of the two sees the other: the run with workers marks the folder and then looks for
+    the lock, and the run without them takes the lock and then looks for the mark.
     """
     try:
         is_first = write_new(make_folder(folder, error=RunError) / SHARED, b"", error=RunError)
@@ -280,7 +282,7 @@ def _marked_as_shared(folder: Location) -> Iterator[None]:
 
 
 def _check_writable(folder: Location) -> None:
-    """Fail before the work where a store would refuse what comes of it; here, the lock has."""
+    """Fail before the work where a store would refuse its output; on a disk, the lock does so."""
     if not isinstance(folder, Path):
         probe = folder / WRITABLE
         probe.write_bytes(b"")
@@ -288,7 +290,7 @@ def _check_writable(folder: Location) -> None:
 
 
 def _clear(output: OutputFolder, holds: tuple[str, ...], writes: tuple[str, ...]) -> None:
-    """Remove what a run wrote, but for the configuration, which may be what it is repeated from."""
+    """Remove what a run wrote, except the configuration, from which it may be repeated."""
     folder = output.place
     if workers_at(folder):
         raise RunError(

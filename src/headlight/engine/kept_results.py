@@ -1,4 +1,4 @@
-"""Results kept in the folder of a run, their origin, and whether one is of this very study."""
+"""Results kept in the folder of a run, their origin, and whether they are of this study."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -25,12 +25,12 @@ class Origin:
     """Origin of a result, as far as it is known before it is computed.
 
     Attributes:
-        name: of the study.
-        title: what the result is about.
-        model: whose attention it is.
-        signature: everything that the result depends on besides the corpus, as JSON.
-        kind: which attention.
-        corpus: what the corpus is called.
+        name: Name of the study.
+        title: Title of the result.
+        model: Model whose attention is observed.
+        signature: Everything that the result depends on besides the corpus, as JSON.
+        kind: Kind of attention.
+        corpus: Name of the corpus.
     """
 
     name: str
@@ -54,8 +54,8 @@ class KeptResult:
     Attributes:
         origin: Origin of the result.
         folder: Open folder of the run.
-        command: Command that asked for it, for the record.
-        result: The finished result, if it is known.
+        command: Command that requested the run, for the record.
+        result: Finished result, if it is known.
     """
 
     origin: Origin
@@ -64,7 +64,7 @@ class KeptResult:
     result: xarray.Dataset | None = None
 
     def save(self, computed: xarray.Dataset) -> None:
-        """Complete a result by its origin, and keep it if there is a folder."""
+        """Add its origin to a result, and keep the result if there is a folder."""
         origin = self.origin
         attributes = _attributes(origin, self.command) | computed.attrs | self.folder.labels
         result = computed.copy()
@@ -84,16 +84,16 @@ def kept_result(
     command: str | None = None,
     digest: Callable[[], str] | None = None,
 ) -> Iterator[KeptResult]:
-    """The finished result in the folder, if it is of this very study; else the block computes it.
+    """Yield the finished result in the folder, if it is of this study; else the block computes it.
 
-    Within the block numbers have the precision of their own, and as many threads as those of
-    others that share the run.
+    Within the block, numbers are computed in their own precision, and with as many threads as in
+    other processes that share the run.
 
     Args:
         origin: Origin of the result.
         folder: Open folder of the run.
-        command: Command that asked for it, for the record.
-        digest: Reads the corpus without the model, so that a changed one is noticed.
+        command: Command that requested the run, for the record.
+        digest: Function that reads the corpus without the model, so that a change is noticed.
 
     Raises:
         RunError: the result in the folder is of another study, or the corpus has changed since.
@@ -105,13 +105,13 @@ def kept_result(
         yield kept
     else:
         device = origin.model.transformer.device
-        # With as many threads as others that share the run: bits depend on it.
+        # As many threads as in other processes that share the run: the last bits depend on them.
         alone = one_thread() if folder.shared and device.type == "cpu" else nullcontext()
         try:
             with own_precision(device), alone:
                 yield kept
         except (RunError, FileNotFoundError):
-            # While this process was behind, others may have ended, and put their blocks away.
+            # While this process was behind, others may have ended the run and removed its blocks.
             if folder.place and folder.shared:
                 kept.result = _finished(folder.place, origin, None)
             if kept.result is None:
@@ -122,11 +122,12 @@ def kept_result(
 def keep_result(
     origin: Origin, compute: Callable[[Location | None], xarray.Dataset], **options: Any
 ) -> xarray.Dataset:
-    """The finished result in the folder, or one that is computed and kept there.
+    """Return the finished result in the folder, or compute one and keep it there.
 
     Args:
         origin: Origin of the result.
-        compute: Computes it, given the folder, where half-done work may be kept.
+        compute: Function that computes the result, given the folder, where half-done work may be
+            kept.
         options: Options of `kept_result`.
 
     Raises:
@@ -156,7 +157,7 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
 def _finished(
     folder: Location, origin: Origin, digest: Callable[[], str] | None
 ) -> xarray.Dataset | None:
-    """The result in the folder, if this study has been completed there."""
+    """Return the result in the folder, if this study has been completed there."""
     path = folder / RESULT
     if not path.exists():
         return None
@@ -180,7 +181,7 @@ def check_same_corpus(now: str, before: str, folder: Location) -> None:
     """Refuse a result whose corpus has another digest now.
 
     Raises:
-        RunError: it is so, or an earlier version has written it.
+        RunError: the digests differ, or an earlier version wrote that of the result.
     """
     if is_digest(now) and not is_digest(before):
         raise RunError(

@@ -18,11 +18,11 @@ words and the tags of a sentence."""
 
 @dataclass(frozen=True, slots=True)
 class Classified(Encoded):
-    """A text or a sentence with the numbers of its classes.
+    """Text or sentence with the numbers of its classes.
 
     Attributes:
-        labels: One of a text; of a sentence that of each word.
-        places: Of a sentence the first token of each word, where its class is read off.
+        labels: Class of a text, or of each word of a sentence.
+        places: First token of each word of a sentence, at which its class is read.
     """
 
     labels: tuple[int, ...] = field(kw_only=True)
@@ -69,7 +69,7 @@ class LabelledExamples:
                 yield self._of_sentence(example)
 
     def _check_ends(self, example: Encoded, before: int | None) -> int:
-        """Count the end-of-text tokens of an example; refuse other numbers than `before`."""
+        """Count the end-of-text tokens of an example; refuse a number other than `before`."""
         ends = example.ids.count(self.end) if self.end is not None else 0
         if before not in (None, ends):
             raise CorpusError(

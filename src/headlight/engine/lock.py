@@ -18,12 +18,12 @@ LOCK = ".lock"
 def locked(folder: Location) -> Iterator[None]:
     """Make the folder if need be, keep other runs out of it, and clear away what killed ones left.
 
-    The operating system lets go of the lock when the process ends, however it ends.  A store has no
-    locks: there, nothing keeps a second process out.  A folder in which nothing was written after
-    all is not left behind.
+    The operating system releases the lock when the process ends, however it ends.  A store has no
+    locks: there, nothing keeps a second process out.  A folder in which nothing was written is not
+    left behind.
 
     Raises:
-        RunError: if the folder cannot be made or written to, or another process works in it.
+        RunError: the folder cannot be made or written to, or another process works in it.
     """
     with ExitStack() as stack:
         try:
@@ -89,7 +89,7 @@ def _taken(folder: Path) -> Iterator[None]:
 
 
 def _owner(folder: Location) -> str:
-    """The number of the process that has the lock, as far as it can be read."""
+    """Return the number of the process that has the lock, as far as it can be read."""
     with suppress(ResultError, ValueError):
         return str(int(files.read(folder / LOCK, own=True, most=_NUMBER)))
     return "unknown"

@@ -1,18 +1,18 @@
-"""Maximal length of an example in tokens: as set, or what the model takes and is customary."""
+"""Maximal length of an example in tokens: as set, or customary for what the model takes."""
 
 from headlight.capture import CapturedModel
 from headlight.errors import UsageError, setting
 from headlight.study_settings.models import ModelSettings
 
 LONGEST_DEFAULT = 512
-"""Tokens of an example at most, where a model takes more and nothing is said."""
+"""Maximum number of tokens of an example, where a model takes more and no length is set."""
 
 PAIR_LENGTH = 128
 """Tokens of adjacent segments, as Clark et al. (2019) cut them."""
 
 
 def choose_length(model: CapturedModel, asked: int | None, most: int = LONGEST_DEFAULT) -> int:
-    """Tokens of an example at most: what is asked, or what the model takes and is customary.
+    """Return the maximal number of tokens of an example: as set, or customary for the model.
 
     Raises:
         UsageError: the model takes fewer.
@@ -28,7 +28,7 @@ def choose_length(model: CapturedModel, asked: int | None, most: int = LONGEST_D
 
 
 def text_length(model: CapturedModel, settings: ModelSettings) -> int:
-    """Return the tokens of a text at most, see `choose_length`; of two segments together.
+    """Return the maximal number of tokens of a text, or of two segments; see `choose_length`.
 
     Raises:
         UsageError: the model takes fewer than are set.

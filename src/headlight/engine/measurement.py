@@ -29,11 +29,12 @@ class Measurement(Generic[E]):
 
     Attributes:
         examples: Corpus, from its beginning; it is read again where another process did not finish
-            what it had begun.  Of one that is `headlight.engine.shards.Sharded`, what is done, or
-            measured by others, is passed over, and else made again.
-        job: What is done with it.
-        blocks: What is measured already, and what others are at.
-        progress: Callbacks for how far the pass has come; what others did counts as well.
+            a block that it had begun.  In a corpus that is `headlight.engine.shards.Sharded`,
+            examples that are measured already, here or elsewhere, are passed over; in any other
+            they are made again.
+        job: Job that is done with the examples.
+        blocks: Blocks that are measured already, or claimed by other processes.
+        progress: Callbacks for the progress of the pass; what other processes did counts as well.
     """
 
     examples: Iterable[E]
@@ -42,9 +43,9 @@ class Measurement(Generic[E]):
     progress: Progress | None = None
 
     def finish(self) -> State:
-        """Measure what nobody has measured, and return the state of the whole corpus.
+        """Measure what no process has measured, and return the state of the whole corpus.
 
-        One that was finished before is returned at once, without the corpus.
+        The state of a pass that was finished before is returned at once, without the corpus.
 
         Raises:
             RunError: the folder cannot be written, the corpus is not that of the state, or memory
@@ -71,7 +72,7 @@ class Measurement(Generic[E]):
             raise RunInterruptedError(self.blocks.interrupted) from None
 
     def _free_blocks(self, reader: ShardReader[E]) -> Iterator[Block]:
-        """Yield the blocks that nobody is at, and pass over the others."""
+        """Yield the blocks that this process could claim, and pass over the others."""
         first = self.blocks.begun.shards
         while not reader.at_end:
             block = self.blocks.next_block(first, reader.digest)
@@ -100,7 +101,7 @@ class Measurement(Generic[E]):
 
 
 def settings_of(signature: Mapping[str, Any], job: BatchJob[Any]) -> dict[str, Any]:
-    """Everything that a state depends on, how the corpus is cut included."""
+    """Return everything that a state depends on, how the corpus is cut included."""
     return {**signature, SHARD_ELEMENTS: job.shard_size}
 
 
@@ -123,14 +124,13 @@ def _shard_state(
 
 
 def _skip(reader: ShardReader[E], block: Block) -> None:
-    """Leave a block to others."""
     for _ in range(block.shards):
         if not reader.at_end:
             reader.skip()
 
 
 def skip_done(reader: ShardReader[E], state: State) -> None:
-    """Pass over what is done, and make sure that it is what was done.
+    """Pass over the examples that are done, and make sure that they have not changed.
 
     Args:
         reader: Reader at the beginning of the corpus.

@@ -11,7 +11,7 @@ from headlight.vocabulary import Kind
 
 
 def check_tokenizer(model: CapturedModel) -> Any:
-    """The tokenizer of a model that is to read text, or of one of speech that reads transcripts.
+    """Return the tokenizer of a model of text, or of a model of speech that reads transcripts.
 
     Raises:
         UsageError: it has none, or reads something else.
@@ -25,7 +25,7 @@ def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedMod
     """Return the part of a model that reads a single text: of an encoder-decoder the encoder.
 
     Raises:
-        UsageError: attention of a decoder is asked for that reads a second text, or the model reads
+        UsageError: attention of a decoder that reads a second text is requested, or the model reads
             no text.
     """
     model = model.reader()
@@ -44,7 +44,7 @@ def choose_sites(model: CapturedModel, settings: ModelSettings) -> tuple[Kind, l
     """Return the selected kind of attention, the first if there are several, and its modules.
 
     Raises:
-        UsageError: there is no such kind or layer, or no layer is asked for.
+        UsageError: there is no such kind or layer, or no layer is requested.
     """
     first = model.kinds[0]
     kinds = model.kinds if settings.kind == ALL else (settings.kind or first,)

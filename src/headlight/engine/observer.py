@@ -13,17 +13,17 @@ from headlight.reduce import Tally
 
 
 class Observer(ABC):
-    """Observes one batch; methods that a subclass leaves out do nothing.
+    """Observer of one batch; methods that a subclass leaves out do nothing.
 
     Methods are called in this order: `note_attribution`, `visit` for each layer, `note_losses`,
     `to_host`, `tally`.
 
     Attributes:
-        wants_attention: Whether the model runs under capture and layers are visited; observers
-            that run the model themselves say no.
-        wants_stream: Whether records say what entered the block.
-        kernel: What computes the attention of plain calls, with what the observer sums up of it;
-            None where the observer sees weights that were written.
+        wants_attention: Whether the model runs under capture and layers are visited; False for
+            observers that run the model themselves.
+        wants_stream: Whether records hold the input of the block.
+        kernel: Kernel that computes the attention of plain calls together with the sums that the
+            observer needs; None where the observer sees weights that were written.
     """
 
     wants_attention: bool = True
@@ -34,13 +34,13 @@ class Observer(ABC):
         """Note the contributions of input tokens to the hidden tokens of all layers."""
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer, or at a block of its queries; layers may come in any order."""
+        """Observe one layer, or a block of its queries; layers may come in any order."""
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
         """Note the loss of each text in nats, as the objective reduces it."""
 
     def to_host(self) -> None:
-        """Copy what was kept to the host, all of it at once: a device is waited for once."""
+        """Copy what was kept to the host, all at once, so that the device is waited for once."""
 
     @abstractmethod
     def tally(self) -> Tally:
@@ -48,7 +48,7 @@ class Observer(ABC):
 
 
 class KindsObserver(Observer):
-    """Hands each layer to the observer of its kind of attention; their tallies become one.
+    """Observer that hands each layer to the observer of its kind, and joins their tallies.
 
     Args:
         observers: Observer of each kind.
@@ -60,7 +60,7 @@ class KindsObserver(Observer):
         self.wants_stream = any(each.wants_stream for each in observers.values())
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer."""
+        """Observe one layer."""
         self._observers[record.site.kind].visit(record)
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:

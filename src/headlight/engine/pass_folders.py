@@ -11,7 +11,7 @@ from headlight.files import Location
 
 
 def begin_pass(folder: Location, name: str) -> Location:
-    """The folder of a pass within that of its run, with the mark that it is one.
+    """Return the folder of a pass within that of its run, and mark it as such.
 
     Raises:
         RunError: it is a link, or holds a run of its own.
@@ -29,9 +29,10 @@ def begin_pass(folder: Location, name: str) -> Location:
 
 
 def _mark_pass(mark: Location) -> None:
-    """Make the mark at once, not under another name first.
+    """Make the mark at once, not under a temporary name first.
 
-    What a killed process left of that name would lie in a folder that is not yet seen as a pass.
+    A file of such a name, left by a killed process, would lie in a folder that is not yet seen as a
+    pass.
     """
     try:
         mark.touch()
@@ -40,9 +41,9 @@ def _mark_pass(mark: Location) -> None:
 
 
 def passes(folder: Location) -> Iterator[Location]:
-    """The folders in which passes of a run are: its own, and those in it that it has marked.
+    """Yield the folders of the passes of a run: its own, and those in it that it has marked.
 
-    Other runs that lie in it have none of these marks; what a link leads to is never the run's.
+    Other runs that lie in it have none of these marks; the target of a link is never the run's.
     """
     yield folder
     inside = [each for each in folder.glob("*") if not files.is_link(each)]
@@ -50,12 +51,12 @@ def passes(folder: Location) -> Iterator[Location]:
 
 
 def plans(folder: Location) -> Iterator[Location]:
-    """The folders in which passes of a shared run are."""
+    """Yield the folders of the passes of a shared run: those that have a plan."""
     yield from (each for each in passes(folder) if (each / PLAN).exists())
 
 
 def remove_passes(folder: Location) -> None:
-    """Remove what is there only so that a run can go on: checkpoints, plans and blocks.
+    """Remove what is only needed to resume a run: checkpoints, plans and blocks.
 
     Nothing but what a run writes is removed, and nothing through a link.
     """
@@ -82,13 +83,13 @@ def _remove_files(folder: Location) -> None:
 
 
 def remove_partials(folder: Path, others: Sequence[str] = ()) -> None:
-    """Clear away what killed processes have left half written in the folders of a run.
+    """Remove files that killed processes have left half written in the folders of a run.
 
-    Nobody else may be writing there.
+    No other process may be writing there.
 
     Args:
-        folder: of the run.
-        others: names of folders in it, besides those of passes and blocks.
+        folder: Folder of the run.
+        others: Names of folders in it, besides those of passes and blocks.
     """
     files.remove_partials(folder)
     inside: list[Location] = [folder / name for name in others]
@@ -103,11 +104,11 @@ def refuse_link(place: Location, use: str = "keeps files of its own") -> None:
     """Refuse a link where a run would write, and so write elsewhere.
 
     Args:
-        place: a file or folder of a run.
-        use: what the run does there.
+        place: File or folder of a run.
+        use: Clause about what the run does there, for the message.
 
     Raises:
-        RunError: it is one.
+        RunError: the place is a link.
     """
     if files.is_link(place):
         raise RunError(

@@ -36,19 +36,19 @@ def begun_pass(
     max_examples: int | None = None,
     progress: bool | str = True,
 ) -> Iterator[Measurement[E]]:
-    """A pass of a model over examples, begun or gone on with; `Measurement.finish` runs it.
+    """Begin or resume a pass of a model over examples; `Measurement.finish` runs it.
 
     Memory does not grow with the number of examples.  With a folder, what was seen is kept after
     every shard, so that an interrupted pass can be resumed.
 
     Args:
         examples: Examples such as `headlight.encode.texts` yields, from the beginning.
-        runner: Model, and who observes it.
+        runner: Runner of the model and its observers.
         signature: Everything that the result depends on, as JSON.
         folder: Folder of the run; if it is shared, other processes take other blocks.
-        name: Name of the folder of this pass within that of the run, if it has one of its own.
-        max_examples: Largest number of examples.
-        progress: Whether a bar is shown on standard error; a text is said before the pass begins.
+        name: Name of the folder of this pass within that of the run, if it has its own.
+        max_examples: Maximum number of examples.
+        progress: Whether a bar is shown on standard error; a text is shown before the pass begins.
 
     Raises:
         RunError: the folder holds a pass with other settings or another corpus, or one begun with
@@ -92,7 +92,7 @@ def measure_examples(
 def _blocks(
     folder: OpenFolder, name: str, settings: dict[str, Any], runner: BatchRunner[Any]
 ) -> Blocks:
-    """Return what is measured of a pass already."""
+    """Return the blocks of a pass, with those that are measured already."""
     place = folder.place
     if place is None:
         return OwnBlocks(None)

@@ -24,7 +24,7 @@ class CountedExamples(Protocol[E_co]):
 
     @property
     def counts(self) -> Any:
-        """A dataclass of numbers: what became of the documents in the latest iteration."""
+        """Return a dataclass of counts: what became of documents in the latest iteration."""
 
     def __iter__(self) -> Iterator[E_co]: ...
 
@@ -34,11 +34,11 @@ class Pass:
     """One pass of the model over the examples.
 
     Attributes:
-        measures: those that are observed in it; empty where a study has no choice of measures.
-        objective: with one, the model is run backward as well.
-        attribution: how contributions are computed, if they are needed.
-        folder: where what is half done is kept, within the folder of the run.
-        residual: whether records hold what the output of the attention is added to.
+        measures: Measures observed in it; empty where a study has no choice of measures.
+        objective: Objective of a backward pass, if there is one.
+        attribution: Settings of contributions, if they are needed.
+        folder: Name of the folder of unfinished work, within the folder of the run.
+        residual: Whether records hold what the output of the attention is added to.
     """
 
     measures: tuple[str, ...] = ()
@@ -69,25 +69,25 @@ class StudyPlan(Generic[E]):
     """Plan of a study.
 
     Attributes:
-        name: of the study, as in ``headlight.survey``; the result's ``stage``.
-        title: what the result is about.
-        source: what the corpus is called.
-        model: the part of the model that runs.
-        kind: which attention is looked at; of several kinds at once, the first.
-        sites: its modules.
-        examples: what the model reads; empty where there are no passes.
-        settings: all settings of the study.
-        passes: how often the model runs, and with what.
-        measures: in the order in which the result has them.
-        max_examples: largest number of examples.
-        options: what the result depends on besides settings and model, as JSON.
-        if_empty: what to ask if no example can be made of the corpus.
-        all_kinds: whether all kinds were asked for, and the result keeps them apart.
-        query_block: how many queries its observers see at a time, where they can; see
+        name: Name of the study, as in ``headlight.survey``; the result's ``stage``.
+        title: Title of the result.
+        source: Name of the corpus.
+        model: Part of the model that runs.
+        kind: Kind of attention observed (the first, if several).
+        sites: Observed attention modules.
+        examples: Input of the model; empty where there are no passes.
+        settings: All settings of the study.
+        passes: Passes of the model over the examples.
+        measures: Measures, in their order in the result.
+        max_examples: Maximum number of examples.
+        options: Dependencies of the result besides settings and model, as JSON.
+        if_empty: Question to the user if no example can be made of the corpus.
+        all_kinds: Whether all kinds were requested, and the result keeps them apart.
+        query_block: Number of queries that its observers see at a time, where they can; see
             `headlight.engine.batch_runner.BatchRunner`.
-        corpus: of which examples are made, where it is known.
-        begin_shard: is given the examples of each shard of the corpus before they are observed.
-        seconds: the seconds that an example is expected to take, see `BatchRunner`.
+        corpus: Corpus of which examples are made, where it is known.
+        begin_shard: Callback that is given the examples of each shard before they are observed.
+        seconds: Expected seconds of an example, see `BatchRunner`.
     """
 
     name: str
@@ -110,7 +110,7 @@ class StudyPlan(Generic[E]):
     seconds: Callable[[E], float] | None = None
 
     def by_kind(self) -> "dict[Kind, StudyPlan[E]]":
-        """The plans of all kinds that are looked at, each as if it were looked at alone."""
+        """Return the plans of all observed kinds, each as if it were observed alone."""
         kinds = dict.fromkeys(site.kind for site in self.sites)
         return {
             kind: replace(
@@ -123,7 +123,7 @@ class StudyPlan(Generic[E]):
         }
 
     def title_of(self, one: Pass) -> str:
-        """Return what a pass is called before it begins; nothing of the only one."""
+        """Return the title of a pass, shown before it begins; empty if it is the only pass."""
         if len(self.passes) == 1:
             return ""
         of = f"pass {self.passes.index(one) + 1} of {len(self.passes)}"
@@ -136,11 +136,11 @@ class StudyPlan(Generic[E]):
 
     @property
     def layers(self) -> list[int]:
-        """The numbers of the observed layers, in increasing order."""
+        """Return the numbers of the observed layers, in increasing order."""
         return sorted(self.heads)
 
     def signature(self, one: Pass | None = None) -> dict[str, Any]:
-        """Everything that must be equal for two runs, or for one pass of them, to be the same."""
+        """Return everything that must be equal for two runs, or one of their passes, to agree."""
         signature = {
             **model_signature(self.model, self.settings),
             "study": self.name,
@@ -158,7 +158,7 @@ class StudyPlan(Generic[E]):
 
 
 def model_signature(model: CapturedModel, settings: ModelSettings) -> dict[str, Any]:
-    """The settings, and the model that they are about, as JSON."""
+    """Return the settings, and the model that they are about, as JSON."""
     chosen = {"batch_tokens": batch_tokens(model, settings)}
     return {**settings.signature(), **chosen, **model.identity()}
 
@@ -170,13 +170,16 @@ def plan_passes(
     *,
     together: bool = False,
 ) -> tuple[Pass, ...]:
-    """One pass forward, and one backward: a loss may hide words, which the other must see.
+    """Plan a pass forward, and a pass backward if gradients are observed.
+
+    They are two, since a loss may hide words that the forward measures must see.
 
     Args:
-        measures: all that are observed.
-        objective: of the gradient; None where it is not among them.
-        attribution: how contributions are computed, if they are among them.
-        together: everything in one pass, in which all measures look at what the loss lets be seen.
+        measures: All observed measures.
+        objective: Objective of the gradient; None where it is not among the measures.
+        attribution: Settings of contributions, if they are among the measures.
+        together: Whether to plan a single pass, in which all measures observe the input that the
+            loss leaves visible.
     """
     needed = measures_that_need("attribution", measures)
     wanted = (attribution or AttributionSettings()) if needed else None
@@ -192,17 +195,18 @@ def plan_passes(
 def required_objective(
     model: CapturedModel, measures: Sequence[str], objective: Objective | None, seed: int
 ) -> Objective | None:
-    """The objective that the measures need: the one given, or what the model was trained for.
+    """Return the objective that the measures need: as given, or that of the model's training.
 
     Args:
-        model: with the head that gives the loss.
-        measures: all that are observed.
-        objective: the one given, if any is.
-        seed: which tokens are hidden from a masked language model.
+        model: Model with the head that gives the loss.
+        measures: All observed measures.
+        objective: Given objective, if any.
+        seed: Seed that selects the tokens hidden from a masked language model.
 
     Raises:
-        MissingHeadError: one is needed, none is given, and the model has no language-model head.
-        UsageError: one is given and not needed.
+        MissingHeadError: an objective is needed, none is given, and the model has no language-model
+            head.
+        UsageError: an objective is given and not needed.
     """
     if measures_that_need("gradient", measures):
         return objective or default_objective(model, seed=seed)

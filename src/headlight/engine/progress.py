@@ -12,13 +12,13 @@ from tqdm import tqdm
 from headlight.files import printable
 
 LOG_SECONDS = 30.0
-"""Lines of a log file are at least so far apart."""
+"""Minimum number of seconds between two lines of a log file."""
 
 AWHILE = 2.0
-"""Seconds after which what is done is named, where nothing is counted."""
+"""Seconds after which work without a count is announced."""
 
 SLOW = 10
-"""Tokens per second, below which the speed is shown in tokens per minute, which move."""
+"""Tokens per second below which the speed is shown per minute, so that the number moves."""
 
 TRUSTED = 0.05
 """Weight of an expected time beside the pace of what is done, as a share of that time."""
@@ -29,10 +29,10 @@ class Stream(Protocol):
     """The part of a text stream that is needed here; `sys.stderr` and `io.StringIO` have it."""
 
     def write(self, text: str, /) -> object:
-        """Take some text."""
+        """Write a text."""
 
     def flush(self) -> object:
-        """Pass it on."""
+        """Pass on what was written."""
 
     def isatty(self) -> bool:
         """Whether it is a terminal."""
@@ -43,28 +43,28 @@ class Progress(Protocol):
     """Callbacks of a run."""
 
     def skip(self, examples: int, tokens: int) -> None:
-        """An earlier run has done this many already."""
+        """Count what an earlier run has done already."""
 
     def advance(self, examples: int, tokens: int, seconds: float = 0.0) -> None:
         """Count what is done, and the seconds that it was expected to take."""
 
     def note(self, sentence: str) -> None:
-        """Something worth knowing that is no error."""
+        """Show a sentence that is worth knowing and no error."""
 
     def share(self, workers: int, blocks: int) -> None:
-        """Workers that are at work now, and blocks that are done by all of them."""
+        """Show the number of workers at work now, and of blocks done by all of them."""
 
 
 class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
-    """A bar with examples, tokens per second and time left, on a terminal.
+    """Bar with examples, tokens per second and time left, on a terminal.
 
     Args:
-        total: the number of examples, None if it is not known.
-        stream: where to.
-        unit: what is counted.
-        layout: what is shown before the counts.
-        seconds: what all of it is expected to take, where examples differ in what they take.
-        options: of tqdm.
+        total: Number of examples, None if it is not known.
+        stream: Stream to which the bar is written.
+        unit: Plural noun for what is counted.
+        layout: Format of what is shown before the counts.
+        seconds: Expected seconds of all examples, where examples differ in duration.
+        options: Options of tqdm.
     """
 
     monitor_interval = 0  # no thread beside the run
@@ -100,12 +100,12 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
             self.start_t = self.last_print_t = monotonic()
 
     def __bool__(self) -> bool:
-        """True, so that it can be told from None; a bar of tqdm is false without a total."""
+        """Return True, so that a bar differs from None; one of tqdm is false without a total."""
         return True
 
     @property
     def format_dict(self) -> MutableMapping[str, Any]:
-        """Return the values for `layout`: all that tqdm knows, and the tokens per second."""
+        """Return the values for `layout`: those of tqdm, and the tokens per second."""
         values = super().format_dict
         speed = self.tokens / values["elapsed"] if values["elapsed"] else 0
         slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""
@@ -121,12 +121,12 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         return max(self._expected - self._worked, 0.0) * pace
 
     def skip(self, examples: int, tokens: int) -> None:
-        """Begin behind these; the time that it took to pass over them does not count."""
+        """Begin behind these examples; the time that it took to pass over them does not count."""
         self.n = self.initial = self.last_print_n = self.n + examples
         self.unpause()
 
     def advance(self, examples: int, tokens: int, seconds: float = 0.0) -> None:
-        """Move on."""
+        """Advance the bar."""
         self.tokens += tokens
         self._worked += seconds
         self.update(examples)
@@ -136,7 +136,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         self.write(sentence, file=self.fp)
 
     def share(self, workers: int, blocks: int) -> None:
-        """Show it behind the counts."""
+        """Show the numbers of workers and blocks behind the counts."""
         several = [
             f"{number:,} {name}{'' if number == 1 else 's'}"
             for number, name in ((workers, "worker"), (blocks, "block"))
@@ -146,9 +146,9 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
 
 
 class Lines(Bar):
-    """Plain lines for a log file: at most one every half a minute, none for a short run.
+    """Plain lines for a log file: at most one every half minute, none for a short run.
 
-    The last of them is about the whole run.
+    The last line is about the whole run.
     """
 
     def __init__(
@@ -167,24 +167,24 @@ class Lines(Bar):
         )
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """A line of its own where a bar would be drawn over the one before."""
+        """Write a line of its own where a bar would be drawn over the previous one."""
         if msg is None:
             self._said = self.n
             self.note(str(self))
 
     def close(self) -> None:
-        """End with the total."""
+        """Close with a line about the total."""
         if not self.disable and self._said not in (None, self.n):
             self.display()
         super().close()
 
     def skip(self, examples: int, tokens: int) -> None:
-        """Say how many are done already."""
+        """Write how many examples are done already."""
         super().skip(examples, tokens)
         self.note(f"{examples:,} {self.unit} were done before")
 
     def note(self, sentence: str) -> None:
-        """Say it at once."""
+        """Write a sentence at once."""
         self.fp.write(f"{sentence}\n")
         self.fp.flush()
 
@@ -198,14 +198,14 @@ def show_progress(
     title: str = "",
     seconds: float = 0.0,
 ) -> Iterator[Progress]:
-    """A bar where there is a terminal, else a line every half a minute.
+    """Show a bar where there is a terminal, else a line every half minute.
 
     Args:
-        total: The number of examples, None if it is not known.
-        stream: Where to; by default the standard error stream.
-        unit: What is counted.
-        title: What is done, said before it begins; nothing where a run does one thing.
-        seconds: What all of it is expected to take; 0 where the number of examples tells enough.
+        total: Number of examples, None if it is not known.
+        stream: Output stream; by default the standard error stream.
+        unit: Plural noun for what is counted.
+        title: Title of the work, shown before it begins; empty where a run has a single part.
+        seconds: Expected seconds of all examples; 0 where the number of examples tells enough.
     """
     stream = stream or sys.stderr
     progress = (
@@ -221,13 +221,13 @@ def show_progress(
 
 @contextmanager
 def announced(doing: str, stream: Stream | None = None) -> Iterator[None]:
-    """Within the block, say what is done once it has lasted a while, in a line of its own.
+    """Announce the work of the block once it has lasted a while, in a line of its own.
 
-    What is quick says nothing.
+    Quick work is not announced.
 
     Args:
-        doing: what is done: ``loading gpt2``.
-        stream: Where to; by default the standard error stream.
+        doing: Phrase for the work, such as ``loading gpt2``.
+        stream: Output stream; by default the standard error stream.
     """
     timer = Timer(AWHILE, Bar.write, [printable(f"{doing} …"), stream or sys.stderr])
     timer.daemon = True  # a program that ends does not wait to say what it did

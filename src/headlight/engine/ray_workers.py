@@ -19,9 +19,9 @@ from headlight.processes import ignore_settings_of_folder, safe_start
 
 PREFIX = "ray://"
 LOOK = 1.0
-"""Seconds between two looks at how far the workers are."""
+"""Seconds between two checks of the progress of the workers."""
 LOST_IN_A_ROW = 5
-"""This many workers may be lost, one after the other, before another block is finished."""
+"""Number of workers lost in a row, without a finished block between, at which the run fails."""
 
 
 def work_on_ray(
@@ -32,39 +32,39 @@ def work_on_ray(
     look: Callable[[int], None] = lambda workers: None,
     lose: Callable[[Collection[str]], None] = lambda hosts: None,
 ) -> None:
-    """Let a cluster do something on all its devices at once, until every worker has returned.
+    """Run workers on all devices of a cluster at once, until every worker has returned.
 
     There is one worker for each GPU of the cluster, or for each processor core where it has no GPU;
     nodes that come later get workers as well.  A worker that is lost, alone or with its node, is
-    replaced wherever there is room: what it was at, the next worker takes over.
+    replaced wherever there is room, and the next worker takes over its work.
 
     Args:
-        join_run: what a worker does; it returns when no work is left.  It goes to the nodes by
-            name, and headlight is installed there.
-        address: ``ray`` is the cluster that this machine is part of, or else this machine alone;
-            ``ray://HOST:PORT`` is another, see Ray Client.
-        is_done: how much is finished, which is asked when workers are lost.
-        look: called once in a while with the number of workers.
-        lose: called with the names of machines that the cluster has lost.
+        join_run: Entry point of a worker, which returns when no work is left.  It goes to the nodes
+            by name, and headlight is installed there.
+        address: Address of the cluster: ``ray`` for the cluster that this machine is part of, or
+            else this machine alone; ``ray://HOST:PORT`` for another, see Ray Client.
+        is_done: Function that returns how much is finished, called when workers are lost.
+        look: Callback that is given the number of workers once in a while.
+        lose: Callback that is given the names of machines that the cluster has lost.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
         RunError: workers are lost again and again, and nothing is finished.
-        HeadlightError: what a worker raises.
+        HeadlightError: a worker raises it.
     """
     with connected(address) as ray:
         _Crew(ray, join_run, is_done).work(look, lose)
 
 
 class _Crew:
-    """The workers, and how many of them were lost in a row."""
+    """Workers at work, and the number of those lost in a row."""
 
     def __init__(self, ray: Any, join_run: Callable[[], object], count: Callable[[], int]) -> None:
         self._ray = ray
         self._done = count
         self._kind = "GPU" if ray.cluster_resources().get("GPU") else "CPU"
         needs = {"num_gpus": 1} if self._kind == "GPU" else {"num_cpus": 1}
-        # Ray would bind retries to what is gone; here, any node with room takes part again.
+        # Ray would bind a retry to the node that is gone; `_hire` takes any node with room.
         self._worker = ray.remote(**needs, max_retries=0)(_call)
         self._join_run = join_run
         self._workers: list[Any] = []
@@ -74,7 +74,7 @@ class _Crew:
         self._gone: set[str] = set()
 
     def work(self, look: Callable[[int], None], lose: Callable[[Collection[str]], None]) -> None:
-        """Keep as many at work as there is room for, until the first finds no work left."""
+        """Keep as many workers as there is room for, until the first finds no work left."""
         try:
             while not self._through:
                 self._hire()
@@ -93,7 +93,7 @@ class _Crew:
             self._workers.append(self._worker.remote(self._join_run))
 
     def _dismiss(self) -> None:
-        """Let those go who have returned, or are lost."""
+        """Remove the workers that have returned, or are lost."""
         ended, self._workers = self._ray.wait(self._workers, timeout=LOOK)
         for worker in ended:
             try:
@@ -107,7 +107,7 @@ class _Crew:
                 self._lose(error)
 
     def _part_with_nodes(self, lose: Callable[[Collection[str]], None]) -> None:
-        """Tell once of each machine of which no node is left."""
+        """Report each machine of which no node is left, once."""
         nodes = self._ray.nodes()
         alive = {node.get("NodeManagerHostname") for node in nodes if node["Alive"]}
         gone = {node.get("NodeManagerHostname") for node in nodes} - alive
@@ -128,16 +128,16 @@ class _Crew:
 
 
 def _call(join_run: Callable[[], object]) -> None:
-    """Ray takes functions only, and what is returned would travel."""
+    """Call the entry point: Ray takes functions only, and a returned value would travel."""
     join_run()
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Ray, connected; a connection that is there already is used, and stays.
+    """Connect to Ray, and yield its module; an existing connection is used, and stays.
 
     Args:
-        address: see `work_on_ray`.
+        address: Address of the cluster, see `work_on_ray`.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
@@ -170,10 +170,10 @@ def connected(address: str) -> Iterator[Any]:
 
 @contextmanager
 def on_cluster(folder: RunFolder) -> Iterator[None]:
-    """With the Ray cluster connected on which workers are to be started, if they are.
+    """Connect to the Ray cluster within the block, if workers are to be started on one.
 
     Args:
-        folder: of the run, in which nothing is before there is a cluster.
+        folder: Folder of the run, in which nothing is made before there is a cluster.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
@@ -183,12 +183,12 @@ def on_cluster(folder: RunFolder) -> Iterator[None]:
 
 
 def ray_workers(join_run: Callable[[], object], folder: OpenFolder, *, show: bool) -> None:
-    """Workers on a Ray cluster, until all is done; see `work_on_ray`.
+    """Run workers on a Ray cluster until all is done; see `work_on_ray`.
 
     Args:
-        join_run: the entry point of a worker.
-        folder: of the run, which all nodes see.
-        show: whether to say how far it has come.
+        join_run: Entry point of a worker.
+        folder: Folder of the run, which all nodes see.
+        show: Whether to show progress.
     """
     place = folder.place
     if place is None:
@@ -219,7 +219,7 @@ def ray_workers(join_run: Callable[[], object], folder: OpenFolder, *, show: boo
 
 @contextmanager
 def working_directory(home: str) -> Iterator[None]:
-    """Work where the first process of a run works, so that paths mean the same.
+    """Work in the folder in which the first process of a run works, so that paths mean the same.
 
     Raises:
         RunError: this machine has no such folder.

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def check_repeatable(corpus: Corpus[T]) -> Corpus[T]:
-    """A corpus, if it can be read more than once.
+    """Return a corpus, if it can be read more than once.
 
     Raises:
         UsageError: it cannot.

@@ -28,14 +28,14 @@ def hardware_of(device: torch.device) -> dict[str, str | int]:
 
 @torch.inference_mode()
 def rounding_of(device: torch.device) -> str:
-    """Return a digest of how small products and functions are rounded, and of who compiles loops.
+    """Return a digest of how small products and functions are rounded, and of the loop compiler.
 
-    Libraries choose their kernels by the processor, and each by a rule of its own; what they put
-    out says which they chose.  One thread computes it, so that it does not depend on their number.
-    What numba makes is told by its version and the name of the processor for which it compiles.
+    Libraries choose their kernels by the processor, each by a rule of its own; their output shows
+    which they chose.  One thread computes it, so that it does not depend on the number of threads.
+    The code of numba is identified by its version and the processor for which it compiles.
 
     Args:
-        device: where the model is.
+        device: Device of the model.
     """
     digest = hashlib.sha256()
     with one_thread():

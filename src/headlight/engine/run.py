@@ -43,21 +43,22 @@ def run_plan(
     command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
-    """Run a plan, or go on with it, and keep its result in the folder, if there is one.
+    """Run a plan, or resume it, and keep its result in the folder, if there is one.
 
-    Where several kinds of attention are looked at, each has observers and a dataset of its own.
+    Where several kinds of attention are observed, each has observers and a dataset of its own.
 
     Args:
-        plan: Plan of the study; without passes the dataset is made of nothing that was seen.
-        observe: Makes the observer of one batch, given the plan of one kind of attention and pass.
-        to_dataset: Makes the result of what was seen of that kind in that pass; what all results
-            say of their origin is added here.
+        plan: Plan of the study; without passes the dataset is made from an empty state.
+        observe: Factory of the observer of a batch, given the plan of one kind of attention and
+            pass.
+        to_dataset: Function that makes the result from the state of that kind and pass; the origin
+            that all results name is added here.
         folder: Open folder of the run.
-        command: Command that asked for it, for the record.
+        command: Command that requested the run, for the record.
         progress: Whether a bar is shown on standard error.
 
     Raises:
-        UsageError: contributions are asked for of several kinds of attention.
+        UsageError: contributions of several kinds of attention are requested.
         CorpusError: the corpus cannot be read, or holds no example.
         RunError: the run in the folder is of another model, corpus or setting.
     """
@@ -86,7 +87,7 @@ def run_plan(
 def _begun_pass(
     plan: StudyPlan[E], one: Pass, observe: Observe[E], folder: OpenFolder, *, progress: bool
 ) -> AbstractContextManager[Measurement[E]]:
-    """A pass of the plan, begun or gone on with."""
+    """Begin or resume a pass of the plan."""
     by_kind = _plans_by_kind(plan, one)
 
     def observer(batch: Batch, examples: Sequence[E]) -> Observer:
@@ -120,9 +121,9 @@ def _begun_pass(
 
 
 def _check_examples(plan: StudyPlan[Any], state: State, blocks: Blocks) -> None:
-    """Refuse a corpus of no examples, and one that is another than that of a finished pass."""
+    """Refuse a corpus without examples, or one that differs from that of a finished pass."""
     if not state.examples:
-        blocks.forget()  # nothing to go on from
+        blocks.forget()  # nothing to resume from
         raise CorpusError(
             f"{plan.source}: no example could be made of it for {plan.model}; {plan.if_empty}"
         )
@@ -132,7 +133,7 @@ def _check_examples(plan: StudyPlan[Any], state: State, blocks: Blocks) -> None:
 
 
 def _part(plan: StudyPlan[E], one: Pass, state: State, to_dataset: ToDataset[E]) -> xarray.Dataset:
-    """Return the result of a pass, with what was read in it."""
+    """Return the result of a pass, with attributes of the corpus that was read."""
     read = corpus_attributes(plan, state)  # before examples are read again
     by_kind = _plans_by_kind(plan, one)
     if plan.all_kinds:
@@ -147,20 +148,18 @@ def _part(plan: StudyPlan[E], one: Pass, state: State, to_dataset: ToDataset[E])
 
 
 def _plans_by_kind(plan: StudyPlan[E], one: Pass) -> dict[Kind, StudyPlan[E]]:
-    """Return the plans of one pass alone: of each kind of attention, where they are kept apart."""
     parts = plan.by_kind() if plan.all_kinds else {plan.kind: plan}
     return {kind: replace(part, passes=(one,)) for kind, part in parts.items()}
 
 
 def _joined(plan: StudyPlan[Any], parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
-    """Return the results of all passes as one, its measures in the order of the plan."""
     result = joined(parts)
     several = len(parts) > 1 and plan.measures
     return result.sel(measure=list(plan.measures)) if several else result
 
 
 def _digest_of_corpus(plan: StudyPlan[Any]) -> str:
-    """Read the corpus without the model; its counts then say what was left out."""
+    """Digest the corpus without the model; its counts then say what was left out."""
     digest = NOTHING_SEEN
     for example in islice(plan.examples, plan.max_examples):
         digest = digest_with(digest, example)

@@ -15,15 +15,16 @@ E = TypeVar("E", bound=Example)
 
 @dataclass(frozen=True, slots=True)
 class BatchJob(Generic[E]):
-    """Job that is done with the examples; it must not depend on anything else than its arguments.
+    """Job that is done with the examples; its functions must depend on their arguments alone.
 
     Attributes:
-        measure: One batch in, what was seen in it out, as a new tally.
-        batches: A shard in, the batches out, as positions in the shard, each exactly once.
-        length: The number of tokens of an example.
+        measure: Function from a batch to a new tally of what was observed in it.
+        batches: Function from a shard to its batches, as positions in the shard, each exactly once.
+        length: Function from an example to its number of tokens.
         out_of_memory: Whether an error means that a smaller batch may succeed.
-        shard_size: Elements of the corpus in a shard at most; a kill loses no more of them.
-        seconds: The seconds that an example is expected to take, where that differs much.
+        shard_size: Maximum number of elements of the corpus in a shard; a kill loses no more of
+            them.
+        seconds: Function from an example to its expected seconds, where those differ much.
     """
 
     measure: Callable[[Sequence[E]], Tally]
@@ -35,7 +36,7 @@ class BatchJob(Generic[E]):
 
 
 class ShardRunner(Generic[E]):
-    """Measures shards; what it finds in one depends on nothing but the examples of that shard."""
+    """Runner of shards; the tally of a shard depends on nothing but its examples."""
 
     def __init__(self, job: BatchJob[E], progress: Progress | None) -> None:
         self._job = job
@@ -48,7 +49,7 @@ class ShardRunner(Generic[E]):
 
         Args:
             shard: Examples of the shard.
-            before_batch: Called before each attempt to measure a batch.
+            before_batch: Callback before each attempt to measure a batch.
 
         Raises:
             RunError: memory does not even suffice for one example.
@@ -91,7 +92,7 @@ class ShardRunner(Generic[E]):
         return max(map(self._job.length, batch))
 
     def _refuse_unless_smaller(self, error: Exception, batch: Sequence[E]) -> None:
-        """Raise an error that a smaller batch would not mend, or where there is none."""
+        """Raise an error that a smaller batch would not mend, or if there is no smaller batch."""
         if not self._job.out_of_memory(error):
             raise error
         if len(batch) == 1:

@@ -18,37 +18,37 @@ class ShardReader(Protocol[E_co]):
 
     @property
     def at_end(self) -> bool:
-        """Whether there is no shard any more."""
+        """Whether no shard is left."""
 
     @property
     def digest(self) -> str:
         """Return the digest of what was read so far, whether examples were made of it or not."""
 
     def take(self, most: int | None = None) -> tuple[Sequence[E_co], Mapping[str, int]]:
-        """The examples of the next shard, or the first of them, and what became of its elements.
+        """Return the examples of the next shard, or the first of them, and counts of its elements.
 
-        What became of them are counts by name; there are none where that is not known.
+        The counts say by name what became of the elements; they are empty where that is not known.
         """
 
     def skip(self) -> None:
-        """Pass over the next shard; where that is possible, without making its examples."""
+        """Pass over the next shard, without making its examples where that is possible."""
 
 
 @runtime_checkable
 class Sharded(Protocol[E_co]):
-    """A corpus that knows how it is cut: where a shard begins depends on nothing but its texts."""
+    """Corpus that defines its shards: where a shard begins depends on nothing but its texts."""
 
     def shards(self, size: int) -> ShardReader[E_co]:
-        """Begin to read it, in shards of this many elements at most."""
+        """Begin to read the corpus, in shards of at most `size` elements."""
 
 
 def read_shards(examples: Iterable[E], size: int) -> ShardReader[E]:
     """Begin to read a corpus shard by shard.
 
     Args:
-        examples: A corpus that is `Sharded`, or any examples: then a shard has `size` of them, and
-            what is passed over is made all the same.
-        size: Elements in a shard at most.
+        examples: Corpus that is `Sharded`, or any examples: then a shard has `size` of them, and
+            examples that are passed over are made all the same.
+        size: Maximum number of elements in a shard.
     """
     return examples.shards(size) if isinstance(examples, Sharded) else _Listed(examples, size)
 
@@ -82,11 +82,11 @@ class _Listed(Generic[E]):
 
 
 class FirstExamples(Iterable[E]):
-    """The first examples of a corpus, which may be read several times.
+    """First examples of a corpus, which may be read several times.
 
     Args:
         examples: Examples of the corpus.
-        number: Largest number of examples.
+        number: Maximum number of examples.
     """
 
     def __init__(self, examples: Iterable[E], number: int) -> None:
@@ -97,12 +97,12 @@ class FirstExamples(Iterable[E]):
         return islice(self._examples, self._number)
 
     def shards(self, size: int) -> "_FirstShards[E]":
-        """See `Sharded`."""
+        """Begin to read the corpus in shards; see `Sharded`."""
         return _FirstShards(read_shards(self._examples, size), self._number)
 
 
 class _FirstShards(Generic[E]):
-    """One iteration over them; to know where they end, what is passed over is made, too."""
+    """One iteration over the first examples; those passed over are made, to know where to end."""
 
     def __init__(self, reader: ShardReader[E], number: int) -> None:
         self._reader = reader

@@ -29,7 +29,7 @@ class State:
     """Whether the corpus is at its end."""
 
     def joined(self, following: "State") -> "State":
-        """The state after what comes next, of which the following one was made alone."""
+        """Return the state after the examples that follow, whose own state is `following`."""
         return replace(
             following,
             tree=self.tree.join(following.tree),
@@ -44,5 +44,5 @@ class State:
         )
 
     def merged(self) -> "State":
-        """The final state, in which everything is one tally."""
+        """Return the final state, in which everything is one tally."""
         return replace(self, tally=self.tree.result(), tree=Tree(), finished=True)

@@ -20,22 +20,23 @@ S = TypeVar("S", bound=Settings)
 
 
 class CorpusStudy(ABC, Generic[S]):
-    """A study of a corpus; a subclass says what is observed, and what the result is.
+    """Study of a corpus; a subclass defines what is observed, and what the result is.
 
-    It is of texts, which the model reads in one pass, unless a subclass plans otherwise.  Where
-    several kinds of attention are looked at, each has observers and a dataset of its own.
+    The corpus is one of texts, which the model reads in one pass, unless a subclass plans
+    otherwise.  Where several kinds of attention are observed, each has observers and a dataset of
+    its own.
 
     Args:
-        source: What is read; see `headlight.engine.text_sources.TextSource`, or the subclass.
-        model: The model.
+        source: Corpus; see `headlight.engine.text_sources.TextSource`, or the subclass.
+        model: Model that reads the corpus.
         settings: Settings of the study.
-        objective: Objective whose gradient or predictions are looked at, in studies that take one.
+        objective: Objective whose gradient or predictions are observed, in studies that take one.
 
     Attributes:
         name: Name of the study.
-        title: What the result is about.
+        title: Title of the result.
         settings_class: Class of its settings.
-        plan: What is run.
+        plan: Plan of the run.
 
     Raises:
         UsageError: something does not fit together: layers, kinds, lengths, objective.
@@ -59,7 +60,7 @@ class CorpusStudy(ABC, Generic[S]):
         return plan_text_study(self.name, self.title, source, self.model, settings)
 
     def prepare(self, folder: OpenFolder, *, progress: bool) -> None:
-        """Prepare what depends on the folder of the run, or is to be said before it."""
+        """Prepare what depends on the folder of the run, or is to be shown before it."""
 
     @abstractmethod
     def observe(self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Any]) -> Observer:
@@ -67,17 +68,17 @@ class CorpusStudy(ABC, Generic[S]):
 
         Args:
             plan: Plan of one kind of attention and one pass.
-            batch: The batch; of a pass with an objective a `headlight.capture.Prepared` one.
-            examples: The examples in it.
+            batch: Batch; in a pass with an objective a `headlight.capture.Prepared` batch.
+            examples: Examples in the batch.
         """
 
     @abstractmethod
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
-        """Return the result of what the observers of all batches saw.
+        """Return the result of the tallies of all batches.
 
         Args:
             plan: Plan of one kind of attention and one pass.
-            state: State at the end of the pass; its `tally` is what was seen.
+            state: State at the end of the pass; its `tally` holds what was observed.
         """
 
     @classmethod
@@ -93,25 +94,25 @@ class CorpusStudy(ABC, Generic[S]):
     ) -> xarray.Dataset:
         """Run the study.
 
-        Memory does not grow with the corpus.  With a folder, what was found is kept after every
-        shard, so that an interrupted run can be resumed, and ends in ``result.nc``.
+        Memory does not grow with the corpus.  With a folder, the state is kept after every shard,
+        so that an interrupted run can be resumed, and ends in ``result.nc``.
 
         Args:
-            source: What is read, see the class.
-            model: The model.
+            source: Corpus, see the class.
+            model: Model that reads the corpus.
             settings: Settings of the study; by default those of its class.
             folder: Open folder of the run, see `headlight.engine.folder.RunFolder.opened`.
-            command: Command that asked for it, for the record.
+            command: Command that requested the run, for the record.
             progress: Whether a bar is shown on standard error.
 
         Returns:
-            What the class says; layers and heads are zero-based.
+            Dataset that the class describes; layers and heads are zero-based.
 
         Raises:
-            MissingHeadError: the model has no head, or another one than is needed.
+            MissingHeadError: the model has no head, or not the head that is needed.
             UsageError: something does not fit together: classes, measures, kinds, layers, lengths,
                 folder, columns.
-            CorpusError: the corpus cannot be read, or holds nothing that can be looked at.
+            CorpusError: the corpus cannot be read, or holds nothing that can be observed.
             UnsupportedModelError: the attention of the model cannot be captured exactly.
             CaptureError: what is computed is not finite.
             RunError: the run in the folder is of another model, corpus or setting.
@@ -132,16 +133,16 @@ class CorpusStudy(ABC, Generic[S]):
         command: str | None = None,
         progress: bool = True,
     ) -> xarray.Dataset:
-        """Run a study that can look at gradients or predictions, and so at a loss; see `run`.
+        """Run a study that can observe gradients or predictions, and so a loss; see `run`.
 
         Args:
-            source: What is read, see the class.
-            model: The model.
+            source: Corpus, see the class.
+            model: Model that reads the corpus.
             settings: Settings of the study; by default those of its class.
             objective: Objective whose gradient or predictions are looked at, where they are; by
                 default that of what the model was trained for.
             folder: Open folder of the run, see `headlight.engine.folder.RunFolder.opened`.
-            command: Command that asked for it, for the record.
+            command: Command that requested the run, for the record.
             progress: Whether a bar is shown on standard error.
         """
         study = cls(source, model, settings or cls.settings_class(), objective)

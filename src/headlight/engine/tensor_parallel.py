@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 def rank_folder(
     study: Study, folder: RunFolder, processes: "ProcessGroup | None"
 ) -> Iterator[RunFolder]:
-    """The folder that this process works in, where several run one model together.
+    """Yield the folder that this process works in, where several run one model together.
 
-    All of them do the same, as far as what they begin with is the same; what comes of it is kept
-    by the first, and forgotten by the others.
+    All processes do the same, as far as they begin with the same state; the first keeps the output,
+    and the others discard it.
 
     Args:
-        study: which.
-        folder: of the run.
-        processes: those that run the model; None for this one alone.
+        study: Study that is run.
+        folder: Folder of the run.
+        processes: Processes that run the model; None for this process alone.
 
     Raises:
         UsageError: workers share the run too, or have begun it, or the study trains models.
@@ -52,7 +52,7 @@ def rank_folder(
             own = replace(folder, path=Path(scratch))
             if folder.resume:
                 _copy_state(folder.place, Path(scratch))
-        distributed.barrier(group=processes)  # before the first changes what others have looked at
+        distributed.barrier(group=processes)  # others have read the folder before the first writes
         yield own
         distributed.barrier(group=processes)  # after the first has written all
 
@@ -72,7 +72,7 @@ def _check_together(study: Study, folder: RunFolder) -> None:
 
 
 def _copy_state(place: Location, to: Path) -> None:
-    """Everything that decides what is left to do."""
+    """Copy everything that decides what is left to do."""
     for each in passes(place):
         inner = to if each == place else to / each.name
         files.make_folder(inner, error=RunError)

@@ -29,7 +29,7 @@ NO_PAIR = (
 )
 
 BY_LINE = "read_by_line"
-"""Among the options of a plan whose file is read line by line, although nobody has said so."""
+"""Option of a plan whose file is read line by line, although no format is set."""
 
 OF_PICTURES = ("survey",)
 """Studies of texts that read pictures as well."""
@@ -46,19 +46,19 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
     measures: tuple[str, ...] = (),
     options: Mapping[str, Any] | None = None,
 ) -> StudyPlan[Encoded]:
-    """Choose what runs; nothing of it runs yet.
+    """Plan a study of texts; nothing runs yet.
 
     Args:
-        name: of the study.
-        title: what the result is about.
-        source: see `TextSource`; of examples that are made already, no setting changes anything but
-            their number.
-        model: the model.
-        settings: those of the study.  The sample corpus is read two paragraphs at a time.
-        passes: see `StudyPlan`; in a pass backward an encoder-decoder runs whole, also where
-            attention of its encoder is asked for.
-        measures: see `StudyPlan`.
-        options: see `StudyPlan`.
+        name: Name of the study.
+        title: Title of the result.
+        source: Source of the texts, see `TextSource`; of examples that are made already, settings
+            change nothing but their number.
+        model: Model that reads the texts.
+        settings: Settings of the study.  The sample corpus is read two paragraphs at a time.
+        passes: Passes, see `StudyPlan`; in a pass backward an encoder-decoder runs whole, even
+            where attention of its encoder is requested.
+        measures: Measures, see `StudyPlan`.
+        options: Options, see `StudyPlan`.
 
     Raises:
         UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
@@ -98,7 +98,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
 def _part_that_runs(
     model: CapturedModel, settings: TextSettings, opened: Corpus | Examples, *, whole: bool
 ) -> CapturedModel:
-    """Return the model, or its encoder where it has a decoder that no second text is read by."""
+    """Return the model, or its encoder where its decoder has no second text to read."""
     if not (isinstance(opened, Corpus) and opened.kind == "pictures"):
         model = model.reader()
     translated = isinstance(opened, Corpus) and opened.kind in ("parallel", "speech")

@@ -22,7 +22,7 @@ from headlight.errors import UsageError, setting
 from headlight.study_settings.texts import TextSettings
 
 SAMPLE_LENGTH = 256
-"""Two paragraphs of the sample corpus."""
+"""Maximum number of tokens of two paragraphs of the sample corpus."""
 
 TextSource = Source | Corpus | Examples | None
 """A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
@@ -34,7 +34,7 @@ S = TypeVar("S", bound=TextSettings)
 
 
 def reads_by_line(source: object, settings: TextSettings) -> bool:
-    """Whether each line of a file is a text, although nobody has said so; pairs need documents."""
+    """Whether each line of a file is a text, although no format is set; pairs need documents."""
     has_format = settings.format is not None or settings.column is not None or settings.pairs
     return not has_format and holds_a_text_a_line(source)
 
@@ -59,10 +59,10 @@ def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
 
 
 def refuse_recordings(source: Any, model: CapturedModel) -> None:
-    """Refuse sound, or pictures, that a model of text is given.
+    """Refuse sound, or pictures, as the source of a model of text.
 
     Raises:
-        UsageError: it is so.
+        UsageError: the source is of one of these media.
     """
     medium = None if isinstance(source, Examples) else medium_of(source)
     if medium == "pictures":
@@ -78,7 +78,7 @@ def refuse_recordings(source: Any, model: CapturedModel) -> None:
 
 
 def check_medium(source: TextSource, model: CapturedModel, settings: TextSettings) -> None:
-    """Refuse to hear or see texts, to read sound or pictures, and what is said of texts alone."""
+    """Refuse a source of another medium than the model's, and settings that only texts have."""
     if not (model.hears or model.sees):
         refuse_recordings(source, model)
         return
@@ -105,7 +105,7 @@ def check_medium(source: TextSource, model: CapturedModel, settings: TextSetting
 def open_source(
     source: Source | Corpus | None, model: CapturedModel, settings: TextSettings
 ) -> Corpus:
-    """Recordings for a model that hears, pictures for one that sees, else texts."""
+    """Open recordings for a model that hears, pictures for one that sees, else texts."""
     if model.sees:
         return open_pictures(source)  # type: ignore[arg-type]  # refuses
     if model.hears:
@@ -114,7 +114,7 @@ def open_source(
 
 
 def sample_source(model: CapturedModel, settings: S) -> tuple[Corpus, S]:
-    """Translations for a decoder that reads them, else texts, two adjacent paragraphs together."""
+    """Open the sample: translations for a decoder that reads them, else texts as segment pairs."""
     if model.has_decoder_inputs and settings.kind != "encoder":
         translations = find_format("translations", needed=f"the sample that {model} reads")
         if translations and translations.sample:

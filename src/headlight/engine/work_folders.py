@@ -1,4 +1,4 @@
-"""Folders that a study keeps within that of its run: maps, trained models, what is half done.
+"""Folders that a study keeps within that of its run: maps, trained models, unfinished work.
 
 Each bears a mark, so that starting over removes what a run made and nothing else, whatever the name
 of a folder, and never through a link.
@@ -17,12 +17,12 @@ from headlight.errors import RunError, setting
 from headlight.files import Location
 
 MARK = ".work"
-"""In a folder within that of a run: a run made it, and may remove it."""
+"""Mark in a folder within that of a run: a run made it, and may remove it."""
 
 
 @contextmanager
 def work_place(run: Location | None, names: Iterable[str], **options: Any) -> Iterator[Path]:
-    """Within the block, a folder with such folders: that of the run, or else a temporary one.
+    """Yield a folder with work folders of these names: that of the run, or else a temporary one.
 
     A run that is kept in a store has a temporary one as well, since a store cannot be
     memory-mapped.  See `prepare_work_folders`.
@@ -36,19 +36,19 @@ def work_place(run: Location | None, names: Iterable[str], **options: Any) -> It
 def prepare_work_folders(
     run: Path, names: Iterable[str], *, others: Iterable[str] = (), overwrite: bool = False
 ) -> None:
-    """Make the folders in which a study keeps what it will use again, or take up those there are.
+    """Make the folders in which a study keeps what it will use again, or reuse existing ones.
 
-    What killed processes left half written in them is cleared away; nobody else may be writing
-    there.
+    Files that killed processes left half written in them are removed; no other process may be
+    writing there.
 
     Args:
-        run: the folder of the run.
-        names: of the folders.
-        others: of those that a run with other settings may have left there.
-        overwrite: begin with empty ones, and without the others.
+        run: Folder of the run.
+        names: Names of the folders.
+        others: Names of folders that a run with other settings may have left there.
+        overwrite: Whether to begin with empty folders, and to remove the others.
 
     Raises:
-        RunError: one is a link, holds files though no run made it, or cannot be made.
+        RunError: a folder is a link, holds files though no run made it, or cannot be made.
     """
     places = [run / name for name in names]
     for place in places:
@@ -64,7 +64,7 @@ def prepare_work_folders(
 
 
 def claim_work_folder(place: Path) -> Path:
-    """Make such a folder, or take up the one there is, in which others may be writing.
+    """Make a work folder, or reuse the existing one, in which other processes may be writing.
 
     Raises:
         RunError: it is a link, holds files though no run made it, or cannot be made.
@@ -76,7 +76,7 @@ def claim_work_folder(place: Path) -> Path:
 
 
 def remove_work_folder(place: Path) -> None:
-    """Remove such a folder, if it is there.
+    """Remove a work folder, if it is there.
 
     Raises:
         RunError: it is a link, or no run made it.

@@ -25,7 +25,7 @@ from headlight.processes import SAFE_PATH, python_command
 PATIENCE = 10.0
 """Seconds that a process is given to end before it is killed."""
 OUTPUT = ".out"
-"""Suffix of the file of a worker's output, the table of the result, which shows that it ran."""
+"""Suffix of the file of a worker's output: the table of the result, which shows that it ran."""
 KILLED = -9
 """Exit code of a process that the system kills; not on Windows."""
 
@@ -34,10 +34,10 @@ def check_workers(study: Study, source: Any, folder: RunFolder, objects: Sequenc
     """Refuse what several processes cannot do.
 
     Args:
-        study: which.
-        source: what it reads.
-        folder: of the run.
-        objects: names of what it was given that only this process has.
+        study: Study that is run.
+        source: Source that it reads.
+        folder: Folder of the run.
+        objects: Names of arguments that only this process has.
 
     Raises:
         UsageError: the study does not go through a corpus once, or the corpus cannot be opened by
@@ -70,19 +70,19 @@ def other_workers(
     *,
     progress: bool,
 ) -> Iterator[None]:
-    """Other processes at the run: those of a cluster until all is done, ours as the block lasts.
+    """Run other workers: those of a cluster until all is done, local ones while the block lasts.
 
     Args:
-        study: The study.
-        configuration: What repeats the run, as a config file holds it; it is written for those who
-            join, or ask how far the run is.
+        study: Study that is run.
+        configuration: Configuration that repeats the run, as a config file holds it; it is written
+            for those who join, or ask how far the run is.
         folder: Open folder of the run.
         model: Model, which each process loads again.
         join: Entry point of a worker on a cluster, which goes there by name.
-        progress: Whether it is said how far the workers are.
+        progress: Whether the progress of the workers is shown.
 
     Raises:
-        RunError: a process ended as if all were well, and put nothing out.
+        RunError: a process ended with success, but without output.
     """
     if folder.shared and folder.output is not None:
         write_configuration(configuration, folder.output)
@@ -96,19 +96,19 @@ def other_workers(
 def local_workers(
     study: Study, configuration: Mapping[str, Any], folder: OpenFolder, model: CapturedModel
 ) -> Iterator[None]:
-    """Processes that join the run in the folder, as long as the block lasts.
+    """Run processes that join the run in the folder, as long as the block lasts.
 
-    Each is the command of the study with ``--workers join``.  What they had not finished when they
-    ended is done by this process.
+    Each is the command of the study with ``--workers join``.  This process does what they had not
+    finished when they ended.
 
     Args:
-        study: which.
-        configuration: what repeats the run, as a config file holds it.
-        folder: of the run.
-        model: which each process loads again; of several GPUs each takes another.
+        study: Study that is run.
+        configuration: Configuration that repeats the run, as a config file holds it.
+        folder: Open folder of the run.
+        model: Model, which each process loads again; of several GPUs each takes another.
 
     Raises:
-        RunError: a process ended as if all were well, and put nothing out.
+        RunError: a process ended with success, but without output.
     """
     others = folder.request.processes - 1
     if not others:
@@ -152,7 +152,7 @@ def local_workers(
 
 
 def _why(log: Path, code: int) -> str:
-    """Return why a worker ended early: its last line, or what is known of one that was killed."""
+    """Return why a worker ended early: its last line, or the likely reason why it was killed."""
     if code == KILLED:
         return (
             "it was killed, as systems do when memory is exhausted; start fewer workers, or allow "

@@ -25,13 +25,13 @@ def gallery(
     """Write the heads of surveys as a folder for any web host, which opens from disk too.
 
     Args:
-        runs: folders of surveys, their ``result.nc``, or results; at least one.
-        out: the folder.
-        overwrite: write into a folder that holds something already; the files of a gallery in it
-            are removed first, and no other is replaced.
+        runs: Folders of surveys, their ``result.nc``, or results; at least one.
+        out: Folder of the gallery.
+        overwrite: Whether to write into a folder that holds something already; the files of a
+            gallery in it are removed first, and no other file is replaced.
 
     Returns:
-        Its first page, ``index.html``, which is written last.
+        Path of the first page, ``index.html``, which is written last.
 
     Raises:
         UsageError: there is no run, one is of another study, or the folder holds something.
@@ -56,7 +56,7 @@ def gallery(
 
 
 def _shown(run: str | Path | xarray.Dataset) -> Shown:
-    """A survey with its report."""
+    """Return a survey with its report."""
     if isinstance(run, xarray.Dataset):
         result, report, name = run, None, "this result"
     else:

@@ -1,8 +1,8 @@
 """Pages of the passages that a report shows, each with the heads that it is shown for.
 
-A survey keeps of each such text only some tokens, and a number by which it is found again.  For the
-few that are asked for, the corpus is gone through once more without the model, until they are
-found; these are read, and each becomes a small page of its own.
+A survey keeps only some tokens of each such text, and a number by which it is found again.  To find
+the few that are requested, the corpus is gone through once more without the model; the texts found
+are then read, and each becomes a small page of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ REPORT = "../report.html"
 
 
 def check_pages(source: TextSource, folder: Location | None) -> None:
-    """Refuse, before a survey is run, what no pages of passages can be made from, or written to.
+    """Refuse, before a survey runs, sources and folders that pages of passages cannot use.
 
     Raises:
         UsageError: the corpus can be read only once.
@@ -58,17 +58,17 @@ def write_pages(
 ) -> PassagePages:
     """Write a page for each of the first passages that the report shows.
 
-    Pages of before, from a run that was resumed, are kept.
+    Earlier pages, from a run that was resumed, are kept.
 
     Args:
-        result: of the survey.
-        source: what it read.
-        settings: its settings; `pages` says how many.
-        model: the model.
-        output: the folder of the run.
+        result: Result of the survey.
+        source: Source that it read.
+        settings: Settings of the survey; `pages` is the number of pages.
+        model: Model that reads the texts.
+        output: Folder of the run.
 
     Returns:
-        The address of each page that the run has written, as seen from the folder.
+        Address of each page that the run has written, relative to the folder.
 
     Raises:
         HeadlightError: the folder cannot be written, or somebody else's file is in the way.
@@ -93,7 +93,7 @@ def write_pages(
 
 
 def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
-    """The texts that the report shows, each with the heads that it is shown for."""
+    """Return the texts that the report shows, each with the heads that it is shown for."""
     texts: dict[Shown, list[tuple[int, int]]] = {}
     for kind, part in split_kinds(result).items():
         for each in highlights(part):
@@ -106,7 +106,7 @@ def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
 
 
 def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:
-    """The examples that are wanted, in the order of the corpus; none is made after the last.
+    """Yield the wanted examples in the order of the corpus, and stop at the last of them.
 
     Raises:
         RunError: some are not in it any more.
@@ -133,7 +133,7 @@ def _page(
     heads: Sequence[tuple[int, int]],
     result: xarray.Dataset,
 ) -> str:
-    """The page of one text, which leads back to the report."""
+    """Return the page of one text, which leads back to the report."""
     ids = example.ids if kind == "encoder" or not example.target else example.target
     tokenizer: Any = plan.model.tokenizer
     reading = read_example(

@@ -15,7 +15,7 @@ from headlight.views.result_contents import sections, tables
 from headlight.views.result_page import study_page
 
 _NO_TABLES = ("kept", "token", "place", "drawn", "decile", "group")
-"""Dimensions of what is kept of texts, and of groups of texts."""
+"""Dimensions of kept texts and of groups of texts, which no table shows."""
 
 
 def write_report(
@@ -24,13 +24,13 @@ def write_report(
     configuration: Mapping[str, Any],
     pages: PassagePages = NO_PAGES,
 ) -> Location:
-    """Write ``report.html``, ``tables/*.csv`` and ``config.yaml``; returns the path of the report.
+    """Write ``report.html``, ``tables/*.csv`` and ``config.yaml``; return the path of the report.
 
     Args:
-        result: of a study.
-        output: the folder of the run.
-        configuration: what repeats the run.
-        pages: of texts, to which the report leads.
+        result: Result of a study.
+        output: Folder of the run.
+        configuration: Configuration that repeats the run.
+        pages: Pages of texts, to which the report leads.
 
     Raises:
         HeadlightError: the folder cannot be written, or somebody else's file is in the way.
@@ -43,12 +43,12 @@ def write_report(
 def write_page(
     result: xarray.Dataset, output: OutputFolder, pages: PassagePages = NO_PAGES
 ) -> Location:
-    """Write ``report.html`` and ``tables/*.csv``; returns the path of the report.
+    """Write ``report.html`` and ``tables/*.csv``; return the path of the report.
 
     Args:
-        result: of any kind that has a page.
-        output: where they go.
-        pages: of texts, to which the report leads.
+        result: Result of any kind that has a page.
+        output: Folder to which they are written.
+        pages: Pages of texts, to which the report leads.
 
     Raises:
         HeadlightError: the folder cannot be written, or somebody else's file is in the way.

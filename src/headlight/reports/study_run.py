@@ -37,14 +37,14 @@ def run_study(
     """Run a study, and write its report, tables and configuration beside its result.
 
     Args:
-        study: The study.
-        source: What it reads.
+        study: Study that is run.
+        source: Source that it reads.
         settings: Settings, of its own class.
-        model: The model.
+        model: Model that reads the source.
         folder: Folder in which everything is kept, if anything is; it is opened here.
-        command: Command that asked for it, for the record.
+        command: Command that requested the run, for the record.
         progress: Whether a bar is shown on standard error.
-        objects: What its function ``run`` takes besides settings.
+        objects: Arguments of its function ``run`` besides settings.
 
     Raises:
         HeadlightError: see the study.
@@ -70,11 +70,11 @@ def run_study(
                 progress=progress,
                 **objects,
             )
-        # What was finished before, or by another process, may have other names.
+        # A result that was finished before, or by another process, may have other names.
         result = result.assign_attrs({**model.origin, **opened.labels})
         if opened.output is not None:
             saying = announced("writing the report") if progress else nullcontext()
-            # What an earlier process finished may have been changed since.
+            # A result that an earlier process finished may have been changed since.
             with saying, refusing_incomplete() if opened.request.resume else nullcontext():
                 wanted = settings.pages is not None
                 pages = (
@@ -90,10 +90,10 @@ def join_run(
     """Work on a run as one of its workers, in a process that knows nothing else of it.
 
     Args:
-        configuration: what repeats the run, see `configuration`.
-        folder: of the run.
-        home: the working directory of the first process, from which paths are meant.
-        trust_remote_code: whether the user lets code run that comes with the model; no config file
+        configuration: Configuration that repeats the run, see `configuration`.
+        folder: Folder of the run.
+        home: Working directory of the first process, from which relative paths start.
+        trust_remote_code: Whether the user lets code run that comes with the model; no config file
             says so.
 
     Raises:

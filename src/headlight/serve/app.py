@@ -30,7 +30,7 @@ from headlight.serve.request_queue import OnProgress, Step, Work
 from headlight.views.app_page import app_page, app_policy
 
 LONGEST = 512
-"""Tokens that a text may have; memory and time grow with the square of them."""
+"""Maximum number of tokens of a text; memory and time grow with its square."""
 
 
 def make_app(
@@ -43,16 +43,16 @@ def make_app(
     any_address: bool = False,
     work: Work | None = None,
 ) -> Guard:
-    """The app of one model, or of two.
+    """Make the app of one model, or of two.
 
     Args:
-        model: what reads.
-        token: that requests have to bring.
-        other: a second model, which the page can compare the first with.
-        longest: tokens that a text may have, on either side.
-        names: by which the app may be asked for; see `headlight.serve.guard.Guard`.
-        any_address: whether it may be asked for by all addresses in numbers.
-        work: where the model works; by default a thread of its own.
+        model: Model that reads the texts.
+        token: Token that requests must bring.
+        other: Second model, with which the page can compare the first.
+        longest: Maximum number of tokens of a text, on either side.
+        names: Names of the host under which the app answers; see `headlight.serve.guard.Guard`.
+        any_address: Whether the app answers under all numeric addresses.
+        work: Queue in which the model works; by default a new one, with a thread of its own.
     """
     pictures = model.sees or model.sees_beside_text
     page = app_page(
@@ -96,25 +96,26 @@ class _Addresses:
         self.work.close()
 
     async def page(self, request: Request) -> Response:
-        """The page on which a text is typed; it holds nothing yet."""
+        """Send the page on which a text is typed; it is still empty."""
         return HTMLResponse(self.shell)
 
     async def health(self, request: Request) -> Response:
-        """Whether the app answers."""
+        """Answer, to show that the app is at work."""
         return JSONResponse({"app": "headlight"})
 
     def reading(self, request: Request) -> Response:
-        """The view of a reading, with the pictures of all heads."""
+        """Send the view of a reading, with the pictures of all heads."""
         return HTMLResponse(self.workspace.readings[request.path_params["reading"]].page)
 
     def blob(self, request: Request) -> Response:
-        """Some cells of a reading, deflated; in a thread of its own, since they are packed now."""
+        """Send some cells of a reading, compressed."""
+        # Not async, so that Starlette runs it in a thread: the cells are packed only now.
         cached = self.workspace.readings[request.path_params["reading"]]
         blob = cached.view.blob(request.path_params["blob"])
         return Response(blob, 200, {"Content-Encoding": "gzip"}, "application/octet-stream")
 
     async def function(self, request: Request) -> Response:
-        """A function of the model; its steps are sent while it works."""
+        """Call a function of the model, and send its steps while it works."""
         name = request.path_params["name"]
         if name not in FUNCTIONS:
             raise UnknownNameError("function", name, FUNCTIONS)
@@ -142,13 +143,12 @@ async def _json(request: Request) -> dict[str, Any]:
 
 
 async def _events(steps: AsyncIterator[Step]) -> AsyncIterator[str]:
-    """Steps as server-sent events."""
     async for step in steps:
         yield f"data: {json.dumps(step)}\n\n"
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
     status = 404 if isinstance(problem, UnknownNameError) else 400
-    # Starlette gives what it was told to: a refusal.
+    # Starlette passes only the errors it was registered for: refusals.
     sentence = problem.for_app() if isinstance(problem, HeadlightError) else str(problem)
     return PlainTextResponse(sentence, status)

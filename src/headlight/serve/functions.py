@@ -1,9 +1,9 @@
-"""Functions that the browser may ask the model for: their table.
+"""Table of the functions that the browser may call.
 
 A function takes the `Workspace`, with the model and the readings that are held, the object that
-the browser sent, and a callback for its progress. It runs in the one thread that works with the
-model, and returns what the browser gets as JSON. What is asked about a reading is the table of
-`headlight.reading.view_functions`, which notebooks have too.
+the browser sent, and a callback for its progress.  It runs in the one thread that works with the
+model, and returns what the browser gets as JSON.  Functions about a reading are those of the table
+of `headlight.reading.view_functions`, which notebooks have too.
 """
 
 import json
@@ -31,11 +31,10 @@ class Workspace:
     """Workspace of the functions.
 
     Attributes:
-        model: the model of the app.
-        longest: tokens that a text may have, on either side.
-        other: a second model, or checkpoint, that is compared with the first where that is asked
-            for.
-        readings: those that are held.
+        model: Model of the app.
+        longest: Maximum number of tokens of a text, on either side.
+        other: Second model, or checkpoint, to compare the first with on request.
+        readings: Readings that are held.
     """
 
     model: CapturedModel
@@ -48,12 +47,12 @@ Function = Callable[[Workspace, Params, OnProgress], dict[str, Any]]
 
 
 def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
-    """Read ``text`` and ``pair``; gives the name of the ``reading``.
+    """Read ``text`` and ``pair``; return the name of the ``reading``.
 
-    The text may be messages of a chat, or their JSON.  With ``compare``, a text that takes the
-    place of the first, or ``compare_model``, which is true for the other model of the
-    app, or both, it is a reading of two.  With ``image``, the content of a file in base64, a
-    picture is read, with ``text`` beside it where there is one.
+    The text may be messages of a chat, or their JSON.  The reading compares two if ``compare``
+    holds a text in place of the first, or ``compare_model`` is true for the other model of the app,
+    or both.  With ``image``, the content of a file in base64, a picture is read, with ``text``
+    beside it where there is one.
     """
     if params.get("image") is not None:  # also a file without a byte
         return _read_picture(workspace, params, on_progress)
@@ -87,10 +86,11 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
 
 
 def _read_picture(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
-    """Read a picture, and the text beside it; gives the name of the ``reading``.
+    """Read a picture, and the text beside it; return the name of the ``reading``.
 
     Raises:
-        UsageError: it was not sent as a whole, has too many positions, or others are sent with it.
+        UsageError: it was not sent as a whole, has too many positions, or is sent with a second
+            text or a comparison.
         CorpusError: it is no picture that is read here.
     """
     if any(params.get(name) for name in ("pair", "compare", "compare_model")):
@@ -115,7 +115,7 @@ def _read_picture(workspace: Workspace, params: Params, on_progress: OnProgress)
 
 
 def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
-    """Generate text after ``text``; gives the name of the ``reading`` of both.
+    """Generate text after ``text``; return the name of the ``reading`` of both.
 
     Raises:
         UsageError: the text is too long, a setting is wrong, or there is a picture beside it.
@@ -127,7 +127,7 @@ def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress)
 
 
 def _other_of(workspace: Workspace) -> CapturedModel:
-    """The model to compare with; the browser cannot say which."""
+    """Return the model to compare with; the browser cannot choose it."""
     if workspace.other is None:
         raise UsageError("this app has one model; start it with a second one to compare them.")
     return workspace.other
@@ -136,7 +136,7 @@ def _other_of(workspace: Workspace) -> CapturedModel:
 def _about_reading(
     function: view_functions.Function, workspace: Workspace, params: Params, on_progress: OnProgress
 ) -> dict[str, Any]:
-    """A function about a ``reading`` that is held."""
+    """Call a function about a ``reading`` that is held."""
     dataset = workspace.readings[str(params.get("reading"))].dataset
     for step in function(workspace.model, dataset, params):
         if "result" in step:

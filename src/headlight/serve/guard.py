@@ -13,15 +13,15 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PATIENCE = 10.0
-"""Seconds that the headers of a request, and what is sent with it, may take, and that a client may
-read nothing of its answer."""
+"""Seconds that the headers of a request, and its body, may take, and that a client may read nothing
+of its answer."""
 
 LONGEST_BODY = 1_000_000
-"""Bytes of a request."""
+"""Maximum number of bytes of a request."""
 LONGEST_PICTURE = 14_000_000
-"""Bytes of a request with a picture, a third of which are its encoding as text."""
+"""Maximum number of bytes of a request with a picture, whose encoding as text adds a third."""
 OPEN = ("/", "/health")
-"""Paths that need no token, since they hold nothing: the page is empty until it has asked."""
+"""Paths that need no token, since they hold nothing: the page is empty at first."""
 
 SAFE = {
     "X-Content-Type-Options": "nosniff",
@@ -41,23 +41,23 @@ _HOST = re.compile(
 
 @dataclass(frozen=True)
 class Guard:
-    """Requests reach the app only if they come from its own page.
+    """Guard that lets requests reach the app only if they come from its own page.
 
     * A **name of the host** that is not ours is refused (421): another site may have made its name
-      point here. Addresses in numbers cannot be made to.
+      point here.  Numeric addresses cannot be made to.
     * Requests that **another site** makes its visitors send are refused (403): browsers say so in
-      ``Sec-Fetch-Site``, and in ``Origin``, which every request that does something has to bring.
+      ``Sec-Fetch-Site``, and in ``Origin``, which every request with an effect must bring.
     * Without the **token**, nothing but the empty page is given (401).
-    * What is sent has to be **JSON** (415), which a form of another site cannot send, short (413),
-      of a length that is said (411), and there in time (408). It is counted, whatever was said.
+    * The body must be **JSON** (415), which a form of another site cannot send, short (413), of a
+      declared length (411), and complete in time (408).  It is counted, whatever was declared.
 
     Attributes:
-        app: what is guarded.
-        token: that a request has to bring as ``Authorization: Bearer``.
-        names: of the host, in small letters.
-        any_address: whether all addresses in numbers are ours, and not loopback alone.
-        policy: the Content-Security-Policy of all answers.
-        longest: bytes of a request at most.
+        app: Guarded app.
+        token: Token that a request must bring as ``Authorization: Bearer``.
+        names: Names of the host, in small letters.
+        any_address: Whether all numeric addresses are ours, and not loopback alone.
+        policy: Content-Security-Policy of all answers.
+        longest: Maximum number of bytes of a request.
     """
 
     app: ASGIApp
@@ -118,16 +118,16 @@ class Guard:
 
 
 def host_name(host: str) -> str:
-    """The name in ``name:port`` or ``[address]:port``; ports differ where one is forwarded.
+    """Return the name in ``name:port`` or ``[address]:port``; empty where it is anything else.
 
-    Empty where it is anything else.
+    The port is left out, since it differs where a port is forwarded.
     """
     match = _HOST.fullmatch(host)
     return (match["address"] or match["name"]).lower() if match else ""
 
 
 def _same_site(path: str, headers: Headers) -> bool:
-    """Whether the page itself has asked; ``none`` is the user, who may open the empty page."""
+    """Whether the page itself sent it; ``none`` is the user, who may open the empty page."""
     site = headers.get("sec-fetch-site")
     return site in (None, "same-origin") or (site == "none" and path in OPEN)
 
@@ -151,7 +151,7 @@ async def _body(receive: Receive, longest: int) -> bytes | Refusal | None:
 
 
 def _already(body: bytes, receive: Receive) -> Receive:
-    """Gives what was received already, then what comes."""
+    """Return a function that gives the received body, then what comes."""
     is_sent = False
 
     async def first() -> Message:

@@ -1,4 +1,4 @@
-"""Readings that the app holds, and what the browser is given of them."""
+"""Readings that the app holds, and their pages."""
 
 import secrets
 from collections import OrderedDict
@@ -14,12 +14,12 @@ from headlight.views.reading.live_view import LiveView
 from headlight.views.reading.page import live_page
 
 KEPT = 3
-"""Readings that are held."""
+"""Maximum number of readings that are held."""
 
 
 @dataclass(frozen=True)
 class CachedReading:
-    """A reading and what the browser is given of it."""
+    """Reading with the view and the page that the browser is given."""
 
     dataset: xr.Dataset
     view: LiveView
@@ -32,20 +32,20 @@ class CachedReading:
         on_progress: Callable[[str], None],
         second: xr.Dataset | None = None,
     ) -> "CachedReading":
-        """A reading, or two, packed; ``on_progress`` is called with the name of each part."""
+        """Pack a reading, or two; ``on_progress`` is called with the name of each part."""
         view = LiveView(dataset, second=second, on_progress=on_progress)
         return cls(dataset, view, live_page(dataset, view))
 
 
 class Readings:
-    """The last readings, by names that nobody can guess."""
+    """Latest readings, by names that nobody can guess."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, CachedReading] = OrderedDict()
         self._lock = Lock()
 
     def keep(self, cached: CachedReading) -> str:
-        """Hold a reading, and let go of the one that was looked at longest ago; gives its name."""
+        """Hold a reading and return its name; beyond `KEPT`, release the least recently used."""
         name = secrets.token_urlsafe(9)
         with self._lock:
             self._held[name] = cached
@@ -54,10 +54,10 @@ class Readings:
         return name
 
     def __getitem__(self, name: str) -> CachedReading:
-        """A reading.
+        """Return a reading, and note that it was used.
 
         Raises:
-            UnknownNameError: there is none of that name, or no longer.
+            UnknownNameError: there is no reading of that name, or no longer.
         """
         with self._lock:
             if name not in self._held:
@@ -67,9 +67,10 @@ class Readings:
 
 
 class GoneError(UnknownNameError):
-    """A reading that is no longer held."""
+    """Error for a reading that is no longer held."""
 
     def __init__(self) -> None:
+        # `UnknownNameError` would list the names that are held, which are secret.
         super(UnknownNameError, self).__init__(
             f"this reading is gone, of which the last {KEPT} are kept; read the text again."
         )

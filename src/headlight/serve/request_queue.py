@@ -12,14 +12,14 @@ from headlight.reading import what_if as what_if
 
 @runtime_checkable
 class OnProgress(Protocol):
-    """Called at each step of the work; raises where the request has been cancelled."""
+    """Callback at each step of the work; it raises where the request has been cancelled."""
 
     def __call__(self, what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
-        """Report what is done, how much of it, and the part of the result so far."""
+        """Report the current work, how much of it is done, and the part of the result so far."""
 
 
 MOST = 8
-"""Requests that may wait."""
+"""Maximum number of requests at work or waiting."""
 
 Step = dict[str, Any]
 
@@ -32,27 +32,27 @@ class Work:
         self._cancelled: dict[str, Event] = {}
 
     def cancel(self, request: str) -> bool:
-        """Cancel a request; whether there was one of that name."""
+        """Cancel a request; return whether there was one of that name."""
         event = self._cancelled.get(request)
         if event is not None:
             event.set()
         return event is not None
 
     def cancel_all(self) -> None:
-        """Cancel whatever is asked for."""
+        """Cancel all requests."""
         for event in list(self._cancelled.values()):
             event.set()
 
     def close(self) -> None:
-        """Cancel everything, and wait for the step that is at work."""
+        """Cancel all requests, and wait for the step that is at work."""
         self.cancel_all()
         self._thread.shutdown(cancel_futures=True)
 
     def require_room(self, request: str) -> None:
-        """Refuse a request that cannot be taken in.
+        """Refuse a request that cannot be taken.
 
         Raises:
-            UsageError: there is one of that name, or too many wait.
+            UsageError: there is a request of that name, or too many wait.
         """
         if not request or request in self._cancelled:
             raise UsageError("a request needs a name of its own; load the page again.")
@@ -60,13 +60,13 @@ class Work:
             raise UsageError(f"{MOST} requests wait already; cancel some, or wait.")
 
     async def steps(self, request: str, act: Callable[[OnProgress], Step]) -> AsyncIterator[Step]:
-        """The steps of a request, and at the end its ``result``.
+        """Yield the steps of a request, and at the end its ``result``.
 
-        A refusal is a step, too: ``refused`` is the sentence. When nobody listens any more, the
+        A refusal is a step, too: ``refused`` is the sentence.  When no client listens any more, the
         request is cancelled.
         """
         loop, waiting = asyncio.get_running_loop(), asyncio.Queue[Step | None]()
-        # Here and not before, since of an answer that nobody waits for nothing is asked.
+        # Here and not earlier: if no client waits, no step is requested, and nothing cleans up.
         cancelled = self._cancelled[request] = Event()
 
         def tell(step: Step | None) -> None:

@@ -1,4 +1,4 @@
-"""Texts that the browser sent: checked, and not longer than the app takes."""
+"""Texts that the browser sent, checked against the limits of the app."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from headlight.reading import what_if as what_if
 from headlight.vocabulary import Kinds
 
 FIELDS = {"text": "text", "pair": "second text", "compare": "text to compare with"}
-"""Names of the fields of the page, by those under which their texts are sent."""
+"""Labels of the fields of the page, by the names under which their texts are sent."""
 
 Params = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ def require_short(
     """Refuse a text with more tokens than the app takes, before the model runs.
 
     Raises:
-        UsageError: it has.
+        UsageError: the text is too long.
     """
     _, example = one_text(model, text, pair, kind, purpose="the app needs text")
     require_few(max(len(example.ids), len(example.target)), longest)
@@ -64,10 +64,10 @@ def subject_of(params: Params, name: str) -> str | Chat:
 
 
 def text_of(params: Params, name: str) -> str:
-    """A text that the browser sent.
+    """Return a text that the browser sent.
 
     Raises:
-        UsageError: it is missing, empty or none.
+        UsageError: it is missing, empty or no text.
     """
     text = params.get(name)
     if begins_as_chat(str(text)):

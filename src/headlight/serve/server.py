@@ -1,4 +1,4 @@
-"""The server of the app: its address, its token, and its end."""
+"""Server of the app: its address, its token, and its end."""
 
 import ipaddress
 import logging
@@ -22,7 +22,7 @@ from headlight.serve.request_queue import Work
 
 HERE = "127.0.0.1"
 AT_ONCE = 16
-"""Connections that are taken before those are looked at that are there already."""
+"""Connections that may be accepted before the existing ones are served."""
 
 
 def serve(
@@ -38,19 +38,19 @@ def serve(
     """Run the app until Ctrl-C.
 
     Args:
-        load: gives the model, once it is clear that the app can run, and a second one that it can
-            be compared with, if any.
-        host: an address of this machine.
-        port: 0 for a free one.
-        allow_remote: whether other machines may be able to reach it.
-        longest: tokens that a text may have.
-        open_browser: open the page in the browser, which other users of the machine may see the
-            token of, in its command line.
-        say: prints a line.
+        load: Function that loads the model, once it is clear that the app can run, and a second
+            model to compare with, if any.
+        host: Address of this machine.
+        port: Port, 0 for a free one.
+        allow_remote: Whether other machines may be able to reach the app.
+        longest: Maximum number of tokens of a text.
+        open_browser: Whether to open the page in the browser; other users of the machine may then
+            see the token in its command line.
+        say: Function that prints a line.
 
     Raises:
-        UsageError: other machines could reach it and that was not allowed, the port is taken, or
-            a model reads sound, or the second one pictures.
+        UsageError: other machines could reach the app and that was not allowed, the port is taken,
+            a model reads sound, or the second model pictures.
     """
     if not allow_remote and not is_loopback(host):
         raise UsageError(
@@ -96,7 +96,7 @@ def serve(
 
 
 def _limited() -> type[LimitedConnection]:
-    """Connections that leave some of the files that a process may have open for everything else."""
+    """Return a class of connections that leave most files of the process to everything else."""
     most = MOST
     with suppress(ImportError):  # Windows has no such limit
         import resource
@@ -104,6 +104,7 @@ def _limited() -> type[LimitedConnection]:
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = MOST if files == resource.RLIM_INFINITY else max(1, min(MOST, files // 4))
 
+    # A class, since uvicorn makes the connections itself and passes no limit on.
     class Connection(LimitedConnection):
         pass
 
@@ -112,7 +113,7 @@ def _limited() -> type[LimitedConnection]:
 
 
 class _Server(uvicorn.Server):
-    """Ends at once: what is still at work is cancelled."""
+    """Server that ends at once: requests that are still at work are cancelled."""
 
     def __init__(self, config: uvicorn.Config, work: Work) -> None:
         super().__init__(config)
@@ -135,15 +136,15 @@ def is_loopback(host: str) -> bool:
 
 
 def own_names(host: str) -> tuple[str, ...]:
-    """The names by which other machines may ask for the app."""
+    """Return the names under which other machines may reach the app."""
     return tuple({"localhost", host_name(host), socket.gethostname().lower()})
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that connections wait at, also before the model is loaded.
+    """Return a socket at which connections wait, even before the model is loaded.
 
     Raises:
-        UsageError: the port is taken, or the address is none of this machine.
+        UsageError: the port is taken, or the address is not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
