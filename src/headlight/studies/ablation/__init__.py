@@ -15,7 +15,7 @@ Removed = Literal["head", "layer"]
 
 OF_TEXT = ("column", "pairs", "overflow", "segment_ids", "lone_units")
 OF_LABELS = ("columns", "label_column", "class_names")
-"""Settings of how a corpus is read, for language models and for classifiers alone."""
+"""Settings that describe a corpus for language models alone, and for classifiers alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

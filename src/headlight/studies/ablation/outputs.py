@@ -1,4 +1,4 @@
-"""Outputs of a model, with all heads and without one, and how far they are apart."""
+"""Outputs of a model with all heads and without one, and the divergence between them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ NUMBERS_AT_ONCE = 1 << 20
 """Number of probabilities compared at a time: 4 MB, which a cache holds between steps."""
 
 Logarithms = Float[Tensor, "output choice"]
-"""The logarithms of the probabilities of each prediction."""
+"""Log-probabilities of each prediction."""
 
 ByText = Float64[np.ndarray, "text statistic"]
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The predictions of a model for a batch.
+    """Predictions of a model for a batch.
 
     Attributes:
-        owners: for each of them the number of its text.
-        labels: for each of them what it should be; `NOTHING` where nobody knows.
-        choose: takes them out of the logits of the batch.
-        texts: how many there are in the batch.
+        owners: Number of the text that each prediction belongs to.
+        labels: Label of each prediction; `NOTHING` where none is known.
+        choose: Function that selects the predictions from the logits of the batch.
+        texts: Number of texts in the batch.
     """
 
     owners: Int64[np.ndarray, " output"]
@@ -75,20 +75,20 @@ class Outputs:
         return Outputs(positions.owners, labels, positions.predictions, len(examples))
 
     def logarithms(self, logits: Tensor) -> Logarithms:
-        """The logarithms of the probabilities, of the logits of the batch."""
+        """Return the log-probabilities of the predictions, given the logits of the batch."""
         return torch.log_softmax(single(self.choose(logits)), -1)
 
     def own(self, before: Logarithms) -> ByText:
-        """The statistics of the model as it is, which is no divergence from itself."""
+        """Return the statistics of the intact model, whose divergence from itself is 0."""
         return self.compared(before, before)[0]
 
     def compared(
         self, before: Logarithms, after: Logarithms
     ) -> tuple[ByText, Float[Tensor, " output"]]:
-        """The statistics of other predictions, beside those of the model as it is.
+        """Compare other predictions with those of the intact model.
 
         Returns:
-            Means over each text, and the divergence of each prediction.
+            Means of the statistics over each text, and the divergence of each prediction.
         """
         rows = max(1, NUMBERS_AT_ONCE // before.shape[-1])
         parts = (torch.split(each, rows) for each in (before, after, self.labels))
@@ -97,7 +97,7 @@ class Outputs:
         return self._by_text(by_output), by_output[:, STATISTICS.index("kl")]
 
     def _by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
-        """Means over the predictions of each text that have a number; NaN if none has."""
+        """Return means over the predictions of each text, ignoring NaN; NaN if all are NaN."""
         rows = array(values)
         has_number = ~np.isnan(rows)
         sums, counts = (np.zeros((self.texts, rows.shape[1])) for _ in range(2))
@@ -108,10 +108,10 @@ class Outputs:
 
 
 def logits_of(output: Any) -> Tensor:
-    """The logits of a model with a head.
+    """Return the logits of a model with a head.
 
     Raises:
-        UsageError: the model has given none.
+        UsageError: the model returned none.
     """
     logits = getattr(output, "logits", None)
     if not isinstance(logits, Tensor):
@@ -125,7 +125,7 @@ def logits_of(output: Any) -> Tensor:
 def _statistics(
     before: Logarithms, after: Logarithms, labels: Int64[Tensor, " output"]
 ) -> Float[Tensor, "output statistic"]:
-    """`STATISTICS` of each prediction; NaN where there is no label."""
+    """Return `STATISTICS` of each prediction; NaN where it needs a label and there is none."""
     predictions = after.argmax(-1)
     labelled = labels != NOTHING
     loss = -after.gather(-1, labels.clamp_min(0)[:, None])[:, 0]

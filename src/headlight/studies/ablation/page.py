@@ -1,4 +1,4 @@
-"""The study of ablation: what a model says without a head, or without all heads of a layer."""
+"""Page of the ablation study: predictions without a head, or without all heads of a layer."""
 
 from dataclasses import replace
 
@@ -28,11 +28,11 @@ from headlight.views.pictures import Line, LinePanel, lines
 from headlight.vocabulary import head_name
 
 findings = ablation.ablation
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 MICHEL = "Michel et al. (2019), Section 3"
 NAMED = 5
-"""Heads that stand out by name in the picture of lengths."""
+"""Number of heads named in the picture of lengths."""
 
 KEPT = (
     "layer",
@@ -66,7 +66,7 @@ EXPLANATION = (
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """Loss and accuracy of the model as it is, and the removals that move most."""
+    """Return loss and accuracy of the intact model, and the removals of largest effect."""
     numbers: Summary = {
         "loss": float(result["own_loss"]),
         "accuracy": float(result["own_accuracy"]),
@@ -85,13 +85,13 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Single heads, their lengths, and whole layers."""
+    """Return the sections on single heads, their lengths, and whole layers."""
     parts = [_heads(result), _lengths(result)] if "head_kl" in result else []
     return [*parts, _layers(result)] if "layer_kl" in result else parts
 
 
 def _own(result: xr.Dataset) -> str:
-    """The model as it is, in words."""
+    """Describe the loss and the accuracy of the intact model."""
     loss, right = float(result["own_loss"]), float(result["own_accuracy"])
     if not np.isfinite(loss):
         return "Nothing in these texts has a label, so that there is no loss."
@@ -99,12 +99,11 @@ def _own(result: xr.Dataset) -> str:
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    """Return the table of changes without a head, or without all heads of a layer."""
     return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
 
 
 def _of_heads(result: xr.Dataset) -> Table:
-    """All heads, those first without which predictions move most."""
+    """Return the table of all heads, sorted by falling divergence."""
     caption = "Without each head, the most moving first"
     table = _table(result, "heads", caption, ("layer", "head"), "head_")
     frame = table.frame.sort_values("KL", ascending=False, kind="stable", ignore_index=True)
@@ -116,13 +115,12 @@ def _heads_frame(result: xr.Dataset) -> pd.DataFrame:
 
 
 def _name(frame: pd.DataFrame, row: int) -> str:
-    """The head of a row of the table."""
     layer, head = frame[["layer", "head"]].to_numpy()[row]
     return head_name(int(layer), int(head))
 
 
 def _correlation(frame: pd.DataFrame) -> float:
-    """Spearman's, of divergence and length over heads; NaN where one of them is constant."""
+    """Return Spearman's ρ of divergence and length over heads; NaN if either is constant."""
     ranks = frame[["KL", "length"]].rank()
     if len(ranks) < 2 or not (ranks.std() > 0).all():
         return float("nan")

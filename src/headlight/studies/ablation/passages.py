@@ -1,8 +1,8 @@
 """Passages in which a head matters most.
 
-Of each head, and of all heads of a layer, the one prediction is kept that moves most without them:
-numbers of tokens around it and of the most probable choices.  Their texts are found in the end, for
-the few heads that the report names.
+For each head, and for all heads of a layer, the prediction is kept that changes most without them,
+as ids of the tokens around it and of the most probable choices.  Ids are decoded only at the end,
+for the few heads that the report names.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ from headlight.studies.ablation.outputs import Logarithms, Outputs
 from headlight.vocabulary import Kind
 
 HEADS = 3
-"""Heads of which a text is shown."""
+"""Number of heads for which a passage is shown."""
 
 BEFORE, AFTER = 14, 6
-"""Tokens that are shown before the one where the prediction changes, and after it."""
+"""Number of tokens shown before and after the one where the prediction changes."""
 
 CHOICES = 4
-"""Numbers of the most probable choices with and without the head: id and probability of each."""
+"""Length of the part of a row for the top choices, with and without the head: id, probability."""
 WIDTH = CHOICES + BEFORE + 1 + AFTER
-"""Numbers of a passage: those, and the ids around the token; NaN where there is none."""
+"""Length of a row: the choices, and the ids around the token; NaN where there is none."""
 
 VARIABLES = {
     "passage_layer": ("layer of a head without which predictions move most", "1"),
@@ -50,7 +50,7 @@ VARIABLES = {
 
 
 class PassageSeeker:
-    """Finds, in one batch, the prediction that moves most, removal after removal."""
+    """Seeker of the prediction of a batch that changes most, removal after removal."""
 
     def __init__(
         self, batch: Prepared, examples: Sequence[Encoded], outputs: Outputs, kind: Kind
@@ -72,7 +72,7 @@ class PassageSeeker:
     def look(
         self, divergence: Float[Tensor, " output"], before: Logarithms, after: Logarithms
     ) -> None:
-        """See the predictions without the next head."""
+        """Note the predictions under the next removal."""
         if not len(divergence):
             self._found.append((np.nan, np.nan, np.full(WIDTH, np.nan)))
             return
@@ -84,13 +84,13 @@ class PassageSeeker:
         self._found.append((score, self._ranks[self._owners[at]], row))
 
     def _around(self, number: int) -> Float64[np.ndarray, " number"]:
-        """The ids of the tokens around one of the batch."""
+        """Return the ids around a token, given its place in the flattened batch."""
         text, place = divmod(number, self._ids.shape[1])
         padded = np.pad(self._ids[text], (BEFORE, AFTER), constant_values=np.nan)
         return padded[place : place + BEFORE + 1 + AFTER]
 
     def tally(self) -> Strongest:
-        """One observation for each removal that was seen."""
+        """Return one observation for each removal."""
         scores, ranks, rows = (np.array(values) for values in zip(*self._found, strict=True))
         strongest = Strongest(scores.shape, width=WIDTH)
         strongest.update(scores[None], np.where(np.isnan(scores), np.nan, ranks)[None], rows[None])
@@ -100,13 +100,13 @@ class PassageSeeker:
 def most_changed(
     best: Strongest, components: Sequence[Component], tokenizer: Any, result: xarray.Dataset
 ) -> xarray.Dataset:
-    """Return, for each of the most important heads, the prediction that it changes most.
+    """Return, for each of the most important heads, the prediction that changes most without it.
 
     Args:
-        best: By what is removed.
-        components: What that is.
-        tokenizer: Of the model.
-        result: Of the study of a language model, with single heads.
+        best: Strongest observation of each removal.
+        components: Component removed by each removal, in the same order.
+        tokenizer: Tokenizer of the model.
+        result: Result of the study of a language model, with variables of single heads.
     """
     passages = best.compute()
     numbers = [components.index(head) for head in _most_moving(result)]
@@ -133,7 +133,7 @@ TEXTS = tuple(f"passage_{name}" for name in ("left", "token", "right", "before",
 def _texts(
     row: Float64[np.ndarray, " number"], tokenizer: Any, divergence: float
 ) -> tuple[str | float, ...]:
-    """All of `VARIABLES` but layer and head."""
+    """Decode a row to the values of `VARIABLES`, except layer and head."""
 
     def text(*ids: float) -> str:
         return str(tokenizer.decode([int(each) for each in ids if not np.isnan(each)]))
@@ -153,7 +153,7 @@ def _texts(
 
 
 def _most_moving(result: xarray.Dataset) -> list[Component]:
-    """Layers and numbers of the heads, those first without which predictions move most."""
+    """Return the `HEADS` heads without which predictions change most, by falling divergence."""
     divergence = result["head_kl"].transpose("layer", "head")
     order = np.argsort(-divergence.values, axis=None, kind="stable")  # NaN comes last
     rows, columns = np.unravel_index(order[:HEADS], divergence.shape)
@@ -165,6 +165,5 @@ def _most_moving(result: xarray.Dataset) -> list[Component]:
 
 
 def _choice(logarithms: Float[Tensor, " choice"]) -> tuple[int, float]:
-    """The most probable token, and its probability."""
     token = int(logarithms.argmax())
     return token, float(logarithms[token].exp())

@@ -46,12 +46,12 @@ from headlight.studies.ablation.passages import PassageSeeker, most_changed
 from headlight.tensors import double
 
 CHANGES = (*STATISTICS, "norm")
-"""Statistics of each text and removal: changes of predictions, and the norm of what is removed."""
+"""Statistics of each text and removal: changes of predictions, and norm of the removed output."""
 OWN = ("loss", "accuracy")
 """Statistics of each text with all heads."""
 
 CALLED = {"loss": "loss_change", "accuracy": "accuracy_change"}
-"""Variables that are differences."""
+"""Names of the statistics that become differences from the intact model."""
 
 VARIABLES = (
     long_names(
@@ -98,7 +98,7 @@ VARIABLES = (
 def dataset(
     tally: Tally, components: Sequence[Component], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
-    """Named arrays of what was seen."""
+    """Return the statistics of a tally as named arrays."""
     statistics = tally.compute()
     variables: dict[str, Any] = {"predicted": ((), statistics["predicted"]["total"])}
     for at, name in enumerate(OWN):
@@ -182,7 +182,7 @@ class AblationStudy(CorpusStudy[AblationSettings]):
     def observe(
         self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Any]
     ) -> "AblationObserver":
-        """Runs the model without each head, on one batch."""
+        """Return the observer that runs the model without each component on one batch."""
         if self.classifies:
             outputs = Outputs.of_classes(examples, plan.model.transformer.device)
         else:
@@ -191,7 +191,7 @@ class AblationStudy(CorpusStudy[AblationSettings]):
         return AblationObserver(plan.model, batch, examples, outputs, plan.sites, self.settings)
 
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
-        """Changes by head and layer, and the predictions that each changed most."""
+        """Return the changes by head and layer, and the predictions that changed most."""
         components = components_of(self.settings.by, self.plan.sites)
         result = dataset(state.tally, components, self.plan.sites)
         passages = state.tally.get("passages")
@@ -206,7 +206,7 @@ run = AblationStudy.run_with_objective
 
 @dataclass(eq=False, repr=False)
 class AblationObserver(Observer):
-    """Runs the model on a batch as it is, and then without some of its heads, again and again."""
+    """Observer that runs the intact model on a batch, then once without each component."""
 
     model: CapturedModel
     batch: Batch
@@ -233,7 +233,7 @@ class AblationObserver(Observer):
             )
 
     def tally(self) -> Tally:
-        """Statistics of each text, by what is removed."""
+        """Return the statistics of each text, by component removed."""
         with self.model.capture(self._sites.values()) as recorder:
             recorder.visit = self._look
             before = self.outputs.logarithms(logits_of(self.model.run(self.batch)))
@@ -254,7 +254,7 @@ class AblationObserver(Observer):
         return Tally(members)
 
     def _look(self, record: LayerRecord) -> None:
-        """Compute the norms of what each head writes, and of what all of them write together."""
+        """Compute the norms of the outputs of each head, and of all heads together."""
         projection, layer = record.site.projection, record.site.layer
         context = context_of(record.weight, record.value)
         if record.gate is not None:
@@ -274,8 +274,8 @@ class AblationObserver(Observer):
     def _changes(
         self, before: Logarithms, own: ByText, components: Sequence[Component]
     ) -> Iterator[Float64[np.ndarray, "text change"]]:
-        """For each place: the predictions without it, less those of the model as it is."""
-        # Divergence and share of predictions that change are differences already.
+        """Yield, for each component, the statistics without it, less those of the intact model."""
+        # Divergence and share of changed predictions are differences already.
         base = np.where(np.isin(STATISTICS, OWN), own, 0)
         for component, after in self._without(components):
             changes, divergence = self.outputs.compared(before, after)
@@ -285,7 +285,7 @@ class AblationObserver(Observer):
             yield np.concatenate([changes - base, self._lengths[component][:, None]], -1)
 
     def _without(self, components: Sequence[Component]) -> Iterator[tuple[Component, Logarithms]]:
-        """The predictions without each place; of small batches several copies run at once."""
+        """Yield the predictions without each component; copies of small batches run together."""
         together = max(1, batch_tokens(self.model, self.settings) // self.batch.input_ids.numel())
         for first in range(0, len(components), together):
             some = components[first : first + together]
@@ -297,7 +297,7 @@ class AblationObserver(Observer):
 
     def _heads_of(self, component: Component) -> Heads:
         layer, head = component
-        assert layer is not None  # noqa: S101 - of all layers at once nothing is asked
+        assert layer is not None  # noqa: S101 - all layers are never removed at once
         site = self._sites[layer]
         return [(site, each) for each in (range(site.heads) if head is None else [head])]
 

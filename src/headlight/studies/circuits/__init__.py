@@ -9,7 +9,7 @@ from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind
 
 Part = Literal["copying", "matching", "composition", "repeated", "needle"]
-"""Part of the study: three scores of weights of heads, and what they do on two kinds of texts."""
+"""Part of the study: three scores of weights of heads, and behaviour on two kinds of texts."""
 
 OF_WEIGHTS = ("copying", "matching", "composition")
 OF_TEXTS = ("repeated", "needle")

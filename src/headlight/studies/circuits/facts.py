@@ -1,15 +1,15 @@
-"""Facts that are hidden in other text, and the question for each."""
+"""Facts hidden in other text, and the question for each."""
 
 from typing import NamedTuple
 
 
 class Fact(NamedTuple):
-    """A fact, and how it is asked for.
+    """Fact, and the question that asks for it.
 
     Attributes:
-        beginning: of its sentence, with which the answer begins, too.
-        needle: the rest, which the model has to find.
-        question: that asks for it.
+        beginning: Beginning of the sentence, which is also given as the beginning of the answer.
+        needle: Rest of the sentence, which the model has to find.
+        question: Question that asks for the needle.
     """
 
     beginning: str

@@ -1,4 +1,4 @@
-"""Answers that a model gives to a prompt, greedily."""
+"""Greedy answers of a model to a prompt."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +11,12 @@ from headlight.encode import Encoded
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A text that the model has gone on with, greedily.
+    """Text that a model has continued greedily.
 
     Attributes:
-        text: the prompt, and what the model said; but for the last token, which it has not read.
-        produced: what the model said.
-        first: the position that put out the first of it.
+        text: Prompt and answer, without the last token of the answer, which the model has not read.
+        produced: Token ids of the answer.
+        first: Position at which the first token of the answer was predicted.
     """
 
     text: Encoded
@@ -25,15 +25,15 @@ class Answer:
 
 
 def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
-    """Return the answer of a model, up to the end of text or line.
+    """Return the answer of a model, up to the end of the text or of the line.
 
     Args:
-        model: with its head.
-        text: what it goes on with.
-        most: tokens of the answer at most.
+        model: Decoder with its language-model head.
+        text: Prompt.
+        most: Largest number of tokens of the answer.
 
     Raises:
-        CaptureError: what it computes is not finite.
+        CaptureError: the model computes values that are not finite.
     """
     tokenizer: Any = model.tokenizer
     network: Any = model.transformer
@@ -41,7 +41,7 @@ def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
     ends = {*(ended if isinstance(ended, list) else [ended]), tokenizer.eos_token_id}
     produced: list[int] = []
     tokens = torch.tensor([text.ids], device=network.device)
-    cached = network.can_generate()  # code of one's own need not keep what it has read
+    cached = network.can_generate()  # custom code need not have a cache
     past = None
     with torch.inference_mode(), model.running((text.name,)):
         while len(produced) < most:

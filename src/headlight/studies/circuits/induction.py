@@ -1,4 +1,4 @@
-"""Scores of induction, duplicate tokens and previous tokens, on random tokens that are repeated."""
+"""Scores of induction, duplicate tokens and previous tokens on repeated random tokens."""
 
 from collections.abc import Sequence
 
@@ -23,18 +23,18 @@ BEHAVIOURS = {
     "transformerlens_previous": ("all_previous", True),
     "headvis_induction": ("not_small", False),
 }
-"""The sum that each score is made of, and whether it is a share of all attention.
+"""Sum that each score is made of, and whether it is divided by all attention.
 
-The first are those of Olsson et al. (2022), means over the queries of the second half; the others
-are defined as two tools define them.
+The first three are those of Olsson et al. (2022), means over the queries of the second half; the
+others follow the definitions of two tools.
 """
 SUMS = ("induction", "duplicate", "previous", "not_small", "all_previous", "whole")
 SMALLEST = 0.01
-"""Smallest value that HeadVis counts; less is taken as 0."""
+"""Smallest value that HeadVis counts; smaller ones are taken as 0."""
 
 
 class RepeatedCounter:
-    """Looks at all layers while sequences of one length run; `scores` is what it saw."""
+    """Counter of the scores of all layers, while sequences of one length run."""
 
     def __init__(self, text: Repeated, measures: Sequence[str]) -> None:
         self._begin, self._period = text.begin, text.period
@@ -42,14 +42,14 @@ class RepeatedCounter:
         self._seen: dict[int, Float[Tensor, "text head measure sum"]] = {}
 
     def look(self, scores: Scores) -> None:
-        """Some queries of a layer; what they sum up to is added to that of those before."""
+        """Add the sums over some queries of a layer to those of the queries before them."""
         record = scores.record
         sums = [self._sums(_shares(scores, name), record) for name in self._measures]
         layer_sums, layer = torch.stack(sums, 2), record.site.layer
         self._seen[layer] = self._seen[layer] + layer_sums if record.first else layer_sums
 
     def scores(self) -> Float64[np.ndarray, "text behaviour measure layer head"]:
-        """`BEHAVIOURS` of each sequence; NaN where a layer has fewer heads."""
+        """Return `BEHAVIOURS` of each sequence; NaN where a layer has fewer heads."""
         sums = stacked([self._seen[layer] for layer in sorted(self._seen)])
         by_name = dict(zip(SUMS, sums.transpose(4, 0, 3, 1, 2), strict=True))
         return np.stack(
@@ -84,7 +84,7 @@ class RepeatedCounter:
 
 
 def _shares(scores: Scores, name: str) -> Score:
-    """A measure of which each row is a share of 1."""
+    """Return a measure, scaled so that each row sums to 1 where it is not zero."""
     shares: Tensor = scores.of(name)
     if measure(name).share:
         return shares

@@ -1,4 +1,4 @@
-"""The page of circuits: what weights say, and what heads do on probes."""
+"""Page of circuits: scores of weights, and behaviour of heads on probes."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from headlight.views.parts.result_facts import rounded
 from headlight.vocabulary import head_name
 
 findings = circuits.circuits
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 OF_WEIGHTS = {
     "copying": "copying (OV)",
@@ -32,11 +32,11 @@ BEHAVIOURS = {
 OF_OLSSON = list(BEHAVIOURS)[:3]
 VERSIONS = {"paper": "tokens copied (paper)", "code": "steps that copy (code)"}
 PAIRS = 30
-"""Number of the strongest compositions that are shown."""
+"""Number of the strongest compositions shown."""
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The strongest head of each score, and the needles that were found."""
+    """Return the strongest head of each score, and the number of needles found."""
     numbers: Summary = {}
     for name in OF_WEIGHTS:
         if name in result:

@@ -21,17 +21,17 @@ from headlight.studies.circuits import CircuitsSettings
 from headlight.studies.circuits.facts import FACTS, Fact
 
 CHARACTERS = 8
-"""Characters of text for each token of a haystack; most tokens have fewer."""
+"""Number of characters read for each token of a haystack; most tokens have fewer."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated(Encoded):
-    """Random tokens, twice.
+    """Sequence of random tokens, followed by itself.
 
     Attributes:
-        begin: the position of the first of them.
-        period: how many there are, before they are repeated.
+        begin: Position of the first random token.
+        period: Number of random tokens before they are repeated.
     """
 
     begin: int = 0
@@ -40,12 +40,12 @@ class Repeated(Encoded):
 
 @dataclass(frozen=True, slots=True)
 class Hidden(Encoded):
-    """A fact within a haystack, its question, and the beginning of the answer.
+    """Fact within a haystack, its question, and the beginning of the answer.
 
     Attributes:
-        number: of the fact, among all that are hidden.
-        start: the position where the needle begins.
-        stop: the position behind its end.
+        number: Number of the hidden fact, from 0.
+        start: Position of the first token of the needle.
+        stop: Position after its last token.
     """
 
     number: int = 0
@@ -55,7 +55,7 @@ class Hidden(Encoded):
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Parts of an example; without a haystack it is a random sequence."""
+    """Parts of an example, which is a random sequence if it has no haystack."""
 
     number: int
     haystack: str | None = None
@@ -67,7 +67,7 @@ def probes(
     parts: Sequence[str],
     source: Source | Corpus | None,
 ) -> Examples[Encoded]:
-    """The texts that are asked for; haystacks are read while one iterates.
+    """Return the texts of the requested parts; haystacks are read during iteration.
 
     Raises:
         UsageError: there is no tokenizer, or a text is too long for the model.
@@ -95,7 +95,7 @@ def probes(
 
 @dataclass(eq=False, repr=False)
 class _Items:
-    """The sequences, then the haystacks; they can be iterated again."""
+    """Random sequences, then haystacks; the iteration can be repeated."""
 
     settings: CircuitsSettings
     parts: Sequence[str]
@@ -108,7 +108,7 @@ class _Items:
             yield from self._haystacks(self.corpus)
 
     def _haystacks(self, corpus: Corpus[Document]) -> Iterator[_Item]:
-        """One after the other; a corpus that ends too early is begun again."""
+        """Yield one haystack after the other; a corpus that ends too early is begun again."""
         wanted = CHARACTERS * self.settings.haystack
         documents, number = iter(corpus), 0
         while number < self.settings.needles:
@@ -137,7 +137,7 @@ def _corpus(source: Source | Corpus | None, settings: CircuitsSettings) -> Corpu
 
 
 def _drawable(model: CapturedModel, settings: CircuitsSettings) -> Int64[np.ndarray, " token"]:
-    """Ids of the vocabulary, but for those with a meaning of their own."""
+    """Return the ids of the vocabulary, except special and added tokens."""
     tokenizer: Any = model.tokenizer
     rows = len(model.transformer.get_input_embeddings().weight)
     special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
@@ -182,7 +182,7 @@ def _around(fact: Fact, tokenizer: Any) -> int:
 
 
 def _texts(fact: Fact) -> tuple[str, str, str]:
-    """The fact up to its needle, the needle, and what follows the haystack."""
+    """Return the fact up to its needle, the needle, and the question after the haystack."""
     question = f"\n\nQuestion: {fact.question}\nAnswer: {fact.beginning}"
     return f" {fact.beginning}", f" {fact.needle}", question
 
@@ -193,7 +193,10 @@ def _repeated(
     drawable: Int64[np.ndarray, " token"],
     assembly: Assembly,
 ) -> Repeated:
-    """No token is drawn twice, so that there is one key that an induction head looks for."""
+    """Return random tokens and their repeat, drawn without replacement.
+
+    So each query has exactly one key that an induction head looks for.
+    """
     chosen = np.random.default_rng([settings.seed, number])
     ids = [int(each) for each in chosen.choice(drawable, settings.tokens, replace=False)] * 2
     text = assembly.one(f"random sequence {number}", Pieces(ids, range(len(ids)), len(ids)))
@@ -201,7 +204,7 @@ def _repeated(
 
 
 def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: Assembly) -> Hidden:
-    """Needles lie at even depths, each behind the end of a sentence."""
+    """Return a needle in its haystack; depths are even, each after the end of a sentence."""
     fact = FACTS[item.number % len(FACTS)]
     sentences = SENTENCE_END.split(item.haystack or "")
     *hay, beginning, needle, question = tokenise(
@@ -215,7 +218,7 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
     words = _joined(hay)
     before, after = _part(words, 0, place), _part(words, place, size)
     text = _joined([before, beginning, needle, after, question])
-    # Nothing ends a text that is to be gone on with.
+    # The special tokens at the end are cut off, since the model continues the text.
     marks = len(assembly.single.before)
     encoded = assembly.one(f"needle {item.number}", text).beginning(marks + len(text))
     start = marks + len(before) + len(beginning)
@@ -223,7 +226,6 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
 
 
 def _part(text: Pieces, start: int, stop: int) -> Pieces:
-    """A window, which may be empty."""
     return text.window(start, stop) if start < stop else Pieces((), (), 0)
 
 

@@ -15,16 +15,16 @@ from headlight.studies.circuits.greedy_answers import Answer
 from headlight.studies.circuits.probe_texts import Hidden
 
 VERSIONS = ("paper", "code")
-"""Wu et al. count tokens that were copied at least once; their program counts every step."""
+"""Versions of the score: Wu et al. count distinct copied tokens, their program counts steps."""
 OVERLAP = 0.9
-"""Share of the distinct tokens of a needle above which the program takes a stretch for it."""
+"""Share of the distinct tokens of a needle above which their program takes a span for it."""
 
 Span = tuple[int, int]
 
 
 @dataclass(eq=False, repr=False)
 class RetrievalCounter:
-    """Looks at all layers while the model reads a text and its answer."""
+    """Counter of copies in all layers, while the model reads a text and its answer."""
 
     text: Hidden
     answer: Answer
@@ -37,7 +37,7 @@ class RetrievalCounter:
         self._steps = range(self.answer.first, self.answer.first + len(self.answer.produced))
 
     def look(self, scores: Scores) -> None:
-        """The key that each step gives most, of some queries of a layer."""
+        """Keep the key with most attention at each step, among some queries of a layer."""
         record = scores.record
         first, stop = record.first, record.first + record.weight.shape[2]
         rows = [step - first for step in self._steps if first <= step < stop]
@@ -45,12 +45,12 @@ class RetrievalCounter:
         self._top.setdefault(record.site.layer, []).append(torch.stack(strongest_keys))
 
     def recall(self) -> float:
-        """The share of the needle's tokens that the model has said."""
+        """Return the share of the needle's distinct tokens in the answer."""
         needle = {*self._needle}
         return len(needle & {*self.answer.produced}) / len(needle)
 
     def scores(self) -> Float64[np.ndarray, "version measure layer head"]:
-        """`VERSIONS` of the score of each head; NaN where nothing was found, or no head is."""
+        """Return `VERSIONS` of the score of each head; NaN if not found, or without such a head."""
         layers = [torch.cat(self._top[layer], 2).cpu().double() for layer in sorted(self._top)]
         top = stacked([layer.movedim(1, 0)[None] for layer in layers])[0].transpose(2, 0, 1, 3)
         if not self.recall() > FOUND:
@@ -72,12 +72,12 @@ class RetrievalCounter:
 
 
 def fuzzy_span(ids: Sequence[int], needle: Sequence[int]) -> Span:
-    """The first stretch as long as the needle with more than `OVERLAP` of its different tokens."""
+    """Return the first span as long as the needle with over `OVERLAP` of its distinct tokens."""
     types = {*needle}
     for start in range(len(ids)):
         if len(types & {*ids[start : start + len(needle)]}) > OVERLAP * len(types):
             return start, start + len(needle)
-    return 0, 0
+    return 0, 0  # an empty span, which holds no key
 
 
 def _within(keys: Int64[np.ndarray, "..."], span: Span) -> Bool[np.ndarray, "..."]:

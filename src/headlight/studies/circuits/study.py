@@ -55,7 +55,7 @@ VARIABLES = long_names(
 PATHS = ("query", "key", "value")
 
 NOTHING_READ: Examples[Encoded] = Examples(Recipe((), tuple, lambda group, _: group))
-"""Examples of a run that asks for weights alone."""
+"""Examples of a run on weights alone."""
 
 
 class CircuitsStudy(CorpusStudy[CircuitsSettings]):
@@ -87,7 +87,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
     def make_plan(
         self, source: Source | Corpus | None, objective: Objective | None
     ) -> StudyPlan[Encoded]:
-        """Plan the probes that are run; of weights alone nothing is."""
+        """Plan the probes to run; scores of weights alone need none."""
         settings = self.settings
         self.model = model = encoder_for_one_text(self.model, settings.kind)
         self.kind, self.sites = choose_sites(model, settings)
@@ -114,7 +114,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> "CircuitsObserver":
-        """Runs the model on probes."""
+        """Return the observer that runs the model on probes."""
         return CircuitsObserver(self.model, examples, self.sites, self.settings)
 
     def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
@@ -166,7 +166,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         return chosen_parts
 
     def _dataset(self, variables: dict[str, Any]) -> xarray.Dataset:
-        """With what weights say, and coordinates."""
+        """Return the dataset of these variables and the scores of weights, with coordinates."""
         layers = [site.layer for site in self.sites]
         heads = list(range(max(site.heads for site in self.sites)))
         variables = {**self._of_weights(), **variables}
@@ -229,7 +229,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
 
 
 def _by_head(scores: Sequence[Any], nothing: Sequence[torch.Tensor]) -> tuple[Any, np.ndarray]:
-    """Over layer and head; NaN where a score, or a head, is not there."""
+    """Return the scores over layer and head; NaN where a score or a head is missing."""
     rows = [none if one is None else one for one, none in zip(scores, nothing, strict=True)]
     return ("layer", "head"), stacked([row[None].cpu() for row in rows])[0]
 
@@ -245,13 +245,13 @@ run = CircuitsStudy.run
 
 @dataclass(eq=False, repr=False)
 class CircuitsObserver(Observer):
-    """Runs the model on probes: random sequences as they are, hidden facts until it has answered.
+    """Observer that runs the model on probes: random sequences, and hidden facts with answers.
 
     Attributes:
-        model: with its head, where facts are asked for.
-        examples: of one batch.
-        sites: the layers that are looked at.
-        settings: what is asked.
+        model: Model, with its head where facts are asked for.
+        examples: Examples of one batch.
+        sites: Attention modules observed.
+        settings: Settings of the study.
     """
 
     model: CapturedModel
@@ -261,7 +261,7 @@ class CircuitsObserver(Observer):
     wants_attention = False
 
     def tally(self) -> Tally:
-        """Scores of each text, by measure and head; NaN of texts of the other kind."""
+        """Return the scores of each text, by measure and head; NaN for texts of the other kind."""
         measures, texts = self.settings.measures, self.examples
         heads = len(measures), len(self.sites), max(site.heads for site in self.sites)
         repeated = np.full((len(texts), len(BEHAVIOURS), *heads), np.nan)
@@ -289,7 +289,10 @@ class CircuitsObserver(Observer):
         )
 
     def _run(self, texts: Sequence[Encoded], look: Callable[[Scores], None]) -> None:
-        """Show scores of all layers; what all queries of a layer share is computed once."""
+        """Run the model, and show the scores of all layers.
+
+        The vectors, which all queries of a layer share, are computed once.
+        """
         vectors: list[Vectors] = []
 
         def visit(record: LayerRecord) -> None:

@@ -1,4 +1,4 @@
-"""The study of distances: which heads attend alike."""
+"""Page of distances: which heads attend alike."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from headlight.views.pictures import Embedding, dendrogram, embedding
 from headlight.vocabulary import head_name
 
 findings = distances.distances
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 SOURCE = "Clark et al. (2019), Figure 6"
 
@@ -22,7 +22,7 @@ TITLES = {"effective": "effective attention"}
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The mean divergence of two heads, within a layer and between layers."""
+    """Return the mean divergence of two heads, within a layer and between layers."""
     numbers: dict[str, float | int | str] = {}
     for measure in _measures(result):
         between = result["distance"].sel(measure=measure).transpose("first", "second").values
@@ -34,7 +34,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Nearest heads, and for each measure a map, a tree and all distances."""
+    """Return the section on nearest heads, and one with a map and a tree for each measure."""
     return [_nearest(result), *(_measure(result, measure) for measure in _measures(result))]
 
 
@@ -43,7 +43,6 @@ def _measures(result: xr.Dataset) -> list[str]:
 
 
 def _names(result: xr.Dataset) -> list[str]:
-    """Return the names of all heads."""
     return list(map(head_name, result["layer"].values.tolist(), result["head"].values.tolist()))
 
 

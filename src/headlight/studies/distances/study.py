@@ -56,7 +56,7 @@ class DistancesStudy(CorpusStudy[DistanceSettings]):
     settings_class = DistanceSettings
 
     def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
-        """Plan one pass, in which all measures look at what the loss lets be seen."""
+        """Plan one pass, in which all measures read the input that the objective leaves."""
         settings, measures = self.settings, self.settings.measures
         objective = required_objective(self.model, measures, objective, settings.seed)
         return plan_text_study(
@@ -72,7 +72,7 @@ class DistancesStudy(CorpusStudy[DistanceSettings]):
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> "DistancesObserver":
-        """Holds all layers of a batch, and compares their heads."""
+        """Return the observer that holds all layers of a batch and compares their heads."""
         queries, keys = Positions.for_kind(batch, plan.kind)
         options = self.settings
         return DistancesObserver(
@@ -85,7 +85,7 @@ class DistancesStudy(CorpusStudy[DistanceSettings]):
         )
 
     def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
-        """Means over queries as symmetric matrices of heads."""
+        """Return means over queries as symmetric matrices of heads."""
         statistics = state.tally.compute()
         layers, heads = _places(plan.sites)
         first, second = np.triu_indices(len(heads), 1)
@@ -124,15 +124,15 @@ run = DistancesStudy.run_with_objective
 
 @dataclass(eq=False, repr=False)
 class DistancesObserver(Observer):
-    """Holds the attention of all layers of one batch, and then compares all pairs of heads.
+    """Observer that holds the attention of all layers of one batch, and compares pairs of heads.
 
     Attributes:
-        queries: the attending positions.
-        keys: the attended ones.
-        units: the document, or text, that each row is of.
-        measures: by which heads are compared.
-        value_bias: see `headlight.measures.Scores`.
-        smoothing: see `headlight.measures.head_divergence`.
+        queries: Attending positions.
+        keys: Attended positions.
+        units: Number of the unit of the corpus, a document or a text, that each text belongs to.
+        measures: Measures by which heads are compared.
+        value_bias: Treatment of the value bias; see `headlight.measures.Scores`.
+        smoothing: Share of each row spread evenly; see `headlight.measures.head_divergence`.
     """
 
     queries: Positions
@@ -144,14 +144,14 @@ class DistancesObserver(Observer):
     _seen: dict[int, dict[str, Score]] = field(default_factory=dict, init=False)
 
     def visit(self, record: LayerRecord) -> None:
-        """Keep what is compared later; all of it, since every pair of layers is compared."""
+        """Keep the scores of a layer whole, since every pair of layers is compared later."""
         scores = Scores(record, self.value_bias, precision=torch.float32)
         self._seen[record.site.layer] = {
             measure: single(scores.of(measure)) for measure in self.measures
         }
 
     def tally(self) -> Tally:
-        """Mean divergence per query of every pair of heads, each text counting by its queries.
+        """Return the mean divergence per query of every pair of heads, over all queries.
 
         Raises:
             CaptureError: a score is not finite.
@@ -188,13 +188,13 @@ class DistancesObserver(Observer):
 
 
 def _there(category: Int64[Tensor, " position"]) -> slice:
-    """The positions of a text, which padding precedes or follows."""
+    """Return the positions of a text, without the padding before or after it."""
     places = (category >= 0).nonzero()[:, 0]
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def _places(sites: Sequence[AttentionSite]) -> tuple[list[int], list[int]]:
-    """Layer and head of every head, in the order in which they are compared."""
+    """Return the layers and the numbers of all heads, in the order of comparison."""
     ordered = sorted(sites, key=lambda site: site.layer)
     places = [(site.layer, head) for site in ordered for head in range(site.heads)]
     return [layer for layer, _ in places], [head for _, head in places]

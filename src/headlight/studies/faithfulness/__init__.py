@@ -10,21 +10,21 @@ from headlight.study_settings.classifiers import RowsOfText
 from headlight.study_settings.texts import TextSettings
 
 RANDOM = "random"
-"""Name of the control beside all measures, a random order, which knows nothing of a text."""
+"""Name of the control beside all maps: a random order, independent of the text."""
 
 Removal = Literal["mask", "delete", "attention"]
 """Way to remove a word."""
 
 LayerMeasure = Literal["weight", "norm", "effective", "merged_norm"]
-"""Measures of attention, of which a map is the mean over heads."""
+"""Measure of attention whose mean over heads is a map."""
 
 TokenMap = Literal[
     LayerMeasure, "attribution", "prediction", "gradient_input", "leave_one_out", FollowedMap
 ]
-"""By what the tokens of a text are ordered."""
+"""Map by which the tokens of a text are ordered."""
 
 REFERENCES: tuple[TokenMap, ...] = ("leave_one_out", "gradient_input")
-"""Maps of the prediction itself, with which all others are correlated."""
+"""Maps of the prediction itself, which all others are correlated with."""
 
 Question = Literal["removal", "flips", "correlation"]
 

@@ -1,4 +1,4 @@
-"""Erasure of tokens: how they are removed, and predictions without them."""
+"""Erasure of tokens: ways to remove them, and predictions without them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,10 @@ from headlight.studies.faithfulness.targets import Predicts, Target, logits_of, 
 
 
 def removal_of(model: CapturedModel, predicts: Predicts, removal: Removal | None) -> Removal:
-    """Return how tokens are removed: as is asked for, or as suits the model.
+    """Return the way to remove tokens: the requested one, or by default one that suits the model.
 
-    A masked language model knows its mask, and so do classifiers made of it; a decoder has learnt
-    from texts alone, and a shorter one is a text.
+    A masked language model knows its mask token, and so do classifiers derived from it; a decoder
+    was trained on plain text, and a shortened text is still one.
 
     Raises:
         UsageError: nothing would be left of a text that has no special tokens.
@@ -38,7 +38,7 @@ def removal_of(model: CapturedModel, predicts: Predicts, removal: Removal | None
 
 
 def substitute_id(model: CapturedModel, removal: Removal) -> int | None:
-    """Return the id in the place of masked tokens: the mask, or else the unknown token.
+    """Return the id that replaces masked tokens: the mask, or else the unknown token.
 
     Raises:
         UsageError: the tokenizer has neither.
@@ -56,11 +56,11 @@ E = TypeVar("E", bound=Encoded)
 
 @dataclass(frozen=True, slots=True)
 class Cut(Generic[E]):
-    """A text without some of its words.
+    """Text without some of its words.
 
     Attributes:
-        example: what the model reads.
-        hidden: tokens of it that no other token may attend to.
+        example: Text as the model reads it.
+        hidden: Positions in it that no other token may attend to.
     """
 
     example: E
@@ -68,14 +68,14 @@ class Cut(Generic[E]):
 
 
 def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
-    """The text without these words.
+    """Remove words from a text.
 
     Args:
-        example: a text.
-        words: all pieces of these are removed.
-        removal: ``mask`` puts the mask token in the place of each piece, ``delete`` leaves the
-            pieces out, ``attention`` keeps them and hides them from attention.
-        mask: the id of the mask token.
+        example: Text.
+        words: Words to remove, with all their pieces.
+        removal: Way to remove them: ``mask`` replaces each piece by the mask token, ``delete``
+            leaves the pieces out, ``attention`` keeps them and hides them from attention.
+        mask: Id of the mask token; only ``mask`` needs it.
     """
     gone = tuple(at for at, word in enumerate(example.words) if word in words)
     if removal == "attention":
@@ -98,16 +98,16 @@ def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
 
 @dataclass(eq=False, repr=False)
 class TargetProbabilities:
-    """The probability of the target of each text of a batch, without some of its tokens.
+    """Probabilities of the target of each text of a batch, without some of its tokens.
 
     The same tokens of a text are removed only once, for all callers.
 
     Attributes:
-        model: It is run.
-        examples: The texts.
-        removal: How tokens are removed.
-        mask: The id that a masked token becomes.
-        batch_tokens: Tokens that run together at most.
+        model: Model that predicts.
+        examples: Texts of the batch.
+        removal: Way to remove tokens.
+        mask: Id that replaces masked tokens; None where none are masked.
+        batch_tokens: Largest number of tokens that run together.
     """
 
     model: CapturedModel
@@ -118,7 +118,7 @@ class TargetProbabilities:
     _known: dict[tuple[int, Words], tuple[float, bool]] = field(default_factory=dict, init=False)
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
-        """Run the model on texts, by their numbers, without these tokens, as far as needed."""
+        """Run the model on numbered texts without these tokens, unless the result is known."""
         missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
         cuts = [cut(self.examples[text], words, self.removal, self.mask) for text, words in missing]
         for chosen in length_batches([each.example for each in cuts], self.batch_tokens):
@@ -126,7 +126,7 @@ class TargetProbabilities:
             self._known |= {missing[at]: row for at, row in zip(chosen, probabilities, strict=True)}
 
     def without(self, text: int, words: Words) -> tuple[float, bool]:
-        """Return the probability, once it was asked for, and whether it is the largest of all."""
+        """Return a probability that `ask` has computed, and whether it is the largest of all."""
         return self._known[text, words]
 
     def _run(self, cuts: Sequence[Cut[Target]]) -> list[tuple[float, bool]]:
@@ -151,7 +151,7 @@ class TargetProbabilities:
 
 
 def _hiding(batch: Batch, cuts: Sequence[Cut[E]]) -> Batch:
-    """The batch with some tokens hidden from attention."""
+    """Return the batch with the hidden tokens of cuts excluded from attention."""
     places = [(row, at) for row, each in enumerate(cuts) for at in each.hidden]
     if not places:
         return batch

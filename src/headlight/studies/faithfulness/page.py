@@ -1,4 +1,4 @@
-"""The page on which maps of tokens stand beside each other."""
+"""Page of faithfulness: maps of tokens compared with each other."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ from headlight.views.parts.result_facts import rounded, settings_of
 from headlight.views.pictures.theme import CYCLE
 
 findings = faithfulness.faithfulness
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 MEAN = {
     "tenths": "10, 20, …, 90% of them, rounded to whole tokens, at least one",
@@ -39,7 +39,7 @@ REST = {
     "tenths": "p less p without the least important tokens, the mean over the same shares",
     "eraser": "p less p with the most important tokens alone, the mean over the same shares",
 }
-"""Definitions of sufficiency, by the shares that are removed."""
+"""Definitions of sufficiency, by the choice of removed shares."""
 
 QUESTIONS = {
     "comprehensiveness": (
@@ -90,7 +90,7 @@ LOST = {
     "tenths": {"lost": "without the most important", "lost_least": "without the least important"},
     "eraser": {"lost": "without the most important", "lost_least": "with these alone"},
 }
-"""Variables of what is lost, by the shares that are removed: how the tokens are called."""
+"""Labels of the variables of lost probability, by the choice of removed shares."""
 
 PREDICTS = {
     "class": "the class that the model chooses for the whole text",
@@ -122,7 +122,7 @@ NO_TEST = (
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """Return scores by question and map, and correlations of each two."""
+    """Return the number of texts, and the scores by question and map."""
     numbers: Summary = {"texts": int(result["texts"])}
     for name in map(str, result["map"].values):
         for question in map(str, result["question"].values) if "score" in result else ():
@@ -165,14 +165,13 @@ def _question(result: xr.Dataset, name: str, names: dict[str, str]) -> Section:
 
 
 def _sizes(settings: Mapping[str, Any]) -> str:
-    """Whether signs count in correlations, in words."""
     if settings.get("signed"):
         return "Signs count."
     return "Of maps with a sign the sizes count, as attention has none."
 
 
 def _asked(result: xr.Dataset) -> str:
-    """Return a description of the prediction, and of how tokens were removed."""
+    """Describe the prediction and the way in which tokens were removed."""
     options = settings_of(result)
     units = options.get("units", "tokens")
     return (

@@ -1,4 +1,4 @@
-"""Scores of maps: by what predictions lose without tokens, and by agreement."""
+"""Scores of maps: by the drop in a prediction without tokens, and by agreement."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,40 +15,41 @@ SHARES: Mapping[Shares, tuple[float, ...]] = {
     "tenths": tuple(step / 10 for step in range(1, 10)),
     "eraser": (0.01, 0.05, 0.1, 0.2, 0.5),
 }
-"""As Modarressi et al. (2023) remove tokens, and as ERASER does (DeYoung et al. 2020)."""
+"""Shares of tokens removed by Modarressi et al. (2023) and by ERASER (DeYoung et al. 2020)."""
 
 OF_QUESTION = {
     "removal": ("comprehensiveness", "normalised", "sufficiency"),
     "flips": ("first_flip", "share_to_flip"),
 }
-"""Scores of an order; a correlation is called as the map that others are compared with."""
+"""Scores of an order, by question; a correlation has the name of its reference map."""
 
 OF_PAIRS = ("correlation", "significant", "overlap")
 
 Order = Int64[np.ndarray, " _"]
-"""The tokens of a text, the most important first."""
+"""Tokens of a text, the most important first."""
 
 Prediction = Callable[[Words], tuple[float, bool]]
-"""The probability of the target without some tokens, and whether it is still the largest."""
+"""Function of removed tokens: probability of the target, and whether it is still the largest."""
 
 Lost = Float64[np.ndarray, "end share"]
-"""Drop in the probability without a share of the tokens: the most important, the least."""
+"""Drop in the probability without a share of the tokens: most important, least important."""
 
 
 def order_of(importance: Importance) -> Order:
-    """Return the tokens, the most important first; of equal ones that which comes first."""
+    """Return the tokens, the most important first; ties keep the order of the text."""
     order: Order = np.argsort(-importance, kind="stable")
     return order
 
 
 def removals(order: Order, shares: Shares) -> Iterator[tuple[Words, Words]]:
-    """Yield which tokens are removed by share: the most important, and those at the other end.
+    """Yield the tokens removed for each share: the most important, and those at the other end.
 
-    Tenths are rounded to the nearest number of tokens, halves up, and are at least one; the same
-    number is removed from the other end.  Shares of ERASER are rounded up, and the other end is all
-    but the most important.
+    Tenths are rounded to the nearest number of tokens, halves up, and to at least one token; the
+    same number is removed from the other end.  Shares of ERASER are rounded up, and the other end
+    is all tokens but the most important.
     """
     tokens = list(map(int, order))
+    # 1e-9 makes up for rounding errors: 0.7 * 45 is slightly less than 31.5.
     for share in SHARES[shares]:
         if shares == "eraser":
             number = math.ceil(share * len(tokens) - 1e-9)
@@ -60,7 +61,7 @@ def removals(order: Order, shares: Shares) -> Iterator[tuple[Words, Words]]:
 
 
 def removed_sets(order: Order, shares: Shares) -> Iterator[Words]:
-    """Yield all that `lost` and `flips` remove of a text."""
+    """Yield all sets of tokens that `lost` and `flips` remove from a text."""
     yield frozenset()
     yield frozenset(map(int, order[:1]))
     for ends in removals(order, shares):
@@ -68,14 +69,14 @@ def removed_sets(order: Order, shares: Shares) -> Iterator[Words]:
 
 
 def lost(order: Order, shares: Shares, without: Prediction) -> Lost:
-    """Return what the probability of the target loses as its tokens are removed."""
+    """Return the drop in the probability of the target for each share and end."""
     whole, _ = without(frozenset())
     ends = [[whole - without(end)[0] for end in each] for each in removals(order, shares)]
     return np.array(ends).T
 
 
 def flips(order: Order, shares: Shares, without: Prediction) -> Float64[np.ndarray, "score"]:
-    """Return whether the prediction changes without the first token, and the least such share.
+    """Return whether the prediction flips without the first token, and the smallest such share.
 
     Source: Serrano and Smith (2019); the share is 1 where the prediction never changes.
     """
@@ -98,7 +99,7 @@ def scores_of_removal(by_map: Mapping[str, Sequence[Lost]]) -> Float64[np.ndarra
     the same.
 
     Args:
-        by_map: what is lost by the orders of each map; several of the random one.
+        by_map: Drops in probability for each order of each map; the random one has several.
 
     Source: DeYoung et al. (2020), Section 4; Edin et al. (2025), who take for the bounds all orders
         or those of a beam search.
@@ -117,12 +118,12 @@ def pair_scores(
     *,
     signed: bool,
 ) -> Float64[np.ndarray, "statistic map other"]:
-    """Return `OF_PAIRS` of each two maps on one text; NaN of one with itself.
+    """Return `OF_PAIRS` of each two maps on one text; NaN between a map and itself.
 
     Args:
-        by_map: what each token is given; several times by the random one, whose mean is taken.
-        coefficient: of correlation.
-        signed: whether signs count.
+        by_map: Importance of each token by map; the random one has several, which are averaged.
+        coefficient: Correlation coefficient.
+        signed: Whether to correlate signed values, rather than absolute ones.
 
     Source: Jain and Wallace (2019), Section 4.1.
     """

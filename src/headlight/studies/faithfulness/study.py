@@ -1,4 +1,4 @@
-"""Maps of tokens beside each other: by removal of tokens, and by agreement with what is removed."""
+"""Study of the faithfulness of maps: by removal of tokens, and by agreement."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -115,13 +115,13 @@ class FaithfulnessStudy(CorpusStudy[FaithfulnessSettings]):
     settings_class = FaithfulnessSettings
 
     def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
-        """Plan one pass over texts, of which tokens can be removed in the way asked for."""
+        """Plan one pass over texts, from which tokens can be removed in the requested way."""
         model, settings = self.model, self.settings
         self.predicts = predicted_kind(model)
         self.removal = removal_of(model, self.predicts, settings.removal)
         self.mask = substitute_id(model, self.removal)
         if self.predicts == "masked":
-            mask_id(model)
+            mask_id(model)  # raises before any text is read if there is no mask token
         if source is None and self.predicts == "class":
             source = str(SAMPLE_REVIEWS)
         plan = plan_text_study(
@@ -136,20 +136,20 @@ class FaithfulnessStudy(CorpusStudy[FaithfulnessSettings]):
 
     @property
     def references(self) -> list[str]:
-        """The maps with which others are correlated, if that is asked."""
+        """Return the maps that all are correlated with, if ``correlation`` is requested."""
         wants_correlation = "correlation" in self.settings.questions
         return [name for name in REFERENCES if wants_correlation and name in self.settings.maps]
 
     @property
     def scores(self) -> list[str]:
-        """All scores of a map, by question."""
+        """Return the names of all scores of a map, by question."""
         questions = self.settings.questions
         names = [name for each in OF_QUESTION if each in questions for name in OF_QUESTION[each]]
         return [*names, *self.references]
 
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
-        """The numbers of a text that are asked for, by name, each with its axes."""
+        """Return the axes of the requested numbers of a text, by name."""
         questions = self.settings.questions
         absent = {
             *(("lost", "lost_least") if "removal" not in questions else ()),
@@ -164,7 +164,7 @@ class FaithfulnessStudy(CorpusStudy[FaithfulnessSettings]):
         return {name: len(values) for name, values in self._coordinates().items()}
 
     def _coordinates(self) -> dict[str, list[Any]]:
-        """Labels of the axes."""
+        """Return the labels of the axes."""
         maps = list(self.settings.compared)
         every: dict[str, list[Any]] = {
             "question": self.scores,
@@ -178,11 +178,11 @@ class FaithfulnessStudy(CorpusStudy[FaithfulnessSettings]):
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> "FaithfulnessObserver":
-        """Return what runs the model without tokens, in the order of each map."""
+        """Return the observer that removes tokens in the order of each map."""
         return FaithfulnessObserver(self, examples)
 
     def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
-        """Return means over texts, and what their intervals are computed from."""
+        """Return means over texts, with the sums that their intervals are computed from."""
         statistics = state.tally.compute()
         variables: dict[str, Any] = {
             "tokens": ((), statistics["tokens"]["mean"]),
@@ -197,7 +197,7 @@ run = FaithfulnessStudy.run
 
 
 class FaithfulnessObserver(Observer):
-    """Sees the predictions to the texts of a batch, as they are and without tokens."""
+    """Observer of the predictions for the texts of a batch, with and without tokens."""
 
     wants_attention = False
 
@@ -229,7 +229,7 @@ class FaithfulnessObserver(Observer):
         )
 
     def tally(self) -> Tally:
-        """All numbers of each text."""
+        """Return all numbers of each text."""
         maps = self._maps()
         self._answers.ask(self._needed(maps))
         rows = [
@@ -244,7 +244,7 @@ class FaithfulnessObserver(Observer):
         )
 
     def _maps(self) -> dict[str, list[list[Importance]]]:
-        """Return what each token of each text is given: once by a map, several times at random."""
+        """Return the importance of tokens, by map and text; the random map has several."""
         settings = self._settings
         maps = TokenMaps(self._model, self._examples, self._study.plan.sites, settings).found()
         if LEFT_OUT in settings.maps:
@@ -256,7 +256,7 @@ class FaithfulnessObserver(Observer):
         return {name: [[each] for each in maps[name]] for name in settings.maps} | {RANDOM: drawn}
 
     def _needed(self, maps: Mapping[str, list[list[Importance]]]) -> Iterator[tuple[int, Words]]:
-        """Yield all that has to be removed of each text."""
+        """Yield every set of tokens to be removed, with the number of its text."""
         for text, example in enumerate(self._examples):
             yield text, frozenset()
             if not self._removes or example.tokens < 2:
@@ -267,7 +267,7 @@ class FaithfulnessObserver(Observer):
                         yield text, words
 
     def _of_text(self, text: int, maps: Mapping[str, list[Importance]]) -> dict[str, Any]:
-        """Return all numbers of one text; NaN where it has fewer than two tokens to remove."""
+        """Return all numbers of one text; NaN if it has fewer than two removable tokens."""
         tokens, sizes = self._examples[text].tokens, self._study.sizes
         numbers = {
             name: np.full([sizes[dim] for dim in dims], np.nan)

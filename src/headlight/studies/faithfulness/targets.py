@@ -1,4 +1,4 @@
-"""Texts with the prediction that maps are compared for, and its logits."""
+"""Texts with the prediction that maps have to explain, and its logits."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,17 +18,17 @@ from headlight.errors import MissingHeadError, UsageError, with_head
 from headlight.observations.classifier_outputs import require_finite_predictions
 
 Predicts = Literal["class", "masked", "next"]
-"""The class of a text, the token that a mask hides, or the next token."""
+"""Target of the prediction: class of a text, token behind a mask, or next token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target(Encoded):
-    """A text with what is predicted for it; `words` numbers what can be removed, from 0.
+    """Text with its predicted output; `words` numbers the removable tokens or words from 0.
 
     Attributes:
-        tokens: how many tokens or words can be removed; the one that predicts has the number after
-            them, and stays.
-        output: the one that is predicted: a class, or a token of the vocabulary.
+        tokens: Number of removable tokens or words; the predicting one has the number after them,
+            and stays.
+        output: Number of the predicted class, or id of the predicted token.
     """
 
     tokens: int = field(kw_only=True)
@@ -36,15 +36,15 @@ class Target(Encoded):
 
     @property
     def place(self) -> int:
-        """Return where the token that predicts stands; of a classifier 0, since it has none."""
+        """Return the position of the predicting token; 0 for a classifier, which has none."""
         return self.words.index(self.tokens) if self.tokens in self.words else 0
 
 
 def predicted_kind(model: CapturedModel) -> Predicts:
-    """Return what the model predicts, as its head says.
+    """Return the target that the head of the model predicts.
 
     Raises:
-        MissingHeadError: it has no head.
+        MissingHeadError: the model has no head.
         UsageError: it predicts a class for every token, or reads a second text.
     """
     task, head = model.head.task, model.head.language
@@ -94,8 +94,8 @@ def number_tokens(
 ) -> Target:
     """Return the example with its tokens or words numbered, and a place to predict at.
 
-    Of a masked language model a random token becomes the mask; of a decoder what follows its last
-    token is predicted.  The word of this token stays.
+    For a masked language model a random token becomes the mask; a decoder predicts the token after
+    its last one.  The word of this token stays.
     """
     own = [at for at, word in enumerate(example.words) if word != NO_WORD]
     place: int | None = None
@@ -121,7 +121,7 @@ def number_tokens(
 def prediction_rows(
     model: CapturedModel, examples: Sequence[Target]
 ) -> Iterator[Callable[[Any], Float[Tensor, "batch output"]]]:
-    """Within the block, take the predictions of these texts from what the model puts out."""
+    """Provide a function that takes the predictions of these texts from the model's output."""
     if predicted_kind(model) == "class":
         yield lambda output: output.logits
         return
@@ -134,7 +134,7 @@ def prediction_rows(
 def logits_of(
     model: CapturedModel, examples: Sequence[Target], batch: Batch
 ) -> Float[Tensor, "batch output"]:
-    """Return the logits of one forward pass, of each text where it predicts.
+    """Return the logits of one forward pass at the predicting position of each text.
 
     Raises:
         CaptureError: they are not finite.
@@ -148,12 +148,12 @@ def logits_of(
 def of_targets(
     values: Float[Tensor, "batch output"], examples: Sequence[Target]
 ) -> Float[Tensor, " batch"]:
-    """Return the values of the target of each text."""
+    """Return the value of the target of each text."""
     targets = torch.tensor([each.output for each in examples], device=values.device)
     return values.gather(1, targets[:, None])[:, 0]
 
 
 def with_targets(model: CapturedModel, examples: Sequence[Target]) -> list[Target]:
-    """Return the same texts, each with what the model predicts for it."""
+    """Return the texts with the output that the model predicts for each."""
     chosen = logits_of(model, examples, model.collate(examples)).argmax(-1).tolist()
     return [replace(each, output=number) for each, number in zip(examples, chosen, strict=True)]

@@ -1,4 +1,4 @@
-"""Maps of the tokens of a batch, each computed in its own way."""
+"""Maps of the tokens of a batch, by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ OF_LAYERS = get_args(LayerMeasure)
 
 @dataclass(eq=False, repr=False)
 class TokenMaps:
-    """The maps of a batch of texts, but for what becomes of predictions without a token.
+    """Maps of a batch of texts, except ``leave_one_out``, which needs predictions without tokens.
 
     Attributes:
-        model: A classifier of texts, or a language model.
-        examples: The texts.
-        sites: The layers that are looked at.
-        settings: Of the study.
+        model: Classifier of texts, or language model.
+        examples: Texts of the batch.
+        sites: Attention modules observed.
+        settings: Settings of the study.
     """
 
     model: CapturedModel
@@ -54,7 +54,7 @@ class TokenMaps:
         self._batch = self.model.collate(self.examples)
 
     def found(self) -> dict[str, list[Importance]]:
-        """Return what each map gives to each token that can be removed, by text."""
+        """Return the importance of each removable token, by map and text."""
         maps: dict[str, PerToken] = {}
         names = self.settings.maps
         if of_layers := [name for name in names if name in OF_LAYERS]:
@@ -82,7 +82,7 @@ class TokenMaps:
         }
 
     def _of_layers(self, names: Sequence[str]) -> dict[str, PerToken]:
-        """Return the means over heads of the last layer, or of those that the settings name."""
+        """Return means over heads of the last layer, or of the layers that the settings name."""
         last = max(self.sites, key=lambda site: site.layer)
         importance = AttentionImportance(self._rows, names)
         with self.model.capture([last] if self.settings.layers is None else self.sites) as recorder:
@@ -91,7 +91,7 @@ class TokenMaps:
         return importance.found()
 
     def _followed(self, names: Sequence[str]) -> dict[str, PerToken]:
-        """The shares of the input tokens in the hidden tokens behind the last layer, by text."""
+        """Return the shares of the input tokens in the hidden tokens after the last layer."""
         shares = {name: torch.zeros(self._batch.input_ids.shape) for name in names}
         kind, last = self.sites[0].kind, max(site.layer for site in self.sites)
         rows = self._rows.cpu()

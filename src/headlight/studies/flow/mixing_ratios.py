@@ -30,14 +30,14 @@ from headlight.settings.attribution import Slope
 from headlight.vocabulary import CATEGORIES
 
 BANDS = (1, 10, 100, 1000)
-"""The least number of times that types of a band of frequency occur in the corpus."""
+"""Lower bounds of the frequency bands: smallest count of a type in the corpus."""
 
 STATES = ("masked", "given")
-"""Whether the mask token stands in place of a token."""
+"""States of a token: replaced by the mask token, or as given."""
 
 SPECIAL = [CATEGORIES.index(name) for name in ("cls", "sep")]
 NONE = -1
-"""In the place of the id of a mask token that there is not."""
+"""Id of the mask token where there is none."""
 
 OF_TOKENS = {"mean": "mean", "std": "std", "min": "minimum", "max": "maximum"}
 """Statistics over single tokens."""
@@ -51,10 +51,10 @@ MIXING_AXES = {
 
 
 def count_of_types(plan: StudyPlan[Encoded]) -> Int64[np.ndarray, " type"]:
-    """Return how often every type occurs in the examples that will be looked at.
+    """Return the number of occurrences of every type in the examples to be observed.
 
     Raises:
-        UsageError: of cross-attention, or the corpus cannot be read again.
+        UsageError: the attention is cross-attention, or the corpus cannot be read again.
     """
     if any(site.kind == "cross" for site in plan.sites):
         raise UsageError(
@@ -69,12 +69,12 @@ def count_of_types(plan: StudyPlan[Encoded]) -> Int64[np.ndarray, " type"]:
 
 @dataclass(eq=False, repr=False)
 class MixingObserver:
-    """One number for each token, scope and layer of a batch.
+    """Observer of the mixing ratio of each token, scope and layer of a batch.
 
     Attributes:
-        texts: of the batch.
-        counts: how often every type occurs in the corpus.
-        mask: the id of the mask token; None where there is none.
+        texts: Texts of the batch.
+        counts: Number of occurrences of every type in the corpus.
+        mask: Id of the mask token; None where there is none.
     """
 
     texts: Texts
@@ -83,11 +83,11 @@ class MixingObserver:
     _ratios: dict[int, Tensor] = field(default_factory=dict, init=False)
 
     def visit(self, record: LayerRecord) -> None:
-        """Keep a number for each scope and token."""
+        """Keep the ratios of the layer, by scope and token."""
         self.keep(record.site.layer, mixing_ratios(record))
 
     def keep(self, layer: int, ratios: Float[Tensor, "scope batch query"]) -> None:
-        """Keep those of a layer."""
+        """Keep given ratios of a layer."""
         self._ratios[layer] = ratios
 
     def rows(self) -> dict[str, Float64[np.ndarray, "batch *axes"]]:
@@ -117,16 +117,16 @@ class MixingObserver:
 def visit_behind_feed_forward(
     observer: MixingObserver, plan: StudyPlan[Encoded], batch: Batch, slope: Slope
 ) -> None:
-    """Run the model, and let an observer keep the ratios behind the feed-forward network as well.
+    """Run the model, and let an observer also keep the ratios after the feed-forward network.
 
-    What others give to each token is one tangent of the network and what the token gives itself
-    another, so the batch runs twice side by side.
+    The contribution of other tokens to a token is one tangent of the network and that of the token
+    itself another, so two copies of the batch run side by side.
 
     Args:
-        observer: keeps the ratios.
-        plan: whose model and layers they are.
-        batch: that is looked at.
-        slope: of activations.
+        observer: Observer that keeps the ratios.
+        plan: Plan of the study, which names the model and its layers.
+        batch: Batch to run.
+        slope: Slope of the linearized activations.
     """
     model, texts = plan.model, len(batch.lengths)
     network: Any = model.transformer
@@ -158,7 +158,7 @@ def visit_behind_feed_forward(
 def _means(
     ratios: Float64[np.ndarray, "scope layer batch query"], members: np.ndarray
 ) -> Float64[np.ndarray, "batch scope *group_layer"]:
-    """Means over the tokens of each group in each text; NaN where there are none."""
+    """Return means over the tokens of each group in each text; NaN for empty groups."""
     has_ratio = ~np.isnan(ratios)
     membership = members.astype(np.float64)
     sums = np.einsum("mlbq,bqg->bmlg", np.where(has_ratio, ratios, 0.0), membership)

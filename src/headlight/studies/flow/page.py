@@ -1,4 +1,4 @@
-"""The page of what hidden tokens come from."""
+"""Page of the flow study: the input tokens that hidden tokens come from."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ from headlight.views.parts import (
 from headlight.views.parts.result_facts import categories, mean_of, rounded, settings_of
 
 findings = flow.flow
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 NAMES = {name: method.label for name, method in METHODS.items()}
 BY_METHOD = By("map", NAMES, heading="method")
@@ -45,7 +45,7 @@ MIXING_PAPER = "Kobayashi et al. (2021)"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The own share after the last layer, by each method, and mixing ratios, means over layers."""
+    """Return each method's own share after the last layer, and mean mixing ratios over layers."""
     numbers: dict[str, float] = {}
     if "own" in result:
         last = result["own"].sel(token="all").isel(layer=-1)
@@ -57,12 +57,12 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def scopes(result: xr.Dataset) -> list[str]:
-    """Return how mixing ratios were looked at."""
+    """Return the scopes of the mixing ratios in a result."""
     return list(map(str, result["scope"].values))
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """By layer, by kind of input token, by distance, whether methods agree; and mixing ratios."""
+    """Return the sections by layer, token and distance, on agreement, and on mixing ratios."""
     parts = []
     if "own" in result:
         parts += [_by_layer(result), _by_category(result), _by_distance(result), _agreement(result)]
@@ -72,7 +72,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _mixing_by_groups(result: xr.Dataset) -> list[Section]:
-    """Return the ratios of some tokens; of masks where there are any."""
+    """Return the sections on groups of tokens; on masks where there are any."""
     groups: dict[str, tuple[Mapping[Any, str], str, str]] = {
         "category": (
             categories(result, "category"),
@@ -135,7 +135,7 @@ def _by_layer(result: xr.Dataset) -> Section:
 
 
 def _at_the_end(result: xr.Dataset) -> str:
-    """Say where the last layer ends, where methods of both kinds are compared."""
+    """Describe which vector ends the last layer, if methods of both kinds are compared."""
     through_all = [METHODS[str(name)].layer_map is None for name in result["map"].values]
     if all(through_all) or not any(through_all):
         return ""
@@ -288,7 +288,7 @@ def _behind_feed_forward(result: xr.Dataset) -> str:
 def _mixing_by_group(
     result: xr.Dataset, group: str, names: Mapping[Any, str], title: str, explanation: str
 ) -> Section:
-    """The ratio with everything around the attention, by a group of tokens that there are."""
+    """Return the section on the ratio of the widest scope, by occurring groups of tokens."""
     name = f"mixing_{group}"
     variable, by = f"mixing_by_{group}", By(group, names)
     last = str(result["scope"].values[-1])

@@ -39,13 +39,13 @@ from headlight.token_flow.input_maps import input_maps
 from headlight.vocabulary import CATEGORIES
 
 DISTANCES = (0, 1, 2, 4, 8, 16, 32, 64, 128)
-"""The least distance of a band, in tokens."""
+"""Smallest distance of each band, in tokens."""
 
 TOKENS = ("all", "first", "last")
-"""Tokens whose vectors are looked at: the mean over all tokens of a text, or one of them."""
+"""Tokens whose vectors are examined: the mean over all tokens of a text, or one of them."""
 
 COMPARED = 3
-"""The order of input tokens is compared where there are as many of them, or more."""
+"""Smallest number of input tokens whose order is compared."""
 
 VARIABLES = long_names(
     {
@@ -115,9 +115,9 @@ class FlowStudy(CorpusStudy[FlowSettings]):
     settings_class = FlowSettings
 
     def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
-        """Plan one pass, in which the residual is looked at, and verified, where a method needs it.
+        """Plan one pass, in which the residual is recorded and verified if a method needs it.
 
-        Tokens are masked, and types counted for mixing ratios.
+        Tokens are masked, and types are counted for mixing ratios, if the settings say so.
         """
         settings = self.settings
         needs = {METHODS[name].layer_map for name in settings.followed}
@@ -132,7 +132,7 @@ class FlowStudy(CorpusStudy[FlowSettings]):
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> "FlowObserver":
-        """Follow tokens in each text by itself, and look at mixing ratios in the whole batch."""
+        """Return the observer that follows tokens text by text, and takes ratios batch by batch."""
         if self._counts is None:
             return FlowObserver(plan, examples, self.settings)
         mask = getattr(plan.model.tokenizer, "mask_token_id", None)
@@ -143,7 +143,7 @@ class FlowStudy(CorpusStudy[FlowSettings]):
         return FlowObserver(plan, examples, self.settings, ratios, visits=not behind)
 
     def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
-        """Means with intervals."""
+        """Return means with intervals."""
         sums = state.tally.compute()
         variables: dict[str, Any] = {}
         for name, axes in (AXES | MIXING_AXES).items():
@@ -167,14 +167,14 @@ run = FlowStudy.run
 
 
 class FlowObserver(Observer):
-    """Sees the shares of all input tokens in all hidden tokens of each text.
+    """Observer of the shares of all input tokens in all hidden tokens of each text.
 
     Args:
         plan: Plan of the study.
-        examples: The texts.
+        examples: Texts of the batch.
         settings: Settings of the study.
-        ratios: Mixing ratios of the batch, where they are looked at.
-        visits: Whether mixing ratios are looked at while the batch runs; else they were before.
+        ratios: Observer of the mixing ratios of the batch; None if they are not requested.
+        visits: Whether mixing ratios are observed while the batch runs, rather than before.
     """
 
     def __init__(
@@ -198,12 +198,12 @@ class FlowObserver(Observer):
                 self._rows[name].append(row)
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at the mixing ratios of one layer."""
+        """Observe the mixing ratios of one layer."""
         assert self._ratios is not None  # noqa: S101 - else layers are not visited
         self._ratios.visit(record)
 
     def tally(self) -> Tally:
-        """Means over texts, and over single tokens."""
+        """Return means over texts, and over single tokens."""
         rows = {name: np.stack(of_texts) for name, of_texts in self._rows.items()}
         if self._ratios is not None:
             rows |= self._ratios.rows()
@@ -236,16 +236,15 @@ def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarr
 
 
 def _of_tokens(shares: np.ndarray) -> np.ndarray:
-    """Return the mean over tokens, along the last axis, and the first and the last of them."""
     return np.stack([shares.mean(-1), shares[..., 0], shares[..., -1]])
 
 
 def agreement(maps: Maps, *, causal: bool) -> Float64[np.ndarray, "method other layer"]:
-    """Spearman's rank correlation, mean over the tokens; NaN where it is of none.
+    """Return Spearman's rank correlation, mean over tokens; NaN where it is defined for none.
 
     Args:
-        maps: the shares.
-        causal: whether tokens come from no later ones, which then are not compared.
+        maps: Shares of the input tokens, by method.
+        causal: Whether tokens come from no later ones; later ones then are not compared.
     """
     methods, layers, tokens = maps.shape[:3]
     correlations = np.full((methods, methods, layers, tokens), np.nan)
@@ -253,6 +252,7 @@ def agreement(maps: Maps, *, causal: bool) -> Float64[np.ndarray, "method other 
         keys = query + 1 if causal else tokens
         if keys < COMPARED:
             continue
+        # Centred ranks: their cosine is Spearman's correlation.
         ranks = rankdata(maps[:, :, query, :keys], axis=-1) - (keys + 1) / 2
         length = np.linalg.norm(ranks, axis=-1, keepdims=True)
         unit = np.where(length > 0, ranks / np.where(length > 0, length, 1), np.nan)

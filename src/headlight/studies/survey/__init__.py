@@ -19,9 +19,9 @@ from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 Numbers = Literal["ranks", "importance", "null_space"]
-"""Parts of a survey that are left out unless they are named."""
+"""Parts of a survey that are left out unless the settings name them."""
 NEEDS = {"ranks": ("weight", "norm"), "importance": (), "null_space": ("effective",)}
-"""Measures without which there are no such numbers."""
+"""Measures that each of these parts needs."""
 
 
 @dataclass(frozen=True, kw_only=True)

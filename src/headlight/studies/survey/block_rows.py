@@ -14,11 +14,11 @@ class BlockRows:
         self.rows: dict[str, Tensor] = {}
 
     def keep(self, record: LayerRecord, rows: Mapping[str, Tensor]) -> None:
-        """Put the rows of a block where those of the layer are.
+        """Write the rows of a block into those of the layer.
 
-        There is one place for all of them from the beginning: small tensors that outlive a block
-        would lie where its large ones were, and the next block, which is somewhat larger, could not
-        take their memory.
+        The rows of the whole layer are allocated with the first block: small tensors that outlive a
+        block would occupy memory freed by its large ones, which the next, somewhat larger block
+        could then not reuse.
         """
         first = record.first
         if not first:

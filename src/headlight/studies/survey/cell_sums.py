@@ -1,7 +1,7 @@
-"""Sums of the rows of measures whose cells were written, in loops on a CPU and as products else.
+"""Sums of the rows of written measures: by loops on a CPU, and by matrix products elsewhere.
 
-On a CPU a row is read while it is in the cache, and all sums are made of it.  On a device all
-measures of a layer go through the same few operations: each costs as much as some thousand cells.
+On a CPU all sums of a row are made while it is in the cache.  On a device all measures of a layer
+go through the same few operations, since each operation costs as much as some thousand cells.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ class CellSums:
     """Producer of the sums of measures whose cells were written.
 
     Args:
-        asked: What is asked of the rows of the batch.
-        compiled: Whether loops are worth loading, as they are for many texts.
+        asked: Sums requested of the rows of the batch.
+        compiled: Whether to use compiled loops, whose loading pays for many texts.
     """
 
     def __init__(self, asked: Asked, *, compiled: bool = True) -> None:
@@ -41,7 +41,7 @@ class CellSums:
         """Return the sums of the rows of some queries.
 
         Args:
-            measured: Measures of these queries, with the keys up to the last that one of them sees.
+            measured: Measures of these queries, over the keys up to the last that any of them sees.
             first: Number of the first query.
         """
         heads = heads_of(measured)
@@ -96,7 +96,7 @@ class CellSums:
         return compiled.row_sums(arrays, heads, first, keys)
 
     def _by_products(self, size: Score, score: Score, total: Tensor) -> dict[str, Tensor]:
-        """Sums of rows on every device and in every precision, of which each is one operation."""
+        """Return the sums that take one operation each, on every device and in every precision."""
         return {
             "entropy": entropy_of_sizes(size),
             "size": total if size is score else size.sum(-1),
@@ -104,7 +104,7 @@ class CellSums:
         }
 
     def _received(self, factor: Tensor, score: Score) -> Float[Tensor, "batch head key"]:
-        """What each key of the text receives from these queries."""
+        """Return the amount that each key of the text receives from these queries."""
         received = (factor[:, :, None] @ score)[:, :, 0]
         missing = self._asked.keys - score.shape[3]
         return pad(received, (0, missing)) if missing else received
@@ -112,18 +112,18 @@ class CellSums:
     def _pairs(
         self, score: Score, constants: "_Constants", lists: int, copies: int
     ) -> Float[Tensor, "batch head query list"]:
-        """What goes to the keys of each list."""
+        """Return the sums over the keys of each list."""
         text, query, key, row, copy = constants.pairs
         values, largest = score[text, :, query, key], score.amax(3)[text, :, query]
         values = torch.where(copy, values >= largest, values)
         shape = *score.shape[:3:2], lists, score.shape[1]
         given = values.new_zeros(shape).flatten(0, 2).index_add_(0, row, values)
         given = given.view(shape).permute(0, 3, 1, 2)
-        # What is counted of copies is the queries, whatever they give.
+        # Of copies, queries are counted, whatever amount they give.
         return torch.cat([given[..., : lists - copies], given[..., lists - copies :].sign()], -1)
 
     def _constants_of(self, heads: Mapping[str, slice], score: Score, first: int) -> "_Constants":
-        """Return what layers of this form share."""
+        """Return the tensors that layers of this form share."""
         asked, device, (queries, keys) = self._asked, score.device, score.shape[2:]
         rows = slice(first, first + queries)
         *pairs, copy = asked.pairs(rows, keys).joined.to(device).unbind(0)
@@ -131,7 +131,7 @@ class CellSums:
         if asked.links is not None:
             linked = asked.links.texts.to(device)
             barred = asked.links.barred[:, None, None, :keys].to(device, score.dtype)
-        # Sums by offset are float64, which MPS has not.
+        # Sums by offset are float64, which MPS lacks.
         home = torch.device("cpu") if device.type == "mps" else device
         all_shares = all(measure(name).share for name in heads)
         return _Constants(
@@ -148,17 +148,17 @@ class CellSums:
 
 @dataclass(frozen=True, eq=False)
 class _Constants:
-    """What the layers of a batch share, for queries, measures and heads of one form.
+    """Tensors that the layers of a batch share, for queries, measures and heads of one form.
 
     Attributes:
         columns: Sets of keys of `Asked`.
         present: ``batch 1 query``; 1 for queries that are no padding.
-        share: ``head 1``; heads whose measure is a share as it is; None where all are.
+        share: ``head 1``; heads whose measure is a share already; None where all are.
         beside: Neighbours of the queries.
         order: Place of each offset of the text among the sums of `over_offsets`.
-        pairs: Text, query, key, row and whether it is a copy, of each pair.
+        pairs: Text, query, key and row of each pair, and whether it is a copy.
         linked: Texts whose largest links are wanted; None for none.
-        barred: −∞ at their keys that do not count.
+        barred: −∞ at those of their keys that do not count, 0 at the others.
     """
 
     columns: Tensor
@@ -174,7 +174,7 @@ class _Constants:
 def order_of_offsets(first: int, queries: int, columns: int, keys: int) -> Tensor:
     """Return the place of each offset, from ``1 - keys`` on, among the sums of `over_offsets`.
 
-    Offsets that no query of the block has are where nothing is added up.
+    Offsets that no query of the block has are mapped to a place to which nothing is added.
 
     Args:
         first: Number of the first query.
@@ -190,14 +190,14 @@ def order_of_offsets(first: int, queries: int, columns: int, keys: int) -> Tenso
 
 
 def heads_of(measured: Mapping[str, Score]) -> dict[str, slice]:
-    """Return the places of the heads of each measure, one after the other."""
+    """Return the slice of heads of each measure, where measures are concatenated."""
     ends = np.cumsum([each.shape[1] for each in measured.values()]).tolist()
     places = pairwise([0, *ends])
     return {name: slice(*ends) for name, ends in zip(measured, places, strict=True)}
 
 
 def shares_of(heads: Mapping[str, slice]) -> Tensor:
-    """Return ``head 1``: whether the measure of a head is a share as it is."""
+    """Return ``head 1``: whether the measure of a head is a share already."""
     sizes = torch.tensor([places.stop - places.start for places in heads.values()])
     is_share = torch.tensor([measure(name).share for name in heads])
     return torch.repeat_interleave(is_share, sizes)[:, None]

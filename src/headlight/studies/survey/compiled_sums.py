@@ -1,4 +1,4 @@
-"""Sums of rows that compiled loops have made: what they are asked for, and how they are read."""
+"""Sums of rows by compiled loops: the arrays that these take, and the reading of their results."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -16,10 +16,10 @@ from headlight.vocabulary import measure
 
 
 class CompiledSums:
-    """What is asked of the rows of a batch, as compiled loops take it and give it back.
+    """Requested sums of the rows of a batch, in the form of compiled loops.
 
     Args:
-        asked: What is asked of the rows of the batch.
+        asked: Sums requested of the rows of the batch.
     """
 
     def __init__(self, asked: Asked) -> None:
@@ -28,7 +28,7 @@ class CompiledSums:
 
     @cached_property
     def keys(self) -> Keys:
-        """What is asked about keys."""
+        """Return the arrays that describe keys."""
         asked = self._asked
         linked, barred = np.full(len(asked.columns), -1), np.zeros((0, asked.keys), np.float32)
         if asked.links is not None:
@@ -55,12 +55,12 @@ class CompiledSums:
     def row_sums(
         self, arrays: KernelArrays, heads: Mapping[str, slice], first: int, keys: int
     ) -> RowSums:
-        """Return the sums of rows that loops have made.
+        """Return the sums of rows that loops have computed.
 
         Args:
-            arrays: What they have filled.
+            arrays: Arrays that the loops have filled.
             heads: Places of the heads of each measure.
-            first: First query.
+            first: Number of the first query.
             keys: Number of keys that the queries see.
         """
         rows, columns = arrays.rows, torch.from_numpy(arrays.columns)

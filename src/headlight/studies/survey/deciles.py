@@ -1,10 +1,10 @@
 """Attention of heads in drawn texts of the corpus, from the weakest to the strongest.
 
-Passages show a head where it does most what it does, which is one text of many.  Here some texts
-are drawn from the corpus, all equally likely, and the same for all heads: those with the lowest
-hashes.  A text is looked at when the model reads it, if it is among those of its shard; so no text
-is read twice, and most texts of a large corpus cost no more than their hashes.  Of each a head's
-strongest link is kept, and the texts at the deciles of its strength are shown.
+Passages show a head at its strongest, in one text of many.  Here some texts are drawn from the
+corpus, all equally likely, and the same for all heads: those with the lowest hashes.  A text is
+observed when the model reads it, if it is among those of its shard; so no text is read twice, and
+most texts of a large corpus cost no more than their hashes.  For each text a head's strongest link
+is kept, and the texts at the deciles of its strength are shown.
 """
 
 import math
@@ -33,20 +33,20 @@ from headlight.tensors import Score, double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
 SAMPLED = 32
-"""Texts that are drawn."""
+"""Number of texts drawn."""
 LONGEST = 256
-"""Tokens of such a text, from its beginning, between which links are looked at."""
+"""Number of tokens of such a text, from its beginning, between which links are examined."""
 DECILES = tuple(range(0, 101, 10))
-"""In percent; 0 is the weakest of the texts, 100 the strongest."""
+"""Deciles in percent; 0 is the weakest text, 100 the strongest."""
 LINKS = 10
-"""Keys of a row that are kept, those that get most."""
+"""Number of keys kept of a row, those with the highest scores."""
 WIDTH = 2 + 2 * LINKS
-"""Numbers of a link: its score, the place of its query, places and values of keys."""
+"""Length of the row of a link: its score, place of its query, places and values of keys."""
 ALIKE = 1000
-"""Strengths are alike that round to the same in steps of one in this many of the largest."""
+"""Inverse tolerance: strengths within half of 1 / `ALIKE` of the largest count as equal to it."""
 
 DRAWN = ("drawn_key", "drawn_query")
-"""Variables that hold numbers of tokens."""
+"""Variables that hold token ids."""
 
 VARIABLES = {
     "decile_score": ("strength of the strongest link of the text at a decile", ""),
@@ -60,15 +60,15 @@ VARIABLES = {
 
 
 class DrawnTexts(PartObserver):
-    """Keeps the strongest links of the texts of a batch that may be drawn.
+    """Observer of the strongest links in those texts of a batch that may be drawn.
 
     Args:
-        batch: of texts.
-        examples: of which it was made.
-        plan: of one kind of attention.
-        measures: that are seen.
-        highest: hash of a text that may be drawn; see `highest_hash`.
-        host: the batch on the host.
+        batch: Batch of texts.
+        examples: Examples that the batch holds.
+        plan: Plan for one kind of attention.
+        measures: Measures observed.
+        highest: Largest hash of a text that may be drawn; see `highest_hash`.
+        host: Batch on the host.
     """
 
     on_device = ("_found", "_ids", "_places")
@@ -100,7 +100,7 @@ class DrawnTexts(PartObserver):
             later = keys & (self._places[1] > 0)
             keys = torch.where(later.any(1, keepdim=True), later, keys)
         self._keys = keys
-        # −∞ where a row has no link.
+        # −∞ at queries that have no link.
         barred = torch.zeros(queries.shape).masked_fill(~queries, -torch.inf)
         self._barred = barred[:, self._spans[0]].to(self._texts.device)
         if len(chosen):
@@ -125,7 +125,7 @@ class DrawnTexts(PartObserver):
             if cells:
                 text = torch.arange(len(self._texts), device=head.device)
                 rows.append(torch.cat(cells, 2)[text[:, None], head, query[number]])
-            else:  # of which no cell is copied
+            else:  # the layer came in one block, whose cells were not copied
                 place = self._texts[:, None], head, in_batch[number]
                 rows.append(
                     self._filled(single_rows(block.scores, name, *place)[..., self._spans[1]])
@@ -136,9 +136,9 @@ class DrawnTexts(PartObserver):
             self._highest[name], self._cells[name] = [], []
 
     def _keep(self, block: SeenBlock) -> None:
-        """Keep the strength of the strongest link of each row, and the cells of one of several."""
+        """Keep the strongest link of each row, and the cells if there are several blocks."""
         record, sums = block.record, block.sums
-        later = self._keys[:, record.shape[3] :].any(1)[:, None, None]  # which get nothing
+        later = self._keys[:, record.shape[3] :].any(1)[:, None, None]  # these get 0
         for name, strengths in self._highest.items():
             highest = sums.linked[:, sums.heads[name], self._rows_of(record)]
             if bool(later.any()):
@@ -149,7 +149,7 @@ class DrawnTexts(PartObserver):
                 cells.append(self._cells_of(block.scores.of(name), record).clone())
 
     def members(self) -> dict[str, Accumulator]:
-        """Return the texts and their links, by the name of their member of a tally."""
+        """Return the texts and their links, by name of the member of a tally."""
         texts = len(self._hashes)
         ids = np.full((texts, 2, LONGEST), np.nan)
         links = np.full((texts, self._layers, self._heads, len(self._cells), WIDTH), np.nan)
@@ -168,7 +168,7 @@ class DrawnTexts(PartObserver):
     def _links(self) -> list[Float[Tensor, "text head measure number"]]:
         """Return the strongest link of each head, with its row, layer by layer.
 
-        The score and the place of the query are first; then places and values of `LINKS` keys.
+        A row has the score, the place of the query, and the places and values of `LINKS` keys.
         """
         of_queries, of_keys = (
             places[:, span] for places, span in zip(self._places, self._spans, strict=True)
@@ -198,23 +198,22 @@ class DrawnTexts(PartObserver):
         return numbers
 
     def _rows_of(self, record: LayerRecord) -> slice:
-        """Return the queries of a block that are among those of the texts."""
+        """Return the range of queries of a block that lie in the texts."""
         queries = self._spans[0]
         return slice(*(max(0, at - record.first) for at in (queries.start, queries.stop)))
 
     def _of_texts(self, rows: Tensor) -> Tensor:
-        """Return the rows of the texts, out of those of a batch."""
+        """Select the rows of the texts from those of the batch, without a copy if all are kept."""
         return rows if len(self._texts) == len(rows) else rows[self._texts]
 
     def _cells_of(
         self, score: Score, record: LayerRecord
     ) -> Float[Tensor, "text head row key_of_text"]:
-        """Return the cells of the texts."""
         cells = score.detach()[:, :, self._rows_of(record), self._spans[1]]
         return self._filled(self._of_texts(cells).float())
 
     def _filled(self, rows: Tensor) -> Tensor:
-        """Return rows of all keys; those that a block leaves out get nothing."""
+        """Pad rows to all keys; those that a block leaves out get 0."""
         span = self._spans[1]
         missing = span.stop - span.start - rows.shape[-1]
         return pad(rows, (0, missing)) if missing else rows
@@ -226,7 +225,7 @@ def highest_hash(examples: Sequence[Encoded], kind: Kind) -> float:
 
 
 def with_links(measures: Sequence[str]) -> list[str]:
-    """Return the measures of single heads that need no more than a pass forward."""
+    """Return the measures of single heads that need no more than a forward pass."""
     return [name for name in measures if measure(name).per_head and measure(name).needs is None]
 
 
@@ -239,9 +238,9 @@ def _span(places: Int64[Tensor, "text position"]) -> slice:
 def _ordinary(
     categories: Int64[Tensor, "text position"], places: Int64[Tensor, "text position"]
 ) -> Bool[Tensor, "text position"]:
-    """Return tokens of links: ordinary ones; of a text without others all.
+    """Return the mask of ordinary tokens, between which links are; all if a text has none.
 
-    What goes to special tokens, and in a decoder to the first, says little of a text.
+    Attention to special tokens, and in a decoder to the first, says little about a text.
     """
     present = places >= 0
     special = [CATEGORIES.index(name) for name in ("cls", "sep")]
@@ -252,7 +251,7 @@ def _ordinary(
 def _strongest(
     strengths: Float[Tensor, "measure text head query"],
 ) -> Int64[Tensor, "measure text head"]:
-    """Return the query of the strongest link of each head, the first of those that are alike."""
+    """Return the query of the strongest link of each head, the first of those within tolerance."""
     wide = double(strengths)
     top = wide.amax(-1, keepdim=True)
     alike = wide >= top - top.abs() / (2 * ALIKE)
@@ -262,9 +261,9 @@ def _strongest(
 def _largest(
     rows: Float32[np.ndarray, "row key"],
 ) -> tuple[Int64[np.ndarray, "row link"], Float32[np.ndarray, "row link"]]:
-    """Return `LINKS` keys of each row that get most, in their order, and what these get.
+    """Return the `LINKS` keys of each row with the highest scores, in their order, and the scores.
 
-    Of keys that get the same the first ones; NaN is most of all.
+    Of equal keys the first are kept; NaN is the highest.
     """
     number = min(LINKS, rows.shape[1])
     top = np.partition(rows, rows.shape[1] - number, axis=1)[:, rows.shape[1] - number :]
@@ -280,12 +279,12 @@ def _largest(
 def of_deciles(
     plan: StudyPlan[Encoded], drawn: Strongest, measures: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the variables of a result.
+    """Return the variables of the texts at the deciles.
 
     Args:
-        plan: of one kind of attention.
-        drawn: the texts of all batches.
-        measures: that the survey looks at.
+        plan: Plan for one kind of attention.
+        drawn: Drawn texts of all batches, with their links.
+        measures: Measures of the survey.
     """
     rows = drawn.compute()["rows"]
     rows = rows[np.isfinite(rows[:, 0])]
@@ -298,7 +297,7 @@ def of_deciles(
 
 
 def deciles_of(score: Float64[np.ndarray, "text *rest"]) -> Int64[np.ndarray, "decile *rest"]:
-    """The texts at the deciles of a score: of n in order that at the place nearest to d (n - 1)."""
+    """Return the texts at the deciles of a score: of n sorted ones, that nearest to d (n - 1)."""
     order: Int64[np.ndarray, "text *rest"] = np.argsort(score, axis=0, kind="stable")
     places = np.floor(np.array(DECILES) / 100 * (len(score) - 1) + 0.5).astype(int)
     return np.asarray(order[places])
@@ -321,7 +320,7 @@ def _chosen(links: Float64[np.ndarray, "text measure layer head number"]) -> dic
 
 
 def _texts(ids: Float64[np.ndarray, "text side place"], kind: Kind) -> dict[str, Any]:
-    """Return the numbers of the tokens of the texts, NaN beyond the last."""
+    """Return the token ids of the texts, padded with NaN."""
     named = {"drawn_key": ids[:, 1]} | ({"drawn_query": ids[:, 0]} if kind == "cross" else {})
     longest = {name: int(np.isfinite(each).sum(1).max(initial=0)) for name, each in named.items()}
     return {
@@ -331,7 +330,7 @@ def _texts(ids: Float64[np.ndarray, "text side place"], kind: Kind) -> dict[str,
 
 
 def deciles(outcome: Outcome) -> Variables:
-    """Texts of the corpus from those in which a head attends weakly to those where it does most."""
+    """Return texts from a head's weakest to its strongest; nothing if none are drawn."""
     drawn = outcome.tally.get("drawn")
     if not isinstance(drawn, Strongest):
         return {}
@@ -340,7 +339,7 @@ def deciles(outcome: Outcome) -> Variables:
 
 
 def observe(subject: Subject) -> PartObserver | None:
-    """Return the observer of texts that may be drawn; None where no texts are shown."""
+    """Return the observer of texts that may be drawn; None if no texts are shown."""
     if not shows_texts(subject) or subject.plan.model.hears:
         return None
     highest = subject.known.get("drawn", inf)

@@ -16,7 +16,7 @@ OF_EFFECTIVE = {
 
 
 def effective(outcome: Outcome) -> Variables:
-    """Effective attention beside the weights; nothing if it was not observed."""
+    """Return effective attention compared with the weights; nothing if it was not observed."""
     statistics = outcome.found
     if "correlation" not in statistics:
         return {}

@@ -1,4 +1,4 @@
-"""Rank correlation of what tokens receive with the frequency of their types."""
+"""Rank correlation of the attention that tokens receive with the frequency of their types."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from headlight.studies.survey.frequency_ranks import Occurrences
 OCTAVE_BITS = 7
 """Base-2 logarithm of the number of bins of values to the octave."""
 LOWEST, BINS = (127 - 30) << OCTAVE_BITS, 38 << OCTAVE_BITS
-"""The bin of 2^-30, which has all values below it too, and how many there are, to 2^8."""
+"""Bin of 2^-30, which also holds all lower values, and number of bins, up to 2^8."""
 
 Summary = Float64[np.ndarray, "*series"]
 
@@ -21,16 +21,18 @@ Summary = Float64[np.ndarray, "*series"]
 def counted(
     values: Float64[np.ndarray, "token *series"], twice_mid_rank: Int64[np.ndarray, " token"]
 ) -> tuple[Count, Count]:
-    """Return how many values fall into each bin, and twice the sum of the ranks of their types.
+    """Return the number of values in each bin, and twice the sum of the ranks of their types.
 
-    Whole numbers, so that it does not matter in which order they are added up.
+    Both are whole numbers, so that the order of addition does not matter.
 
     Args:
-        values: at least 0; NaN where there is none.
-        twice_mid_rank: of the type of each token, see `Occurrences`; 0 where it has none.
+        values: Values of at least 0; NaN where there is none.
+        twice_mid_rank: Twice the mid-rank of the type of each token, see `Occurrences`; 0 for types
+            without a rank.
     """
     series = values.shape[1:]
     ranked = values[twice_mid_rank > 0].astype(np.float32)
+    # The bits of a positive float32 grow with its logarithm: exponent, then mantissa.
     bins = np.clip((ranked.view(np.int32) >> (23 - OCTAVE_BITS)) - LOWEST, 0, BINS - 1)
     codes = bins + np.arange(math.prod(series)).reshape(series) * BINS
     valid = ~np.isnan(ranked)
@@ -50,15 +52,15 @@ def correlated(
     ranks: Float64[np.ndarray, "*series bin"],
     occurrences: Occurrences,
 ) -> dict[str, Summary]:
-    """Return ρ and of how many occurrences it is.
+    """Return Spearman's ρ and the number of occurrences that it is computed from.
 
     The ranks of types are exact; values of one bin, which differ by 0.5%, share the mean of their
-    ranks.  The error of ρ is below 0.001 on trained models, but for almost constant values.
+    ranks.  The error of ρ is below 0.001 on trained models, except for almost constant values.
 
     Args:
-        counts: values in each bin.
-        ranks: twice the sum of their types' ranks.
-        occurrences: of the types.
+        counts: Number of values in each bin.
+        ranks: Twice the sum of the ranks of their types.
+        occurrences: Occurrences of the types.
 
     Returns:
         ``count`` and ``correlation`` (NaN where one side is constant).
@@ -74,7 +76,7 @@ def correlated(
 
 
 def _variance_of_types(occurrences: Occurrences) -> float:
-    """Σ of the squared deviations of the ranks of types, over all occurrences that have one."""
+    """Return the sum of squared deviations of the ranks of types, over all ranked occurrences."""
     ranked = occurrences.twice_mid_rank > 0
     counts = occurrences.counts[ranked].astype(np.float64)
     middle = (counts.sum() + 1) / 2
@@ -83,22 +85,23 @@ def _variance_of_types(occurrences: Occurrences) -> float:
 
 Values = Float64[np.ndarray, "token layer head"]
 CORRELATIONS = ("frequency", "frequency_by_head")
-"""Over all heads, and by head."""
+"""Correlations over all heads, and by head."""
 
 
 def seen_with(
     twice_mid_rank: Int64[np.ndarray, " token"], weight: Values, norm: Values
 ) -> Mapping[str, Accumulator]:
-    """α received and ‖f(x)‖ against the frequency of types: over all heads, and by head.
+    """Count α received and ‖f(x)‖ against the frequency of types, over all heads and by head.
 
-    Each occurrence of a token is one observation.  Over all heads it is the mean of its values in
-    these that is ranked (Kobayashi et al. 2020, Section 4.3).
+    Each occurrence of a token is one observation.  Over all heads, the mean of its values in the
+    heads is ranked (Kobayashi et al. 2020, Section 4.3).
 
     Args:
-        twice_mid_rank: see `Occurrences`; 0 for types without a rank.
-        weight: the mean over the queries that can see the token of α; NaN for heads that a layer
-            does not have.
-        norm: ‖f(x)‖, the same.
+        twice_mid_rank: Twice the mid-rank of the type of each token, see `Occurrences`; 0 for types
+            without a rank.
+        weight: Mean of α over the queries that can see the token; NaN for heads that a layer does
+            not have.
+        norm: ‖f(x)‖ of the token; NaN for the same heads.
     """
     by_head = np.stack([weight, norm], axis=-1)
     values = {"frequency": np.nanmean(by_head, axis=(1, 2)), "frequency_by_head": by_head}
@@ -110,7 +113,7 @@ def seen_with(
 
 
 def correlations(tally: Tally, occurrences: Occurrences) -> dict[str, dict[str, Any]]:
-    """Spearman's ρ and its count, by name; the last axis is the quantity."""
+    """Return Spearman's ρ and its count, by name; the last axis is the quantity."""
     return {
         name: correlated(
             tally[f"{name}_seen"].compute()["total"],

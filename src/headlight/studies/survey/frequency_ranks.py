@@ -15,12 +15,12 @@ from headlight.errors import CorpusError, UsageError
 from headlight.files import read
 
 FIRST = (PUNCTUATION, SEP, CLS)
-"""The categories that the paper takes to be the most frequent types, in this order."""
+"""Categories that the paper takes as the most frequent types, in this order."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrequencyRanks:
-    """The rank of every type of token, 1 for the most frequent one.
+    """Frequency rank of every type of token, 1 for the most frequent.
 
     Types that occur equally often share the smallest of their ranks, as in the ranks of the
     authors' code ("competition ranking").
@@ -31,9 +31,9 @@ class FrequencyRanks:
     is more than one character in the vocabulary, and is kept.
 
     Attributes:
-        rank: of each vocabulary id, at least 1; NaN for types that are left out.
-        source: where the ranks come from, as reports show it.
-        exclusions: ``none`` or ``paper``.
+        rank: Rank of each vocabulary id, at least 1; NaN for types that are left out.
+        source: Source of the ranks, as reports show it.
+        exclusions: Exclusions from the ranks, ``none`` or ``paper``.
     """
 
     rank: Float64[np.ndarray, " type"]
@@ -42,7 +42,7 @@ class FrequencyRanks:
 
     @staticmethod
     def read(path: Path | str, tokenizer: Any) -> "FrequencyRanks":
-        """Ranks from a file with lines ``rank count id``, as the authors published them.
+        """Read ranks from a file with lines ``rank count id``, as the authors published them.
 
         Types that are not in the file share the rank after the last, as in the authors' code.
 
@@ -60,10 +60,10 @@ class FrequencyRanks:
 
     @staticmethod
     def of_ids(tokenizer: Any) -> "FrequencyRanks":
-        """The order of the ids, which is that of frequency in BERT's vocabulary (footnote 5).
+        """Rank types by id, which is the order of frequency in BERT's vocabulary (footnote 5).
 
-        So it is for vocabularies made by merging the most frequent pairs; for others it means
-        nothing.
+        The same holds for vocabularies made by merging the most frequent pairs; for others the
+        order means nothing.
         """
         categories = Categories.of(tokenizer).of_id
         types = sorted(categories)
@@ -79,13 +79,13 @@ class FrequencyRanks:
 
     @staticmethod
     def of_counts(counts: Int64[np.ndarray, " type"]) -> "FrequencyRanks":
-        """Return ranks by how often each type occurs; equal ones share the smallest rank."""
+        """Rank types by their number of occurrences; equal types share the smallest rank."""
         _, place, equal = np.unique(-counts, return_inverse=True, return_counts=True)
         before = np.cumsum(equal) - equal
         return FrequencyRanks(before[place] + 1.0, "the corpus itself")
 
     def of(self, ids: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-        """The ranks of tokens; NaN where a type is left out."""
+        """Return the ranks of tokens; NaN where a type is left out."""
         ranks: Float64[np.ndarray, "*shape"] = self.rank[ids]
         return ranks
 
@@ -100,8 +100,8 @@ class Occurrences:
     """Counts of every type in a corpus, and the mid-ranks of its occurrences.
 
     Attributes:
-        ranks: the frequency ranks of the types, which may be those of another corpus.
-        counts: of every type in this corpus.
+        ranks: Frequency ranks of the types, which may come from another corpus.
+        counts: Number of occurrences of every type in this corpus.
     """
 
     ranks: FrequencyRanks
@@ -109,10 +109,10 @@ class Occurrences:
 
     @cached_property
     def twice_mid_rank(self) -> Int64[np.ndarray, " type"]:
-        """Twice the rank of each occurrence of a type, by frequency rank, among all that have one.
+        """Return twice the rank of each occurrence of a type, among all occurrences with a rank.
 
-        Occurrences of one type, and of types of equal rank, are tied, and share the mean of their
-        ranks; 0 for types without a rank.
+        Occurrences are ordered by the frequency rank of their type; those of one type, and of types
+        of equal rank, are tied, and share the mean of their ranks.  0 for types without a rank.
         """
         included = np.flatnonzero(~np.isnan(self.ranks.rank))
         values, place = np.unique(self.ranks.rank[included], return_inverse=True)
@@ -123,7 +123,7 @@ class Occurrences:
 
     @property
     def left_out(self) -> int:
-        """Occurrences of types without a rank."""
+        """Return the number of occurrences of types without a rank."""
         return int(self.counts[np.isnan(self.ranks.rank)].sum())
 
     def settings(self) -> dict[str, str]:
@@ -133,7 +133,7 @@ class Occurrences:
 
 
 def _lines(path: Path, types: int) -> list[tuple[int, int]]:
-    """Rank and id of every line."""
+    """Return the rank and the id of every line."""
     try:
         text = read(path, error=CorpusError).decode()
     except UnicodeDecodeError as problem:

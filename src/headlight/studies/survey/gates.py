@@ -1,4 +1,4 @@
-"""Gates of heads: how far they are open, and queries at which norms are taken with them."""
+"""Gates of heads: their means, and the queries for which gated norms are computed."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from headlight.studies.survey.text_means import means, number
 from headlight.tensors import single
 
 NEARLY_CLOSED = 0.1
-"""Below this a gate hardly lets anything through."""
+"""Value below which a gate hardly lets anything through."""
 
 VARIABLES = {
     "gate": Variable("mean of the gate of a head", interval="signed"),
@@ -31,23 +31,24 @@ VARIABLES = {
 def query_sample(
     present: Bool[Tensor, "batch query"], most: int
 ) -> Bool[Tensor, "batch query"] | None:
-    """Return the queries at which norms are taken where f depends on the query; None for all.
+    """Return the queries for which norms are computed if f depends on the query; None for all.
 
     Args:
-        present: whether there is a query, and no padding.
-        most: queries of a text, evenly spread; 0 for all.
+        present: Mask of queries, without padding.
+        most: Largest number of queries of a text, evenly spaced; 0 for all.
     """
     number, count = present.cumsum(1), present.sum(1, keepdim=True).clamp_min(1)
+    # The quotient grows at `most` evenly spaced queries.
     chosen = number * most // count > (number - 1) * most // count
     return present & chosen if most and bool((count > most).any()) else None
 
 
 class GateObserver(PartObserver):
-    """Observes the gates of each layer.
+    """Observer of the gates of each layer.
 
     Args:
-        queries: their positions.
-        units: the unit of the corpus that each text is of.
+        queries: Positions of the queries.
+        units: Number of the unit of the corpus that each text belongs to.
     """
 
     on_device = ("_means",)
@@ -70,7 +71,7 @@ class GateObserver(PartObserver):
         self._blocks.keep(record, {"gate": rows})
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Average over queries."""
+        """Average the rows of a layer over queries."""
         means = over_queries(self._blocks.rows["gate"], self._members)[:, :, 0]
         self._means[layer.record.site.layer] = means
         self._blocks = BlockRows()
@@ -82,7 +83,7 @@ class GateObserver(PartObserver):
 
 
 def gates(outcome: Outcome) -> Variables:
-    """Return how far gates are open; nothing if the model has no gates."""
+    """Return the variables of gates; nothing if the model has no gates."""
     if "gate" not in outcome.found:
         return {}
     variables: Variables = {}
@@ -92,12 +93,12 @@ def gates(outcome: Outcome) -> Variables:
 
 
 def observe(subject: Subject) -> PartObserver | None:
-    """Return the observer of gates; None where no module has any."""
+    """Return the observer of gates; None if no module has any."""
     gated = any(site.gate for site in subject.plan.sites)
     return GateObserver(subject.sides[0], subject.units) if gated else None
 
 
 def attributes(outcome: Outcome) -> dict[str, Any]:
-    """Return how many queries of a text have norms, where that is not all of them."""
+    """Return the number of queries of a text with norms, if not all of them have."""
     sampled = any(site.gate == "element" for site in outcome.plan.sites)
     return {"gated_queries": outcome.settings.gated_queries} if sampled else {}

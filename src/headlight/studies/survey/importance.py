@@ -32,21 +32,21 @@ IMPORTANCE_VARIABLES = {
 }
 
 KEY_CATEGORIES = ("unmasked", *CATEGORIES, "masked")
-"""``masked`` are the mask tokens; ``unmasked`` all others, of which the categories are parts."""
+"""Categories of keys: mask tokens are ``masked``; ``unmasked`` is the union of the categories."""
 
 QUERY_CATEGORIES = ("all", *CATEGORIES, "masked")
-"""Categories of queries: as those of keys, but for the first, which is every token."""
+"""Categories of queries, as those of keys, except that the first holds every token."""
 
 Cells = Float[Tensor, "batch query_category key_category"]
 
 
 def importance(outcome: Outcome) -> Variables:
-    """Return means over documents by head and category; nothing where no loss was observed.
+    """Return means over documents by head and category; nothing if no loss was observed.
 
     For a head and a category C of keys, the mean over documents of the mean over all queries i and
     all keys j in C that i can see, of |∂L/∂α_ij|.  Documents without such a pair are left out of
-    that mean.  Dropout is off, and α is differentiated as what the values are multiplied with, as
-    if each could change alone.  The paper does not say how the loss is scaled, so compare shapes
+    that mean.  Dropout is off, and α is differentiated as the factor of the values, as if each
+    weight could change alone.  The paper does not say how the loss is scaled, so compare shapes
     with its Figure 3, not values.
 
     Raises:
@@ -73,7 +73,7 @@ def importance(outcome: Outcome) -> Variables:
 
 
 def attributes(outcome: Outcome) -> dict[str, Any]:
-    """Return in how many texts nothing was predicted, and what the loss is."""
+    """Return the number of texts without a prediction, and the settings of the objective."""
     objective = outcome.one.objective
     if "importance" not in outcome.found or objective is None:
         return {}
@@ -82,16 +82,16 @@ def attributes(outcome: Outcome) -> dict[str, Any]:
 
 
 class ImportanceObserver(PartObserver):
-    """Sees |∂L/∂α| of one batch, and averages it over the pairs of positions of each category.
+    """Observer of |∂L/∂α| in one batch, averaged over the pairs of positions of each category.
 
-    A pair counts if the query can see the key.  Documents of which nothing is predicted are left
-    out of all averages, and counted.
+    A pair counts if the query can see the key.  Documents without a prediction are left out of all
+    averages, and counted.
 
     Args:
-        batch: what the model is given.
-        kind: which attention is looked at.
-        reduction: how the loss of a document was made.
-        units: the unit of the corpus that each text is of.
+        batch: Batch that the model reads.
+        kind: Kind of attention observed.
+        reduction: Reduction of the losses of tokens to the loss of a document.
+        units: Number of the unit of the corpus that each text belongs to.
     """
 
     on_device = ("_means", "_losses", "_predicted", "_masked")
@@ -135,11 +135,11 @@ class ImportanceObserver(PartObserver):
         self._means[record.site.layer] = means
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
-        """The loss of each document."""
+        """Keep the loss of each document."""
         self._losses = losses
 
     def members(self) -> dict[str, Accumulator]:
-        """Return averages with documents along the first axis, and what was predicted."""
+        """Return averages with documents along the first axis, and the counts of tokens."""
         predicted, losses = self._predicted, self._losses
         assert losses is not None  # noqa: S101 - the model was run backward
         counted = torch.ones_like(losses, dtype=torch.bool) if predicted is None else predicted > 0
@@ -167,13 +167,13 @@ class ImportanceObserver(PartObserver):
 def _members(
     category: Int64[Tensor, "batch position"], masked: Bool[Tensor, "batch position"]
 ) -> Membership:
-    """All unmasked positions, those of each category, and the masked ones."""
+    """Return the membership in all unmasked positions, each category, and masked positions."""
     named = membership(category.masked_fill(masked, -1), len(CATEGORIES))
     return torch.cat([named.sum(-1, keepdim=True), named, masked[..., None].float()], dim=-1)
 
 
 def token_count(numbers: Tensor) -> Count:
-    """Return the sum of numbers of tokens, to be merged."""
+    """Return the sum of numbers of tokens as an accumulator."""
     count = Count()
     count.update(array(numbers))
     return count

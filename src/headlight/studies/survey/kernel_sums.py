@@ -1,8 +1,8 @@
-"""Sums of the rows of weights, norms and effective attention, made in the attention itself.
+"""Sums of the rows of weights, norms and effective attention, computed along with the attention.
 
 On a CPU the kernel computes the attention of a layer, and all sums of its rows while they are in
-the cache (`headlight.measures.attention_kernel`).  Calls of which it cannot make everything that is
-asked for, such as the effective attention of long texts under a causal mask, are left to the model.
+the cache (`headlight.measures.attention_kernel`).  Calls for which it cannot compute all requested
+sums, such as the effective attention of long texts under a causal mask, are left to the model.
 """
 
 from collections.abc import Sequence
@@ -32,20 +32,20 @@ from headlight.studies.survey.row_sums import Asked, RowSums
 from headlight.vocabulary import ValueBias
 
 MADE = ("weight", "norm", "effective")
-"""Measures that the kernel makes, in the order of their heads."""
+"""Measures that the kernel computes, in the order of their heads."""
 
 
 @dataclass(frozen=True, eq=False)
 class MadeByKernel:
-    """What the kernel made of a layer beside its output.
+    """Results of the kernel for a layer, besides its output.
 
     Attributes:
         call: Call of the attention function.
-        sums: Sums of the rows of the measures that it made.
+        sums: Sums of the rows of the measures that the kernel computed.
         vectors: Vectors of the layer.
-        merged: What goes by the norms of sums over heads to the keys of each column of `Asked`;
-            None where no norms are asked for.
-        factors: Factors of effective attention; None where it is not asked for.
+        merged: Norms of sums over heads, summed over the keys of each column of `Asked`; None
+            where no norms are requested.
+        factors: Factors of effective attention; None where it is not requested.
     """
 
     call: PlainCall
@@ -61,7 +61,7 @@ class MadeByKernel:
         head: Int64[Tensor, "*#row"],
         query: Int64[Tensor, "*#row"],
     ) -> Float[Tensor, "... key"]:
-        """Write single rows of a measure that the kernel made.
+        """Return single rows of a measure that the kernel computed.
 
         Args:
             name: Name of the measure.
@@ -74,19 +74,19 @@ class MadeByKernel:
         if name == "norm":
             return weights * self.vectors.norm[text, head].to(weights.dtype)
         if name == "effective":
-            assert self.factors is not None  # noqa: S101 - it made it
+            assert self.factors is not None  # noqa: S101 - the kernel computed it
             return self.factors.project(weights, text, head, query)
         return weights
 
 
 def made_by_kernel(record: LayerRecord) -> MadeByKernel | None:
-    """Return what the kernel made of a layer; None where the model's own function made it."""
+    """Return the kernel's results for a layer; None where the model's own function ran."""
     made = record.made if isinstance(record, PlainRecord) else None
     return made if isinstance(made, MadeByKernel) else None
 
 
 def alike(*places: Int64[Tensor, "..."]) -> list[Int64[Tensor, "*row"]]:
-    """Return tensors of one shape, to which all are repeated."""
+    """Return the tensors, broadcast to one shape."""
     shape = np.broadcast_shapes(*(each.shape for each in places))
     return [each.expand(shape) for each in places]
 
@@ -95,9 +95,9 @@ class KernelSums:
     """Kernel of the attention of plain calls, which keeps the sums of their rows.
 
     Args:
-        asked: What is asked of the rows of the batch.
-        measures: Measures that are looked at, among them the weights.
-        value_bias: Whether T holds the value bias.
+        asked: Sums requested of the rows of the batch.
+        measures: Measures observed, the weights among them.
+        value_bias: Whether T includes the value bias.
     """
 
     def __init__(self, asked: Asked, measures: Sequence[str], value_bias: ValueBias) -> None:
@@ -106,9 +106,9 @@ class KernelSums:
         self._value_bias = value_bias
 
     def __call__(self, record: PlainRecord) -> Tensor | None:
-        """Return the context of a call, and keep what else is made in its record.
+        """Return the context of a call, and keep its other results in the record.
 
-        None where its effective attention has to be made otherwise.
+        None where the effective attention has to be computed otherwise.
         """
         call, vectors = record.call, Vectors(record, self._value_bias)
         has_norms, factors = "norm" in self._measures, None
@@ -132,21 +132,21 @@ class KernelSums:
         return torch.from_numpy(arrays.context)
 
     def _factors(self, record: PlainRecord, vectors: Vectors) -> EffectiveFactors | None:
-        """Return the factors of effective attention; None where it has to be made otherwise."""
+        """Return the factors of effective attention; None where it has to be computed otherwise."""
         seen = record.call.seen
         if seen.bias is not None:
             return None
         if seen.alike:
             basis, rank = vectors.spaces.shared_basis(seen.visible, torch.float32)
             return EffectiveFactors(basis, None, None, rank)
-        # Of longer texts there are so many null vectors that other ways are shorter.
+        # Longer texts have so many null vectors that other ways are faster.
         if not seen.causal or int(seen.counts.amax()) > LONGEST * record.site.head_dim:
             return None
         made = vectors.spaces.causal_null_vectors(torch.float32)
         return None if made is None else EffectiveFactors(None, *made)
 
     def _mend(self, record: PlainRecord, arrays: KernelArrays, merged: Tensor) -> None:
-        """Put norms of sums over heads right whose digits were lost, as the heads cancel."""
+        """Correct the norms of sums over heads that lost their digits because heads cancel."""
         losses, columns = torch.from_numpy(arrays.losses), self._asked.columns
         if bool((losses > arrays.lost.shape[1]).any()):
             whole = Scores(record, precision=torch.float32, vectors=None).merged_norm

@@ -1,4 +1,4 @@
-"""Massive activations: how large the residual stream gets that enters each block.
+"""Massive activations: largest entries of the residual stream that enters each block.
 
 Source: Sun et al. (2024), "Massive Activations in Large Language Models", Section 2.
 """
@@ -28,10 +28,10 @@ from headlight.tensors import double, single
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, Kind
 
 SAMPLED = 16
-"""Tokens of a text, evenly spread, whose entries have the median: that of all costs far more."""
+"""Number of tokens of a text, evenly spaced, for the median entry; all tokens cost far more."""
 
 MAGNITUDE = np.int32(0x7FFFFFFF)
-"""The bits of a float32 without that of its sign."""
+"""Mask of all bits of a float32 but the sign."""
 
 BY_TEXT = {
     "residual_max": Variable(
@@ -45,7 +45,7 @@ BY_TEXT = {
         "length of the first token's vector divided by the median length", interval="positive"
     ),
 }
-"""In the order in which an observer sees them."""
+"""Variables of each text, in the order in which the observer holds them."""
 
 VARIABLES = {
     **BY_TEXT,
@@ -65,11 +65,11 @@ INPUT_VARIABLES = {
     "activation_dimension": Variable("dimension of the largest of the corpus"),
     "activation_place": Variable("place of its token in the text"),
 }
-"""Variables of the vectors that values are made from, among those of behaviours."""
+"""Variables of the input vectors of values, listed among those of behaviours."""
 
 
 class ResidualObserver(PartObserver):
-    """Observer of the input of each block, and of its attention; `members` holds one batch."""
+    """Observer of the input of each block, and of the input of its values, in one batch."""
 
     on_device = ("_streams", "_inputs", "_ids", "_masks", "_begins")
 
@@ -87,7 +87,7 @@ class ResidualObserver(PartObserver):
         self._inputs: dict[int, tuple[Tensor, Tensor]] = {}
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Keep of what enters a layer what its statistics are made of."""
+        """Keep the largest entries, medians and lengths of the inputs of a layer."""
         record, number = layer.record, layer.record.site.layer
         self._streams[number] = ()
         if record.stream is not None:
@@ -114,7 +114,7 @@ class ResidualObserver(PartObserver):
         return members
 
     def _largest(self, score: Array, rows: Array) -> Strongest:
-        """Return the row of the text with the highest score, by layer."""
+        """Return the row of the text with the highest score, by layer, as an accumulator."""
         largest = Strongest(score.shape[1:], width=rows.shape[-1])
         largest.update(score, np.broadcast_to(self._ranks[:, None], score.shape), rows)
         return largest
@@ -126,7 +126,7 @@ class ResidualObserver(PartObserver):
         median: Float[Tensor, " batch"],
         length: Float[Tensor, "batch token"],
     ) -> Float64[np.ndarray, "batch number"]:
-        """Return the numbers of `BY_TEXT`; dimension, place and token of the largest entry."""
+        """Return the numbers of `BY_TEXT`, and dimension, place and token of the largest entry."""
         texts, begin = torch.arange(len(size)), self._begins[0]
         largest, dimension = size.max(1)
         others = length.masked_fill(~self._masks[0], torch.nan)
@@ -140,7 +140,7 @@ class ResidualObserver(PartObserver):
     def _of_inputs(
         self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
     ) -> Float64[np.ndarray, "batch 4"]:
-        """Return the largest entry: size, beside the median of its vector; dimension and place."""
+        """Return size, ratio to the median of its vector, dimension and place of the largest."""
         largest, dimension = size.max(1)
         ratio = largest / torch.from_numpy(medians(size.numpy()))
         statistics = largest, ratio, dimension, place - self._begins[1]
@@ -153,11 +153,11 @@ Vectors = Float[Tensor, "batch position size"]
 def _peaks(
     vectors: Vectors, mask: Bool[Tensor, "batch position"]
 ) -> tuple[Int64[Tensor, " batch"], Float[Tensor, "batch size"]]:
-    """Return where the largest entry of each text is, in size, and the sizes of its vector.
+    """Return the position of the largest absolute entry of each text, and its absolute vector.
 
     Args:
-        vectors: of all positions.
-        mask: those that count.
+        vectors: Vectors of all positions.
+        mask: Positions that count.
     """
     if (bits := _bits(vectors)) is None:
         highest = vectors.abs().amax(2)
@@ -170,7 +170,7 @@ def _peaks(
 
 
 def _medians(vectors: Vectors, sample: Int64[Tensor, "batch sampled"]) -> Float[Tensor, " batch"]:
-    """Return the median entry of some vectors of each text, in size; of two the lower one."""
+    """Return the lower median of the absolute entries of sampled vectors of each text."""
     if (bits := _bits(vectors)) is None:
         texts = torch.arange(len(vectors), device=vectors.device)[:, None]
         return single(vectors[texts, sample]).abs().flatten(1).median(1).values
@@ -180,7 +180,7 @@ def _medians(vectors: Vectors, sample: Int64[Tensor, "batch sampled"]) -> Float[
 
 
 def _bits(vectors: Vectors) -> Int32[np.ndarray, "batch position size"] | None:
-    """Return the bits of numbers that compiled loops can read; else None."""
+    """Return the bits of vectors that compiled loops can read; None for all others."""
     if vectors.device.type != "cpu" or vectors.dtype != torch.float32:
         return None
     return np.asarray(vectors.contiguous().numpy().view(np.int32))
@@ -193,7 +193,7 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 @no_type_check
 def _find_peaks(bits, peaks):
-    """The bits of the largest entry of each vector, in size: they are in the order of these."""
+    """Write the bits of the largest absolute entry of each vector, whose order is theirs."""
     for text in range(len(bits)):
         for position in range(bits.shape[1]):
             vector, peak = bits[text, position], np.int32(0)
@@ -204,10 +204,10 @@ def _find_peaks(bits, peaks):
 
 @no_type_check
 def _find_medians(bits, sample, medians):
-    """The bits of the lower median of the sampled vectors of each text, in size.
+    """Write the bits of the lower median of the absolute entries of sampled vectors of each text.
 
-    From the first bits on, entries are counted by some of their bits, and those are left that share
-    them with the median.
+    A radix selection: from the highest bits on, entries are counted by some of their bits, and
+    those are kept that share these bits with the median.
     """
     size = bits.shape[2]
     entries, counts = np.empty(sample.shape[1] * size, np.int32), np.empty(1 << 11, np.int32)
@@ -234,14 +234,14 @@ def _find_medians(bits, sample, medians):
 
 
 def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
-    """Numbers of `SAMPLED` tokens of each text, evenly spread; of a short one some come again."""
+    """Return `SAMPLED` evenly spaced positions in each text, with repeats in a short one."""
     steps = torch.arange(SAMPLED, device=lengths.device)
     places: Tensor = steps * lengths[:, None] // SAMPLED
     return places
 
 
 def residual(outcome: Outcome) -> Variables:
-    """Return how large it gets; nothing where it is not known what enters blocks."""
+    """Return the variables of the residual stream; nothing where it was not recorded."""
     statistics, tokenizer = outcome.found, outcome.tokenizer
     if "residual" not in statistics or not np.isfinite(statistics["residual"]["mean"]).any():
         return {}
@@ -263,7 +263,7 @@ def residual(outcome: Outcome) -> Variables:
 
 
 def input_activations(statistics: dict[str, Any]) -> Variables:
-    """The largest entries of what values are made from; nothing where that is not known."""
+    """Return the largest entries of the inputs of values; nothing where these are unknown."""
     if "activation" not in statistics:
         return {}
     largest = statistics["largest_activation"]["rows"][0]

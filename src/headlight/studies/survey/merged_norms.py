@@ -1,4 +1,4 @@
-"""Norms of what all heads of a layer send together: ‖Σ_h α f(x)‖."""
+"""Norms of the sum over all heads of a layer: ‖Σ_h α f(x)‖."""
 
 from headlight.observations.variables import Variable, with_slots
 from headlight.studies.survey.part import Outcome, Variables
@@ -16,7 +16,7 @@ OF_MERGED_NORMS = {
 
 
 def merged_norms(outcome: Outcome) -> Variables:
-    """‖Σ_h α f(x)‖; nothing if no norm was observed."""
+    """Return ‖Σ_h α f(x)‖; nothing if no norm was observed."""
     statistics = outcome.found
     if "merged" not in statistics:
         return {}

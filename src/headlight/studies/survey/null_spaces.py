@@ -22,14 +22,14 @@ RANKS = ("rank", "dimension", "dimension_with_ones")
 BOUNDS = ("bound", "bound_with_ones")
 EQUAL = ("equal", "equal_with_ones")
 POINT = ("length", "correlation")
-"""Numbers of a point, which is a text."""
+"""Coordinates of a point, which is a text."""
 
 _TOGETHER: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "comoments": torch.add,
     **dict.fromkeys((*RANKS, *BOUNDS), torch.maximum),
     **dict.fromkeys(EQUAL, torch.minimum),
 }
-"""Functions that join the numbers of two blocks of queries."""
+"""Functions that join the statistics of two blocks of queries."""
 
 HEAD = ("length", "layer", "head")
 NAMES = dict(
@@ -61,11 +61,11 @@ NULL_SPACE_VARIABLES = {
 def null_space(outcome: Outcome) -> Variables:
     """Return ranks of T and null spaces of T and [T, 1] by the length of the text, in bins.
 
-    Means over the texts by layer and head, what they cannot be below, and in how many texts they
-    are just that; and the correlation of raw and effective attention of texts, at random.
+    These are means over texts by layer and head, lower bounds, and the number of texts where a
+    bound holds with equality; also the correlation of raw and effective attention in sampled texts.
 
-    Source: Brunner et al. (2020), Eq. 6 and Figure 1a; that a correlation is of one text with all
-    layers, heads and cells together is our reading.
+    Source: Brunner et al. (2020), Eq. 6 and Figure 1a; that a correlation is over all layers,
+    heads and cells of one text is our reading.
     """
     statistics = outcome.found
     if "null_keys" not in statistics:
@@ -91,14 +91,14 @@ def null_space(outcome: Outcome) -> Variables:
 
 
 class NullSpaceObserver(PartObserver):
-    """Observes the null spaces of one batch; keeps some numbers of each text, layer and head.
+    """Observer of the null spaces of one batch, by text, layer and head.
 
     Under a causal mask ranks and null spaces are those of the query that sees most, and a bound
     holds with equality if it does so for every query.
 
     Args:
-        texts: the positions of the batch.
-        points: what keeps a sample of points; empty.
+        texts: Texts of the batch, with their positions.
+        points: Empty sample, to be filled with points.
     """
 
     on_device = ("_seen", "_key_counts")
@@ -112,7 +112,7 @@ class NullSpaceObserver(PartObserver):
         self._seen: dict[int, dict[str, Tensor]] = {}
 
     def note_block(self, block: SeenBlock) -> None:
-        """Observe some queries of a layer, or all."""
+        """Observe a block of queries of a layer."""
         layer, numbers = block.record.site.layer, self._look(block.scores)
         if block.record.first:
             before = self._seen[layer]
@@ -120,7 +120,7 @@ class NullSpaceObserver(PartObserver):
         self._seen[layer] = numbers
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
-        """The numbers of these queries."""
+        """Return the statistics of these queries."""
         first = scores.record.first
         present = self._present[:, first : first + scores.weight.shape[2]]
         visible, lengths = scores.record.visible, self._key_counts
@@ -153,7 +153,7 @@ class NullSpaceObserver(PartObserver):
     def _sampled(
         self, lengths: Float64[np.ndarray, " text"], whole: Float64[np.ndarray, " text"]
     ) -> Sample:
-        """Points of texts, each of which is a stream of its own."""
+        """Return the sampled points of texts, each of which is a stream of its own."""
         for stream, length, value in zip(self._text_ids, lengths, whole, strict=True):
             if np.isfinite(value):
                 keys, drawn = self._points.draw(stream, 1)
@@ -162,7 +162,7 @@ class NullSpaceObserver(PartObserver):
 
 
 def observe(subject: Subject) -> PartObserver:
-    """Return the observer of null spaces, with a sample that is empty."""
+    """Return the observer of null spaces, with an empty sample."""
     settings = subject.settings
     points = Sample(settings.sample, len(POINT), seed=settings.seed)
     return NullSpaceObserver(Texts.of(*subject.texts), points)

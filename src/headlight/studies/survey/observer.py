@@ -53,30 +53,31 @@ from headlight.tensors import double
 from headlight.vocabulary import CATEGORIES, MEASURES, ValueBias, measure
 
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
-"""Measures that cost no more where a gate makes f another for each query."""
+"""Measures that cost no more where a gate makes f depend on the query."""
 LENGTHS = ("vector_norm", "input_norm")
 """Statistics of each key."""
 
 ROUNDING = 1e-6
-"""Sums of weights that are smaller are what rounding leaves of 0."""
+"""Bound below which sums of weights are taken as rounding errors of 0."""
 
 
 class HeadsObserver(Observer):
-    """Sees the attention of one batch; `tally` is what it saw, and what its parts saw.
+    """Observer of the attention in one batch, which also runs the observers of its parts.
 
     Layers may come in blocks of queries.  Statistics of rows are kept until the layer is whole, so
-    that they are averaged alike.
+    that the average does not depend on the blocks.
 
     Args:
-        queries: their positions.
-        keys: their positions.
-        kind: of attention.
-        value_bias: value bias in T of effective attention.
-        measures: that are looked at.
-        parts: other observers, which are handed measures, blocks and layers as they are seen.
-        units: the unit of the corpus that each text is of; by default each is one.
-        sampled: queries at which norms are taken where a gate is a vector; None for all.
-        compiled: Whether sums over cells may come from compiled loops, as pays for many texts.
+        queries: Positions of the queries.
+        keys: Positions of the keys.
+        kind: Kind of attention.
+        value_bias: Treatment of the value bias in T of effective attention.
+        measures: Measures observed.
+        parts: Observers of parts, which receive blocks and layers as they are seen.
+        units: Number of the unit of the corpus that each text belongs to; by default each text is a
+            unit.
+        sampled: Queries for which norms are computed if a gate is a vector; None for all.
+        compiled: Whether to use compiled loops for sums over cells, which pays for many texts.
     """
 
     on_device = ("_seen", "_key_members", "_key_lengths", "_key_mask", "_first_category")
@@ -110,7 +111,7 @@ class HeadsObserver(Observer):
         self._first_category = keys.category.gather(1, self._begin[:, None])
         self._asked = self._all_asked(queries)
         self._cells = CellSums(self._asked, compiled=compiled)
-        # Where some cells have to be written, all are summed from there.
+        # If some cells have to be written anyway, all sums are taken from written cells.
         writes = any(part.wants_cells for part in parts) or not set(measures) <= set(MADE)
         if compiled and "weight" in measures and not writes:
             self.kernel = KernelSums(self._asked, measures, value_bias)
@@ -123,7 +124,7 @@ class HeadsObserver(Observer):
         self._differences: dict[int, float] = {}
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
+        """Observe some queries of a layer; only small summaries of their rows are kept."""
         if not record.first:
             self._vectors = None
         self._sample = self._sampled if record.site.gate == "element" else None
@@ -139,12 +140,12 @@ class HeadsObserver(Observer):
             self._vectors, self._blocks = None, BlockRows()
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
-        """Hand the parts the loss of each text."""
+        """Pass the loss of each text on to the parts."""
         for part in self._parts:
             part.note_losses(losses)
 
     def to_host(self) -> None:
-        """Copy what this observer and its parts have kept to the host, all of it at once."""
+        """Copy all tensors that this observer and its parts have kept to the host, at once."""
         if self._begin.device.type == "cpu":
             return
         observers: list[HeadsObserver | PartObserver] = [self, *self._parts]
@@ -156,7 +157,7 @@ class HeadsObserver(Observer):
                 setattr(observer, name, copy)
 
     def tally(self) -> Tally:
-        """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
+        """Return the statistics of the batch, over documents, or over tokens for dispersion."""
         layers = [self._side_by_side(self._seen[layer]) for layer in sorted(self._seen)]
         sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = sums_by_name.pop("comoments", None)
@@ -188,7 +189,7 @@ class HeadsObserver(Observer):
         return Tally(members)
 
     def _beside_whole(self, sums_by_name: dict[str, Array]) -> dict[str, Accumulator]:
-        """Accumulate totals of rows, and parts of them, for measures that are no shares."""
+        """Return ratios of parts of rows to whole rows, for measures that are no shares."""
         of_whole: dict[str, Accumulator] = {}
         if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
             total = sums_by_name["total"][..., sizes, :, :]
@@ -206,17 +207,17 @@ class HeadsObserver(Observer):
         return of_whole
 
     def _beside_first(self, total: Array, first: Array) -> Array:
-        """Return the sums for the first token of each text, and each category without it."""
+        """Return the sums for the first token, followed by each category without it."""
         category = array(self._first_category)
         own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
         beside = total - np.where(own, first[..., None], 0)
         unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]
-        # What rounding leaves of a category that the first token has alone.
+        # Rounding may leave a small sum in a category that holds the first token alone.
         beside = np.where(unsigned | (np.abs(beside) < ROUNDING), np.maximum(beside, 0), beside)
         return np.concatenate([first[..., None], beside], -1)
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
-        """Return the statistics of each row."""
+        """Return the statistics of each row, and show the block to the parts."""
         if not self._measures:
             return {}
         sums, merged, rank = self._sums(scores)
@@ -237,16 +238,15 @@ class HeadsObserver(Observer):
         if merged is not None:
             statistics["merged"] = merged[:, None]
         if rank is not None:
-            # One for all queries where they see the same keys.
+            # The rank has one entry for all queries if they see the same keys.
             statistics["rank"] = rank.expand(-1, -1, sums.entropy.shape[2])
             statistics["comoments"] = self._comoments(scores, sums, statistics["rows"][..., -2:])
         return statistics
 
     def _sums(self, scores: Scores) -> tuple[RowSums, Tensor | None, Tensor | None]:
-        """Return the sums of all rows, by whichever of the two ways the attention went.
+        """Return the sums of all rows, from the kernel or from written cells.
 
-        With them what goes to each category by merged norms, and the ranks of T, if these are asked
-        for.
+        Also the merged norms summed by category, and the ranks of T, if these are requested.
         """
         if (made := made_by_kernel(scores.record)) is not None:
             merged = None if made.merged is None else made.merged[..., : len(CATEGORIES)]
@@ -264,7 +264,7 @@ class HeadsObserver(Observer):
         sums: RowSums,
         powers: Float[Tensor, "batch measure_head query power=2"],
     ) -> Float[Tensor, "batch head query sum=5"]:
-        """Return the sums of each row of which weights and effective attention are correlated."""
+        """Return the sums of each row for the correlation of weights and effective attention."""
         total, square = double(powers).unbind(-1)
         raw, effective = (
             (total[:, places], square[:, places])
@@ -275,10 +275,10 @@ class HeadsObserver(Observer):
         return moments_by_row(raw, effective, scores.record.visible_counts, self._key_lengths)
 
     def _all_asked(self, queries: Positions) -> Asked:
-        """What is asked of the rows of a batch, by all parts.
+        """Return the sums that all parts request of the rows of a batch.
 
-        The columns are the keys of each category, then those of behaviours: all of them, words,
-        and last the first token.
+        The columns are the keys of each category, then those of behaviours: all keys, words, and
+        last the first token.
         """
         counter = next((each for each in self._parts if isinstance(each, BehaviourCounter)), None)
         links = next((each.links for each in self._parts if each.links is not None), None)
@@ -293,7 +293,7 @@ class HeadsObserver(Observer):
         return Asked(columns, OFFSETS, queries.category >= 0, pairs, links)
 
     def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Any]:
-        """The statistics of a layer, of those of all its rows."""
+        """Return the statistics of a layer, given those of all its rows."""
         summary: dict[str, Any] = {}
         means: dict[str, dict[str, Tensor]] = {}
         if self._measures:
@@ -312,7 +312,7 @@ class HeadsObserver(Observer):
     def _apart(
         self, heads: Mapping[str, slice], together: Float[Tensor, "batch head category number"]
     ) -> dict[str, dict[str, Tensor]]:
-        """Return the means of each measure from those of all together."""
+        """Split the means of all measures into those of each measure."""
         before = np.cumsum([len(CATEGORIES), len(OFFSETS), 1, 1]).tolist()
         total, neighbour, entropy, first, others = together.tensor_split(before, dim=-1)
         neighbour, entropy = neighbour[:, :, 0], entropy[..., 0]
@@ -343,7 +343,7 @@ class HeadsObserver(Observer):
     def _mean_weights(
         self, heads: Mapping[str, slice]
     ) -> Float[Tensor, "batch head category query"]:
-        """Return the weights of the mean over queries; NaN for categories that a text has not."""
+        """Return the weights of the mean over queries; NaN for categories that a text lacks."""
         weights, key = self._weights, (*heads.items(), self._sample is None)
         if str(key) not in weights:
             parts = []
@@ -354,13 +354,13 @@ class HeadsObserver(Observer):
         return weights[str(key)]
 
     def _members_of(self, name: str) -> Membership:
-        """The queries that a measure is averaged over."""
+        """Return the membership of the queries that a measure is averaged over."""
         if self._sample is None or name in OF_ALL_QUERIES:
             return self._query_members
         return self._query_members * self._sample[..., None]
 
     def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
-        """Return the statistics of the norms alone; of x only where it was found."""
+        """Return the statistics of norms; those of x only where it was recorded."""
         weights = self._mean_weights({"norm": slice(0, 1)})
         statistics = {
             "merged": (weights.to(merged) @ merged)[:, 0],
@@ -379,6 +379,6 @@ class HeadsObserver(Observer):
 
 
 def _no_pairs(texts: int, queries: slice, keys: int) -> PairLists:
-    """Return no lists of pairs, where nothing counts behaviours."""
+    """Return no lists of pairs, since no part counts behaviours."""
     del keys
     return PairLists((), 0, texts, queries)

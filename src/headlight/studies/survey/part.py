@@ -1,4 +1,4 @@
-"""Parts of a survey: what each observes in a batch, and the variables that it has."""
+"""Parts of a survey: their observers of a batch, and their variables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.part_observer import PartObserver
 
 TEXTS = ("passages", "drawn")
-"""Members of a tally that hold texts, and no statistic."""
+"""Members of a tally that hold texts, not statistics."""
 
 Variables: TypeAlias = dict[str, Any]
 """Variables of a result by name, as `xarray.Dataset` takes them; coordinates are among them."""
@@ -28,17 +28,17 @@ Variables: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """One batch of a survey, and what is known before it is observed.
+    """Batch of a survey, with the knowledge available before it is observed.
 
     Attributes:
-        plan: of one kind of attention.
-        one: the pass in which it is observed.
-        settings: of the survey.
-        batch: of texts.
-        examples: of which it was made.
-        words: ids of the words of each class, by row of the table of statistics.
-        known: what was found out of the corpus before the passes, by part.
-        observers: the parts that observe it so far, by name.
+        plan: Plan for one kind of attention.
+        one: Pass in which the batch is observed.
+        settings: Settings of the survey.
+        batch: Batch of texts.
+        examples: Examples that the batch holds.
+        words: Ids of the words of each class, by row of the table of statistics.
+        known: Knowledge of the corpus from before the passes, by part.
+        observers: Observers of the parts so far, by name of the part.
     """
 
     plan: StudyPlan[Encoded]
@@ -52,27 +52,27 @@ class Subject:
 
     @cached_property
     def sides(self) -> tuple[Positions, Positions]:
-        """Positions of queries and keys."""
+        """Return the positions of queries and keys."""
         return Positions.for_kind(self.batch, self.plan.kind)
 
     @cached_property
     def host(self) -> Batch:
-        """Return the batch on the host, for what is made of its tokens once."""
+        """Return the batch on the host, where masks and pairs of its tokens are made once."""
         return self.batch.on_host()
 
     @cached_property
     def units(self) -> Int64[np.ndarray, " text"]:
-        """The unit of the corpus that each text is of."""
+        """Return the number of the unit of the corpus that each text belongs to."""
         return units_of(self.examples)
 
     @property
     def texts(self) -> tuple[Batch, Sequence[Encoded], Kind]:
-        """The batch, its examples, and which attention of it is looked at."""
+        """Return the batch, its examples, and the kind of attention observed."""
         return self.batch, self.examples, self.plan.kind
 
     @property
     def reads_sound(self) -> bool:
-        """Whether frames of sound attend, which are no words."""
+        """Return whether frames of sound attend, which are no words."""
         return self.plan.model.hears and self.plan.kind == "encoder"
 
 
@@ -81,12 +81,12 @@ class Outcome:
     """Observations of a pass of a survey on one kind of attention, from which its result is made.
 
     Attributes:
-        plan: of one kind of attention.
-        one: the pass in which it was observed.
-        settings: of the survey.
-        tally: what the observers of all batches saw.
-        known: see `Subject`.
-        variables: of the parts so far.
+        plan: Plan for one kind of attention.
+        one: Pass in which attention was observed.
+        settings: Settings of the survey.
+        tally: Statistics from the observers of all batches.
+        known: Knowledge of the corpus from before the passes, by part.
+        variables: Variables of the parts computed so far.
     """
 
     plan: StudyPlan[Encoded]
@@ -103,7 +103,7 @@ class Outcome:
 
     @cached_property
     def found(self) -> dict[str, Any]:
-        """The statistics of every member of the tally, but for the texts."""
+        """Return the statistics of every member of the tally, except those that hold texts."""
         return {name: each.compute() for name, each in self.tally.items() if name not in TEXTS}
 
     @property
@@ -114,18 +114,18 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of the survey.
+    """Part of the survey.
 
     Attributes:
-        name: of the part; where it is chosen, that in the setting ``numbers``.
-        variables: those that it may have.
-        compute: makes its variables; none where nothing was observed.
-        observe: makes the observer of a batch, or None where there is nothing to observe; without
-            it the part is made of what `headlight.studies.survey.observer` sees for all.
-        attributes: makes attributes of the result, after its variables.
-        compressed: variables that take the most room.
-        chosen: whether it is left out unless ``numbers`` names it.
-        of_loss: whether it is observed in the pass backward, which has an objective.
+        name: Name of the part; for an optional one, its name in the setting ``numbers``.
+        variables: Variables that the part may have, by name.
+        compute: Function that returns the variables; none if nothing was observed.
+        observe: Function that returns the observer of a batch, or None if there is nothing to
+            observe; a part without it uses the statistics of `headlight.studies.survey.observer`.
+        attributes: Function that returns attributes of the result, called after `compute`.
+        compressed: Names of the largest variables, which are stored compressed.
+        chosen: Whether the part is left out unless ``numbers`` names it.
+        of_loss: Whether the part is observed in the backward pass, which has an objective.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Part:
     of_loss: bool = False
 
     def observer(self, subject: Subject) -> PartObserver | None:
-        """Return its observer of a batch, in the pass in which it has one."""
+        """Return the observer of a batch; None in passes where the part has none."""
         left_out = self.chosen and self.name not in subject.settings.numbers
         passed = subject.one.objective if self.of_loss else subject.one.measures
         return None if left_out or not passed or self.observe is None else self.observe(subject)

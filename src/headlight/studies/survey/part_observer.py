@@ -1,4 +1,4 @@
-"""Observer of a part of a survey, and the blocks and layers that it is shown."""
+"""Observer of a part of a survey, and the blocks and layers that it receives."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from headlight.studies.survey.row_sums import Links, RowSums
 
 
 class SeenBlock(NamedTuple):
-    """Some queries of a layer, or all of them.
+    """Block of queries of a layer, or all of them.
 
     Attributes:
-        scores: Their measures, of which single cells may be asked.
+        scores: Measures of these queries, for access to single cells.
         sums: Sums of the rows of all measures.
     """
 
@@ -26,16 +26,16 @@ class SeenBlock(NamedTuple):
 
     @property
     def record(self) -> LayerRecord:
-        """Record of these queries."""
+        """Return the record of these queries."""
         return self.scores.record
 
 
 class SeenLayer(NamedTuple):
-    """A layer, once all its queries were seen.
+    """Layer whose queries have all been seen.
 
     Attributes:
         record: Record of its last queries.
-        scores: Their measures, with the vectors of the whole layer.
+        scores: Measures of these queries, with the vectors of the whole layer.
         means: Statistics of the rows of each measure, averaged over queries.
     """
 
@@ -58,7 +58,7 @@ def single_rows(
         name: Name of the measure.
         text: Text of each row.
         head: Head of each row.
-        query: Query of each row, counted among these.
+        query: Query of each row, counted from the first of these queries.
     """
     made = made_by_kernel(scores.record)
     if made is not None:
@@ -67,19 +67,19 @@ def single_rows(
 
 
 class PartObserver:
-    """Observes one batch, layer by layer; ignores what a subclass does not override.
+    """Observer of one batch, layer by layer; methods that are not overridden do nothing.
 
     Layers may come in blocks of queries, in their order.
     """
 
     wants_stream = False
-    """Whether records should say what entered the block."""
+    """Whether records should hold the input of the block."""
     wants_cells = False
-    """Whether it looks at most cells, which then are better written."""
+    """Whether it reads most cells, so that it pays to write them."""
     links: Links | None = None
-    """Keys among which the largest entry of each row is wanted."""
+    """Keys among which the largest entry of each row is requested."""
     on_device: tuple[str, ...] = ()
-    """Names of the attributes of which `members` needs the tensors on the host."""
+    """Names of the attributes whose tensors `members` needs on the host."""
 
     def note_block(self, block: SeenBlock) -> None:
         """Observe a block of queries."""
@@ -88,7 +88,7 @@ class PartObserver:
         """Observe a layer as a whole, after all its blocks."""
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
-        """Observe the loss of each text, after all layers of a pass backward."""
+        """Observe the loss of each text, after all layers of a backward pass."""
 
     def members(self) -> Mapping[str, Accumulator]:
         """Return the statistics of the batch, by name."""
@@ -96,5 +96,5 @@ class PartObserver:
 
 
 def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
-    """Return the vectors that values are made from, of all keys; None where they are unknown."""
+    """Return the input vectors of the values of all keys; None where they are unknown."""
     return record.input if record.block is None else record.block.input

@@ -1,9 +1,9 @@
 """Passages of the corpus where each head is strongest: one row of attention, with its text.
 
-Of each example the means are known that a survey counts anyway, such as the share of the weight
-that goes to the next token.  The example in which a head's mean is highest is kept, as that row of
-it in which the head does most, and of that row the tokens around the attending one and those that
-it attends to most.
+A survey computes means over each example anyway, such as the share of the weight that goes to the
+next token.  The example in which a head's mean is highest is kept: of its rows the one in which the
+head is strongest, and of that row the tokens around the attending one and those that it attends to
+most.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,22 +31,22 @@ from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
 
 TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")
 STATISTICS = (*TO_CATEGORY, *NEIGHBOURS, "broad", "narrow", *SHOWN)
-"""Behaviours that a head may show most, named as in findings."""
+"""Behaviours for which passages are sought, named as in findings."""
 
 KEPT, HIGHEST = 24, 8
-"""Tokens of a row that are kept, and those of them that are the highest and not the nearest."""
+"""Number of tokens kept of a row, and of those chosen by weight rather than by distance."""
 
 ALIKE = 1000
-"""Means that differ by less than one in this many are alike: then the shortest example is kept."""
+"""Number of steps to 1: means that round to the same step tie, and the shortest example wins."""
 
 BEFORE = 5
 WIDTH = BEFORE + 3 * KEPT
-"""Numbers of a passage: the example's mean, its rank and length, the attending token's place and
-id; then places, ids and weights of the kept tokens."""
+"""Length of the row of a passage: the example's mean, its rank and length, the attending token's
+place and id; then places, ids and weights of the kept tokens."""
 
 
 class Row(NamedTuple):
-    """Best row of a layer, for each statistic and head: its score and its position."""
+    """Best rows of a layer, by statistic and head: score, position and weights."""
 
     score: Tensor
     example: Tensor
@@ -55,9 +55,9 @@ class Row(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The row of each example in which a head does most, by statistic, example and head.
+    """Row of each example in which a head is strongest, by statistic, example and head.
 
-    The weights of a layer that comes in one block are left in it.
+    `weight` is None if the layer comes in one block, from which it can still be read.
     """
 
     step: Tensor
@@ -65,7 +65,7 @@ class _Best(NamedTuple):
     weight: Tensor | None
 
     def or_later(self, other: "_Best") -> "_Best":
-        """Return the better of two rows; of two that are alike this one, which comes first."""
+        """Return the better of two rows; of two equal ones this one, which comes first."""
         assert self.weight is not None  # noqa: S101 - of several blocks
         assert other.weight is not None  # noqa: S101
         better = other.step > self.step
@@ -77,13 +77,13 @@ class _Best(NamedTuple):
 
 
 class PassageSeeker(PartObserver):
-    """Finds, in one batch, the row of each head in which it does most what it does.
+    """Seeker of the row of a batch in which each head shows each behaviour most.
 
     Args:
-        batch: of texts.
-        examples: of which it was made.
-        kind: of attention.
-        counter: what counts the behaviours that are looked for, too.
+        batch: Batch of texts.
+        examples: Examples that the batch holds.
+        kind: Kind of attention.
+        counter: Counter of behaviours, which provides the scores of `SHOWN`.
     """
 
     on_device = ("_found", "_ids", "_category")
@@ -99,11 +99,11 @@ class PassageSeeker(PartObserver):
         self._ids, self._category = sides(batch, kind)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
-        # Larger for examples that come first in this order.
+        # Ties go to the largest of these, which the example of lowest rank has.
         self._before = double((len(order) - 1 - order).to(batch.input_ids.device))[:, None]
         self._own = kind != "cross"
         words = self._category[0] == CATEGORIES.index("other")
-        # What special tokens look at says least of a text; of a text without others it is all.
+        # Attention from special tokens says least about a text; a text may have no other tokens.
         is_token = self._category[0] >= 0
         askable = torch.where(words.any(1, keepdim=True), words, is_token)
         masks = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
@@ -113,7 +113,7 @@ class PassageSeeker(PartObserver):
         self._best: _Best | None = None
 
     def note_block(self, block: SeenBlock) -> None:
-        """Observe weights, and keep of each example the row in which a head does most."""
+        """Observe weights, and keep the row of each example in which a head is strongest."""
         record, sums = block.record, block.sums
         places = sums.heads["weight"]
         shares, neighbours, entropies = (
@@ -122,7 +122,7 @@ class PassageSeeker(PartObserver):
         of_rows = *_shares(shares), *neighbours.unbind(-1), entropies, -entropies
         score = torch.stack([*of_rows, *self._counter.rows_of_weight()])
         score += self._barred[..., record.first : record.first + score.shape[-1]]
-        step, query = _steps(score).max(3)  # of those that are alike the first
+        step, query = _steps(score).max(3)  # the first of equal ones
         query = query.to(score.device)
         best = _Best(back_to(step, score.device), query + record.first, None)
         if record.block is not None:
@@ -133,7 +133,7 @@ class PassageSeeker(PartObserver):
         self._best = best
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Choose of each head the row of the example with the highest mean."""
+        """Choose the row of the example with the highest mean, for each head."""
         assert self._best is not None  # noqa: S101 - its rows were seen before
         query, weights = self._best.query, self._best.weight
         means = _means(layer.means["weight"], (self._category[1] >= 0).sum(1))
@@ -151,7 +151,7 @@ class PassageSeeker(PartObserver):
         self._best = None
 
     def _rows_of(self, scores: Scores, text: Tensor, query: Tensor) -> Tensor:
-        """Return rows of the weight, of all keys; the last axis of their places is ``head``."""
+        """Return rows of the weight over all keys; ``head`` is the last axis of `query`."""
         head = torch.arange(query.shape[-1], device=query.device)
         rows = single_rows(scores, "weight", text, head, query).float()
         missing = self._category[1].shape[1] - rows.shape[-1]
@@ -171,7 +171,7 @@ class PassageSeeker(PartObserver):
         )
         rows[valid] = np.concatenate([score[valid][:, None], passages], -1)
         best = Strongest(score.shape, width=WIDTH)
-        rounded = np.round(score * ALIKE) / ALIKE  # those that are alike are equal
+        rounded = np.round(score * ALIKE) / ALIKE  # so that close means tie
         best.update(rounded[None], np.where(valid, ranks, np.nan)[None], rows[None])
         return {"passages": best}
 
@@ -182,7 +182,7 @@ class PassageSeeker(PartObserver):
         weight: Float64[np.ndarray, "passage key"],
         ranks: Float64[np.ndarray, " passage"],
     ) -> Float64[np.ndarray, "passage number"]:
-        """Each row with its text, as `WIDTH` says, but for the mean."""
+        """Return the rows with their texts, in the layout of `WIDTH` without the mean."""
         (query_ids, key_ids), (query_places, key_places) = (
             [array(side) for side in sides]
             for sides in (self._ids, [token_places(category) for category in self._category])
@@ -205,7 +205,7 @@ class PassageSeeker(PartObserver):
 def _beside_words(
     askable: Bool[Tensor, "batch query"], words: Bool[Tensor, "batch query"], name: str
 ) -> Bool[Tensor, "batch query"]:
-    """Rows that show best what a head does: of neighbours those whose neighbour is a word.
+    """Return the mask of rows to choose from: for neighbours, those whose neighbour is a word.
 
     A token that attends to the special one before it looks like any that attends to special tokens.
     """
@@ -227,7 +227,7 @@ def _means(
     """Return the mean of each statistic of a head in each example."""
     shares = _shares(statistics["total"][:, :, 0])
     neighbours = statistics["neighbour"].unbind(-1)
-    # One token alone is neither broad nor narrow.
+    # Attention to a single key is neither broad nor narrow.
     size = double(lengths)
     uniform = torch.where(size > 1, size.log(), torch.nan)
     broad = double(statistics["entropy"][..., 0]) / uniform[:, None]
@@ -236,12 +236,11 @@ def _means(
 
 
 def _steps(score: Tensor) -> Float64[Tensor, "..."]:
-    """Return whole numbers of steps; scores that are alike have the same."""
+    """Round scores to whole numbers of steps, so that close ones tie."""
     return double(score.nan_to_num(-100.0, torch.inf, -100.0)).mul_(ALIKE).round_()
 
 
 def _shares(by_category: Float[Tensor, "*row category"]) -> list[Float[Tensor, "*row"]]:
-    """Return what goes to each of `TO_CATEGORY`."""
     return [by_category[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
 
 
@@ -250,13 +249,13 @@ def _kept(
     middle: Int64[np.ndarray, " passage"],
     is_key: np.ndarray,
 ) -> Int64[np.ndarray, "passage kept"]:
-    """The highest keys and those nearest to the middle, in the order of the text."""
+    """Return the highest keys and those nearest to the middle, in the order of the text."""
     size = weight.shape[-1]
     if size > KEPT:
         away = np.arange(size, dtype=np.int32) - middle[:, None].astype(np.int32)
         distance = np.where(is_key, 2 * np.abs(away) + (away < 0), np.int32(4 * size))
         weights, highest = (each.numpy() for each in torch.from_numpy(weight).topk(HIGHEST))
-        # Of keys without weight none is higher than another: the nearest of them are kept.
+        # Keys without weight are not marked as highest: the nearest of them are kept.
         marks = np.where(weights > 0, np.int32(-1), np.take_along_axis(distance, highest, -1))
         np.put_along_axis(distance, highest, marks, -1)
         nearest = torch.from_numpy(distance).topk(KEPT, largest=False).indices.numpy()
@@ -283,7 +282,7 @@ OF_PASSAGES = {
 
 
 def passages(outcome: Outcome) -> Variables:
-    """The passages of the corpus where each head does most what it does, by `STATISTICS`."""
+    """Return the passages of the corpus where each head is strongest, by `STATISTICS`."""
     member = outcome.tally.get("passages")
     if not isinstance(member, Strongest):
         return {}
@@ -316,7 +315,7 @@ def passages(outcome: Outcome) -> Variables:
 
 
 def observe(subject: Subject) -> PartObserver | None:
-    """Return the seeker of passages; None where no texts are shown."""
+    """Return the seeker of passages; None if no texts are shown."""
     if not shows_texts(subject):
         return None
     counter = subject.observers["behaviours"]

@@ -1,4 +1,4 @@
-"""Tokens of the queries and keys of a batch: ids, categories and segments."""
+"""Tokens of the queries and keys of a batch: ids, categories and places."""
 
 import torch
 from jaxtyping import Int64
@@ -12,7 +12,7 @@ from headlight.vocabulary import CATEGORIES, Kind
 
 
 def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Ids and categories of queries and keys; -1 is the category of padding."""
+    """Return the ids and categories of queries and keys; -1 is the category of padding."""
     queries, keys = Positions.for_kind(batch, kind)
     source = batch.input_ids if batch.heard is None else without_mark(batch.input_ids)
     target = source if batch.target_ids is None or kind == "encoder" else batch.target_ids
@@ -21,13 +21,13 @@ def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor
 
 
 def token_places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
-    """The number of each token in its example, wherever padding stands; -1 for padding."""
+    """Return the number of each token in its example, not counting padding; -1 for padding."""
     is_token = category >= 0
     return torch.where(is_token, is_token.cumsum(1) - 1, -1)
 
 
 QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
-"""Groups of queries to average; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
+"""Groups of queries to average; the last is all but separators (Clark et al. 2019, Figure 2)."""
 
 
 def query_members(queries: Positions) -> Membership:

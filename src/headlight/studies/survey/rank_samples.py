@@ -16,16 +16,16 @@ Numbers = Int64[np.ndarray, " drawn"]
 
 
 class PairSample:
-    """A uniform sample of (α_ij, ‖f(x_j)‖) per category, of all heads of all layers.
+    """Uniform sample of (α_ij, ‖f(x_j)‖) per category, of all heads of all layers.
 
-    Which pairs are looked at is drawn before the model runs, from all pairs of positions that are
-    no padding; those that a query cannot see come as NaN.
+    Pairs are drawn before the model runs, from all pairs of positions without padding; those that a
+    query cannot see become NaN.
 
     Args:
-        texts: the positions of the batch.
-        categories: how many categories there are.
-        sites: the attention modules that will be seen.
-        sample: with its size and seed, empty.
+        texts: Texts of the batch, with their positions.
+        categories: Number of categories of keys.
+        sites: Attention modules that will be observed.
+        sample: Empty sample with its size and seed.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class PairSample:
         norm: Float[Tensor, "batch head key"],
         visible: Bool[Tensor, "batch #query key"] | None,
     ) -> None:
-        """Fetch what was drawn of this layer."""
+        """Fetch the values of the pairs drawn from this layer."""
         here = np.flatnonzero(self._layer == self._row[layer])
         text, head, query, key = (
             torch.from_numpy(each[here]).to(weight.device)
@@ -65,14 +65,14 @@ class PairSample:
         self._values[here] = array(pairs)
 
     def found(self) -> Sample:
-        """The sample, once all layers were seen."""
+        """Return the sample, once all layers were seen."""
         self._sample.rows = self._values
         return self._sample
 
     def _draw(
         self, text_ids: Sequence[int], lengths: Int64[np.ndarray, " text"], group: int
     ) -> None:
-        """Draw of each text; for the time being, the row says which pair it is."""
+        """Draw pairs of each text; until `see`, rows hold the text and the number of a pair."""
         for text, (text_id, length) in enumerate(zip(text_ids, lengths.tolist(), strict=True)):
             if length:
                 keys, numbers = self._sample.draw(text_id, length, group)
@@ -86,7 +86,7 @@ class PairSample:
         keys: Int64[np.ndarray, "text key"],
         counts: Int64[np.ndarray, "text category"],
     ) -> None:
-        """From the number of a pair in its text and category to layer, head, query and key."""
+        """Convert the number of a pair in its text and category to layer, head, query and key."""
         text, group = self._text, self._sample.group
         number, key = np.divmod(number, counts[text, group])
         head, query = np.divmod(number, queries.sum(1)[text])
@@ -100,13 +100,13 @@ class PairSample:
 def occurrence_sample(
     texts: Texts, rows: Float64[np.ndarray, "token field"], sample: Sample
 ) -> Sample:
-    """A uniform sample of the occurrences of tokens.
+    """Draw a uniform sample of the occurrences of tokens.
 
     Args:
-        texts: the positions of the batch.
-        rows: of all tokens of all texts, in their order; those whose first field is NaN are left
-            out.
-        sample: with its size and seed, empty.
+        texts: Texts of the batch, with their positions.
+        rows: Fields of all tokens of all texts, in their order; tokens whose first field is NaN are
+            left out.
+        sample: Empty sample with its size and seed.
     """
     places = np.cumsum((texts.category >= 0).sum(1))
     for text_id, chosen in zip(texts.text_ids, np.split(rows, places[:-1]), strict=True):

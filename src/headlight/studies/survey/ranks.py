@@ -39,7 +39,7 @@ FIELDS = ("rank", "weight", "norm", "token")
 
 
 def _described(name: str, words: str) -> dict[str, Variable]:
-    """A rank correlation of all heads, and by head."""
+    """Return the variables of a rank correlation, over all heads and by head."""
     description = f"Spearman's ρ of {words}, of binned values: off by {ERROR} at most"
     return {
         name: Variable(description),
@@ -61,7 +61,7 @@ VARIABLES = {
     **_described("weight_norm_spearman", "α and ‖f(x)‖"),
     **_described("frequency_spearman", "frequency rank and what a token receives"),
 }
-"""Variables of keys by ``key_group``: their category, or ``sink`` where sinks are looked for."""
+"""Variables of ranks; a ``key_group`` is a category of keys, or ``sink`` if sinks are sought."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Known:
     """Statistics of the corpus that are needed before ranks are compared.
 
     Attributes:
-        sinks: attention sinks; None where none are looked for.
-        occurrences: how often the types of tokens occur.
+        sinks: Attention sinks; None if none are sought.
+        occurrences: Occurrences of the types of tokens.
     """
 
     sinks: Sinks | None
@@ -82,7 +82,7 @@ class Known:
 
         Raises:
             CorpusError: the corpus cannot be read.
-            UsageError: frames of sound are attended to.
+            UsageError: the keys are frames of sound or patches of pictures.
         """
         occurrences = _occurrences(plan, settings)
         wanted = looks_for_sinks(plan.kind, plan.model.tokenizer, settings)
@@ -90,7 +90,7 @@ class Known:
 
     @property
     def groups(self) -> Sequence[str]:
-        """Categories of tokens; sinks are one of their own."""
+        """Return the categories of tokens; sinks are a category of their own."""
         return CATEGORIES if self.sinks is None else (*CATEGORIES, "sink")
 
     def signature(self) -> dict[str, Any]:
@@ -102,23 +102,24 @@ class Known:
 
 
 class RankObserver(PartObserver):
-    """Observes how weights of one batch go together with lengths, and both with frequency.
+    """Observer of the correlations of weights with lengths, and of both with frequency, in a batch.
 
-    No score of the size of the weights is formed: ‖αf(x)‖ = α‖f(x)‖, so that what a key receives
-    in norm is what it receives in weight, times its length.  Layers come in one block.
+    No score of the size of the weights is formed: since ‖αf(x)‖ = α‖f(x)‖, a key receives in norm
+    what it receives in weight, times its length.  Layers come in one block.
 
     A pair of positions counts if the query can see the key and neither is padding: under a causal
     mask every query with itself and what came before, in cross-attention every position of the
-    decoder with every one of the encoder.  What a token receives is the mean over the queries that
-    can see it.
+    decoder with every one of the encoder.  The amount that a token receives is the mean over the
+    queries that can see it.
 
     Args:
-        texts: the positions of the batch.
-        ranking: how often the types of tokens occur in the whole corpus, and its sinks.
-        sites: the attention modules that will be seen.
-        pairs: what keeps a sample of pairs for each category; empty.
-        tokens: what keeps a sample of occurrences, four numbers each; empty.
-        units: the unit of the corpus that each text is of; by default each is one.
+        texts: Texts of the batch, with their positions.
+        ranking: Occurrences of types in the whole corpus, and its sinks.
+        sites: Attention modules that will be observed.
+        pairs: Empty sample of pairs, by category.
+        tokens: Empty sample of occurrences, with the numbers of `FIELDS` each.
+        units: Number of the unit of the corpus that each text belongs to; by default each text is a
+            unit.
     """
 
     on_device = ("_seen", "_members")
@@ -144,7 +145,7 @@ class RankObserver(PartObserver):
         self._seen: dict[int, dict[str, Tensor]] = {}
 
     def note_block(self, block: SeenBlock) -> None:
-        """Observe one layer; one number per token and head is kept of it, and the ranks."""
+        """Observe one layer; keep one number per token and head, and the ranks."""
         scores, record = block.scores, block.record
         weight, norm = scores.weight, scores.vector_norm
         received = (self._present[:, None, None] @ weight.float())[:, :, 0].to(norm.dtype)
@@ -177,7 +178,7 @@ class RankObserver(PartObserver):
         }
 
     def _of_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
-        """Means over texts, and their sums in blocks of the corpus."""
+        """Return means over texts, and their sums in blocks of the corpus."""
         members: dict[str, Accumulator] = {}
         for name, each in rows.items():
             members |= means(name, each, self._units)
@@ -188,7 +189,7 @@ class RankObserver(PartObserver):
         received: Float64[np.ndarray, "token layer head"],
         norm: Float64[np.ndarray, "token layer head"],
     ) -> dict[str, Accumulator]:
-        """Accumulate correlations with the frequency of types, and a sample of them."""
+        """Return correlations with the frequency of types, and a sample of occurrences."""
         occurrences = self._known.occurrences
         ids = self._texts.ids[self._texts.category >= 0]
         means = [np.nanmean(values, axis=(1, 2)) for values in (received, norm)]
@@ -199,7 +200,7 @@ class RankObserver(PartObserver):
         }
 
     def _of_tokens(self, per_key: Float[Tensor, "batch *head key"]) -> Float[Tensor, "token *head"]:
-        """The keys of all documents in one row, padding left out."""
+        """Return the keys of all documents along one axis, without padding."""
         return per_key.movedim(-1, 1)[self._texts.keys >= 0]
 
     def _watching(
@@ -213,9 +214,9 @@ class RankObserver(PartObserver):
 
 
 def observe(subject: Subject) -> PartObserver:
-    """Return the observer of a batch, with samples that are empty."""
+    """Return the observer of a batch, with empty samples."""
     ranking, settings, kind = subject.known["ranks"], subject.settings, subject.plan.kind
-    # Of all pairs of positions about half cannot be seen under a causal mask.
+    # Under a causal mask about half of all pairs cannot be seen, so twice as many are drawn.
     drawn = settings.sample * (2 if kind == "decoder" else 1)
     return RankObserver(
         Texts.of(*subject.texts),
@@ -228,7 +229,7 @@ def observe(subject: Subject) -> PartObserver:
 
 
 def ranks(outcome: Outcome) -> Variables:
-    """Return Spearman's ρ and what it is of; nothing where ranks were not compared."""
+    """Return the variables of ranks; nothing if ranks were not compared."""
     if "group_tokens" not in outcome.tally:
         return {}
     statistics, ranking = outcome.found, outcome.known["ranks"]
@@ -261,7 +262,7 @@ def ranks(outcome: Outcome) -> Variables:
 
 
 def attributes(outcome: Outcome) -> dict[str, Any]:
-    """Return what had to be known of the corpus."""
+    """Return the sinks and the source of frequencies that the result depends on."""
     if "group_tokens" not in outcome.tally:
         return {}
     ranking = outcome.known["ranks"]
@@ -277,7 +278,7 @@ def attributes(outcome: Outcome) -> dict[str, Any]:
 def _correlation(
     name: str, dims: tuple[str, ...], whole: Mapping[str, Any], by_head: Mapping[str, Any]
 ) -> Variables:
-    """Spearman's ρ, of how many pairs it is, and that of each head."""
+    """Return the variables of Spearman's ρ: over all heads, with its count, and by head."""
     return {
         name: (dims, whole["correlation"]),
         f"{name}_count": (dims, whole["count"]),
@@ -288,7 +289,7 @@ def _correlation(
 def _visible(
     rows: Float64[np.ndarray, "category drawn pair"], size: int
 ) -> Float64[np.ndarray, "category sample pair"]:
-    """Without the pairs that could not be seen: they were drawn before that was known."""
+    """Drop the pairs that could not be seen: they were drawn before that was known."""
     visible_pairs = np.full((len(rows), size, rows.shape[2]), np.nan)
     for category, drawn in enumerate(rows):
         chosen = drawn[~np.isnan(drawn[:, 0])][:size]
@@ -297,7 +298,7 @@ def _visible(
 
 
 def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurrences:
-    """Count the occurrences of every type; refuse frames of sound and patches, which are none."""
+    """Count the occurrences of every type; refuse frames of sound and patches of pictures."""
     if plan.model.sees:
         raise UsageError(
             "ranks are compared with how often a token occurs, and patches of pictures are no "
@@ -321,16 +322,16 @@ def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurren
 
 
 NOWHERE = -1
-"""The entry of columns that are left out."""
+"""Entry of columns that are left out."""
 
 
 class PairRanks:
-    """Sees (α_ij, ‖f(x_j)‖) of all pairs of positions, but for padding and what cannot be seen.
+    """Rank correlation of (α_ij, ‖f(x_j)‖) over all visible pairs of positions without padding.
 
     Args:
-        texts: the positions of the batch.
-        categories: how many categories there are.
-        sites: the attention modules that will be seen.
+        texts: Texts of the batch, with their positions.
+        categories: Number of categories of keys.
+        sites: Attention modules that will be observed.
     """
 
     def __init__(self, texts: Texts, categories: int, sites: Sequence[AttentionSite]) -> None:
@@ -348,7 +349,7 @@ class PairRanks:
         norm: Float[Tensor, "batch head key"],
         visible: Bool[Tensor, "batch #query key"] | None,
     ) -> None:
-        """See one layer; its weights are not kept."""
+        """Add the pairs of one layer; its weights are not kept."""
         columns = self._columns(weight, visible)
         lengths = norm.float().cpu().numpy()
         category = np.broadcast_to(self._category, lengths.shape)
@@ -358,7 +359,7 @@ class PairRanks:
         self._ranks.update(columns, lengths.ravel(), entries.ravel())
 
     def found(self) -> RankCorrelation:
-        """Return what was counted, by layer, head and category."""
+        """Return the correlation, by layer, head and category."""
         return self._ranks
 
     def _columns(

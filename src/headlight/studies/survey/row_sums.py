@@ -1,8 +1,8 @@
-"""Sums of the rows of a layer: what is asked of them, and what they say.
+"""Sums of the rows of a layer: requests and results.
 
-Everything that the survey counts of cells is made of these sums.  They have two producers, the
-kernel in which attention is computed (`kernel_sums`) and loops or products over cells that were
-written (`cell_sums`), and every observer of the survey is shown only them.
+All statistics of cells in the survey are made of these sums.  They have two producers, the kernel
+in which attention is computed (`kernel_sums`) and loops or products over written cells
+(`cell_sums`), and the observers of the survey receive only the sums.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +19,15 @@ from headlight.reduce.accumulator import Array
 from headlight.vocabulary import CATEGORIES
 
 WHOLE = len(CATEGORIES)
-"""Place of all keys among the columns that are asked for."""
+"""Place of the column of all keys among the requested columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Keys among which the largest entry of each row is wanted, of some texts of a batch.
+    """Keys among which the largest entry of each row is requested, for some texts of a batch.
 
     Attributes:
-        texts: Places of these texts in the batch.
+        texts: Indices of these texts in the batch.
         keys: Keys that count.
     """
 
@@ -36,7 +36,7 @@ class Links:
 
     @cached_property
     def barred(self) -> Float[Tensor, "linked key"]:
-        """−∞ at the keys that do not count, 0 at the others."""
+        """Return −∞ at the keys that do not count, 0 at the others."""
         return torch.zeros_like(self.keys, dtype=torch.float32).masked_fill(~self.keys, -torch.inf)
 
 
@@ -46,7 +46,7 @@ class PairLists:
 
     Attributes:
         lists: Pairs on the host, ordered by text and query; those of copies are the last ones.
-        copies: Number of lists of copies, of which it is asked whether a key gets as much as any.
+        copies: Number of lists of copies, for which only a key that gets as much as any counts.
         texts: Number of texts.
         queries: Range of the queries.
     """
@@ -58,7 +58,7 @@ class PairLists:
 
     @cached_property
     def by_row(self) -> tuple[Array, Array]:
-        """Where the keys of each list and row begin, and all keys, list after list."""
+        """Return the beginnings of the keys of each list and row, and all keys, list after list."""
         width = self.queries.stop - self.queries.start
         bounds = np.zeros((len(self.lists), self.texts * width + 1), dtype=np.int64)
         begin = 0
@@ -72,7 +72,7 @@ class PairLists:
 
     @cached_property
     def joined(self) -> Int64[Tensor, "5 pair"]:
-        """Text, query of the range, key, row that a pair is added to, and 1 for a copy."""
+        """Return text, query in the range, key, row of the sum, and 1 for a copy, of each pair."""
         width, lists = self.queries.stop - self.queries.start, len(self.lists)
         sizes = torch.tensor([len(pairs.key) for pairs in self.lists], dtype=torch.int64)
         number = torch.repeat_interleave(sizes)
@@ -87,16 +87,16 @@ class PairLists:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What is asked of the rows of a batch, the same for all layers and measures.
+    """Sums requested of the rows of a batch, the same for all layers and measures.
 
     Attributes:
-        columns: Sets of keys whose sums are wanted, 1 for a key that belongs to one: those of each
-            category, then `WHOLE`, all keys, then others, and last the first token.
+        columns: Sets of keys whose sums are requested, 1 for a key that belongs to a set: those of
+            each category, then `WHOLE`, all keys, then others, and last the first token.
         offsets: Offsets of the neighbours.
         present: Queries that are no padding.
         pairs: Function of a range of queries and the number of keys that they see, which returns
-            the pairs of single cells that are wanted.
-        links: Keys among which the largest entry of each row is wanted; None for none.
+            the requested pairs of single cells.
+        links: Keys among which the largest entry of each row is requested; None for none.
     """
 
     columns: Float[Tensor, "batch key column"]
@@ -107,33 +107,33 @@ class Asked:
 
     @property
     def keys(self) -> int:
-        """Number of keys of the whole text."""
+        """Return the number of keys of the whole text."""
         return self.columns.shape[1]
 
 
 @dataclass(frozen=True, eq=False)
 class RowSums:
-    """Sums of the rows of some queries of a layer, the heads of its measures one after the other.
+    """Sums of the rows of some queries of a layer, with the heads of its measures concatenated.
 
     Attributes:
         heads: Places of the heads of each measure.
-        columns: What goes to the keys of each column of `Asked`.
-        neighbours: What goes to the key at each offset; NaN where the text has no such key.
-        entropy: Entropy of the absolute values; 0 of a row of zeros.
+        columns: Sums over the keys of each column of `Asked`.
+        neighbours: Value at the key at each offset; NaN where the text has no such key.
+        entropy: Entropy of the absolute values; 0 for a row of zeros.
         size: Sum of the absolute values.
-        total: Sum.
+        total: Sum of the values.
         square: Sum of the squares.
         counted: 1 for rows that count: not those of padding, nor, where a measure is no share,
             those that give nothing.
-        whole: What a row that counts gives in all: 1 of a share; 0 of the others.
-        factor: Number by which a row that counts becomes a share; 0 of the others.
-        pairs: What goes to the keys of each list of pairs; of copies 1 where such a key gets as
-            much as any key, else 0.
-        linked: Largest entry among the keys of `Links`, −∞ where it has none in the row; of no
-            texts where no links are wanted.
-        received: What each key receives from the rows that count, as shares of what they give.
-        diagonal: What goes to the keys at each offset from the query, from ``1 - keys`` to
-            ``keys - 1``, of the rows that count.
+        whole: Total of a row that counts, which is 1 for a share; 0 for other rows.
+        factor: Factor that turns a row that counts into a share; 0 for other rows.
+        pairs: Sums over the keys of each list of pairs; for copies 1 where such a key gets as much
+            as any key, else 0.
+        linked: Largest entry among the keys of `Links`; −∞ where the row has none of them. Without
+            links, the axis of texts is empty.
+        received: Amount that each key receives from the rows that count, as shares of their totals.
+        diagonal: Sums over the rows that count of the values at each offset of the key from the
+            query, from ``1 - keys`` to ``keys - 1``.
     """
 
     heads: Mapping[str, slice]

@@ -35,7 +35,7 @@ OF_ROWS = {
 
 
 def rows(outcome: Outcome) -> Variables:
-    """Categories, neighbours and entropies; of measures that are no shares, of a row's whole."""
+    """Return the variables of categories, neighbours and entropies of rows."""
     statistics, measures = outcome.found, outcome.measures
     if not measures:
         return {}
@@ -62,9 +62,9 @@ def rows(outcome: Outcome) -> Variables:
 
 
 def attributes(outcome: Outcome) -> dict[str, Any]:
-    """Return in which layers attention was written for a difference of the kernel, and for which.
+    """Return the layers where attention was written for a difference of the kernel, and its size.
 
-    There what the kernel made of the first batch was not what the model's own function made.
+    There the kernel's output for the first batch differed from that of the model's own function.
     """
     largest = outcome.found.get("kernel_difference", {}).get("maximum")
     if largest is None or not np.isfinite(largest).any():
@@ -78,7 +78,7 @@ def attributes(outcome: Outcome) -> dict[str, Any]:
 
 
 def measures_first(variables: Mapping[str, Any]) -> Variables:
-    """Return variables whose axes begin with the measure, and the behaviour where there is one."""
+    """Move the measure, and the behaviour where there is one, to the first axes of variables."""
     return {
         name: each.transpose("measure", "behaviour", ..., missing_dims="ignore")
         for name, each in variables.items()
@@ -86,13 +86,13 @@ def measures_first(variables: Mapping[str, Any]) -> Variables:
 
 
 _SIZES = {"total": "share", "neighbour": "neighbour", "class": "class"}
-"""Prefixes of the names of each member's ratios to what a row gives."""
+"""Prefixes of the members that hold each member's ratios to whole rows."""
 
 
 def _shares_of_rows(
     name: str, dims: tuple[str, ...], sums: dict[str, Any], member: str, measures: Sequence[str]
 ) -> Variables:
-    """Shares of rows; of measures that are no shares, ratios to what the row gives in all."""
+    """Return shares of rows; for measures that are no shares, ratios to the whole row."""
     value, slots = sums[member]["mean"].copy(), dict(sums[f"slots_{member}"])
     sizes = [at for at, each in enumerate(measures) if not measure(each).share]
     if sizes:

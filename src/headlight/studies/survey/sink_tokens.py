@@ -1,4 +1,4 @@
-"""Attention sinks: types of tokens, and the first token, that draw attention whatever they are."""
+"""Attention sinks: types of tokens, and first tokens, that draw attention in every text."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,22 +27,22 @@ from headlight.studies.survey import RankSettings
 from headlight.vocabulary import CATEGORIES, Kind
 
 DOCUMENTS = 64
-"""Sinks are looked for in this many of the first examples."""
+"""Number of examples, from the first, in which sinks are sought."""
 OCCURRENCES = 4
-"""A type that occurs less often in these is not judged."""
+"""Smallest number of occurrences in these examples for a type to be judged."""
 SINK = len(CATEGORIES)
-"""The number of the category, after those that every result has."""
+"""Number of the category of sinks, after those that every result has."""
 
 
 @dataclass(frozen=True)
 class SinkType:
-    """A type of token that is a sink.
+    """Type of token that is a sink.
 
     Attributes:
-        id: in the vocabulary.
-        token: as the vocabulary writes it.
-        multiple: what an occurrence receives, mean over all heads, where 1 is even attention.
-        share: of the heads, in which it receives at least the demanded multiple.
+        id: Id in the vocabulary.
+        token: Name of the token.
+        multiple: Attention to an occurrence as a multiple of even attention, mean over all heads.
+        share: Share of the heads in which it receives at least the required multiple.
     """
 
     id: int
@@ -53,14 +53,14 @@ class SinkType:
 
 @dataclass(frozen=True)
 class Sinks:
-    """The sinks of a model.
+    """Sinks of a model.
 
     Attributes:
-        first: whether the first token of a text is one, whatever its type.
-        multiple: as `SinkType.multiple`, of the first token; NaN if it was not judged.
-        share: as `SinkType.share`, of the first token.
-        tokens: types that are sinks anywhere, the most drawing first.
-        kept: categories out of which no token is taken.
+        first: Whether the first token of a text is a sink, whatever its type.
+        multiple: `SinkType.multiple` of the first token; NaN if it was not judged.
+        share: `SinkType.share` of the first token; NaN if it was not judged.
+        tokens: Types that are sinks at any other place, in order of falling multiple.
+        kept: Categories whose tokens are never sinks.
     """
 
     first: bool
@@ -84,7 +84,7 @@ class Sinks:
     def in_category(
         self, category: Int64[Tensor, "batch key"], ids: Int64[Tensor, "batch key"]
     ) -> Int64[Tensor, "batch key"]:
-        """The categories, with sinks taken out of theirs and given `SINK`."""
+        """Return the categories, with `SINK` in place of the category of sinks."""
         types = torch.tensor([each.id for each in self.tokens], device=ids.device, dtype=ids.dtype)
         drawing = torch.isin(ids, types)
         if self.first:
@@ -93,16 +93,17 @@ class Sinks:
 
 
 def looks_for_sinks(kind: Kind, tokenizer: Any, settings: RankSettings) -> bool:
-    """Whether sinks are to be looked for."""
+    """Return whether sinks are sought."""
     if settings.sinks != "auto":
         return settings.sinks == "on"
     return kind == "decoder" or len(kept_categories(tokenizer)) < 2
 
 
 def kept_categories(tokenizer: Any) -> tuple[int, ...]:
-    """Class tokens and separators, where the tokenizer has some: they are told apart already.
+    """Return the categories of class tokens and separators, if the tokenizer has such tokens.
 
-    A mere beginning or end of text (``<s>`` of Llama) may be a sink.
+    Results tell these apart already; a mere beginning or end of text (``<s>`` of Llama) may be a
+    sink.
     """
     special_ids = {CLS: tokenizer.cls_token_id, SEP: tokenizer.sep_token_id}
     return tuple(category for category, token in special_ids.items() if token is not None)
@@ -112,9 +113,9 @@ def find_sinks(plan: StudyPlan[Encoded], settings: RankSettings) -> Sinks:
     """Look for sinks in the first examples of a plan, which is not run otherwise.
 
     A key's attention is measured in multiples of even attention: the mean over the queries that
-    can see it of α times the number of keys that the query can see.  Of a type, this is averaged
-    over its occurrences head by head, but for those at the beginning of a text, which are judged
-    by themselves.
+    can see it of α times the number of keys that the query can see.  For a type, this is averaged
+    over its occurrences head by head, except those at the beginning of a text, which are judged
+    separately.
 
     Raises:
         CorpusError: the corpus cannot be read.
@@ -150,7 +151,7 @@ def _judged(
 
 
 def _drawn(mean: np.ndarray, settings: RankSettings) -> tuple[float, float]:
-    """Mean over the heads, and the share of them in which it is enough; NaN if not seen."""
+    """Return the mean over heads, and the share of heads with a sink; NaN if not seen."""
     finite = mean[np.isfinite(mean)]
     if not len(finite):
         return np.nan, np.nan
@@ -163,7 +164,7 @@ def _spelled(model: CapturedModel, token: int) -> str:
 
 
 class SinkObserver(Observer):
-    """Sees what every token receives in one batch, in multiples of even attention."""
+    """Observer of the attention to every token of a batch, in multiples of even attention."""
 
     def __init__(self, batch: Batch, kind: Kind, exempt: tuple[int, ...]) -> None:
         queries, keys = Positions.for_kind(batch, kind)
@@ -175,7 +176,7 @@ class SinkObserver(Observer):
         self._seen: dict[int, Float[Tensor, "batch head key"]] = {}
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer; one number per token and head is kept of it."""
+        """Observe one layer; keep one number per token and head."""
         visible = self._keys[:, None] if record.visible is None else record.visible
         even = visible.sum(-1) * self._queries
         received = even[:, None, None] @ gated_weight(record.weight, record.gate).float()
@@ -183,7 +184,7 @@ class SinkObserver(Observer):
         self._seen[record.site.layer] = received[:, :, 0] / times
 
     def tally(self) -> Tally:
-        """Multiples of even attention, [layer, head], of first tokens and by type of the others."""
+        """Return multiples of even attention, [layer, head], of first tokens and of other types."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         drawn = np.moveaxis(stacked(layers), 3, 1)  # batch key layer head
         first, others = (
@@ -196,7 +197,7 @@ class SinkObserver(Observer):
 
 
 def first_tokens(category: Int64[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
-    """The first token of every text, wherever padding is."""
+    """Return the mask of the first token of every text, wherever padding is."""
     present = category >= 0
     is_first: Bool[Tensor, "batch key"] = present & (present.cumsum(1) == 1)
     return is_first
@@ -205,5 +206,5 @@ def first_tokens(category: Int64[Tensor, "batch key"]) -> Bool[Tensor, "batch ke
 def _free(
     category: Int64[Tensor, "batch key"], exempt: tuple[int, ...]
 ) -> Bool[Tensor, "batch key"]:
-    """Tokens that may become sinks: no padding, and of no category that is kept."""
+    """Return the mask of tokens that may be sinks: no padding, and of no exempt category."""
     return (category >= 0) & ~torch.isin(category, torch.tensor(exempt, device=category.device))

@@ -46,7 +46,6 @@ from headlight.vocabulary import measures_that_need
 
 
 def _plain(table: Mapping[str, tuple[str, str]]) -> dict[str, Variable]:
-    """Return a table of long names and units as variables without an interval."""
     return {name: Variable(*description) for name, description in table.items()}
 
 
@@ -140,7 +139,7 @@ VARIABLES = long_names({name: each for part in PARTS for name, each in part.vari
 
 
 def observe(subject: Subject) -> HeadsObserver:
-    """Return what observes a batch: the rows of all measures, and every part."""
+    """Return the observer of a batch: of the rows of all measures, and of every part."""
     for part in PARTS:
         if (observer := part.observer(subject)) is not None:
             subject.observers[part.name] = observer
@@ -160,7 +159,7 @@ def observe(subject: Subject) -> HeadsObserver:
 
 
 def dataset(outcome: Outcome) -> xarray.Dataset:
-    """Return what a pass has observed, as named arrays with their long names and units."""
+    """Return the observations of a pass as arrays with long names and units."""
     variables = outcome.variables
     variables["layer"] = outcome.plan.layers
     attributes: dict[str, Any] = {}
@@ -188,9 +187,9 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
     settings_class = SurveySettings
 
     def make_plan(self, source: TextSource, objective: Objective | None) -> StudyPlan[Encoded]:
-        """Plan the passes, and read the corpus for what is known before ranks are compared."""
+        """Plan the passes, and read the corpus for statistics that ranks need beforehand."""
         settings = self.settings
-        # A run goes on with the rows of other packages that it began with.
+        # A resumed run needs the same statistics of other packages that it began with.
         others = rows_of_others()
         plan = plan_text_study(
             self.name,
@@ -223,9 +222,9 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
             known["drawn"] = highest_hash(shard, kind)
 
     def _passes(self, objective: Objective | None) -> tuple[Pass, ...]:
-        """Return one pass for all measures, in which all look at what the loss lets be seen.
+        """Return one pass for all measures, which all read the input that the objective leaves.
 
-        What depends on the loss has a pass of its own, unless that one has a loss already.
+        Parts that depend on the loss have a pass of their own, unless the first has a loss already.
         """
         settings, measures = self.settings, self.settings.measures
         wanted = "importance" in settings.numbers
@@ -241,18 +240,17 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> HeadsObserver:
-        """Looks at every layer, by all parts."""
+        """Return the observer of every layer, with all parts."""
         one, settings, words = plan.passes[0], self.settings, self._words
         corpus_knowledge = self._known[plan.kind]
         return observe(Subject(plan, one, settings, batch, examples, words, corpus_knowledge))
 
     @cached_property
     def _words(self) -> dict[str, tuple[int, ...]]:
-        """Ids of the words of each class."""
         return words_of(self.model)
 
     def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
-        """Statistics by head, and passages."""
+        """Return statistics by head, and passages."""
         corpus_knowledge = self._known[plan.kind]
         return dataset(Outcome(plan, plan.passes[0], self.settings, state.tally, corpus_knowledge))
 

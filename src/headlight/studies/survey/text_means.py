@@ -17,15 +17,15 @@ def means(name: str, rows: Array, units: Array) -> dict[str, Accumulator]:
     """Return the means of rows over texts, and their sums in blocks of the corpus.
 
     Args:
-        name: of the member of a tally; the sums are in ``slots_NAME``.
-        rows: texts along the first axis.
-        units: the unit of the corpus that each text is of.
+        name: Name of the member of a tally; the sums are in ``slots_NAME``.
+        rows: Values, with texts along the first axis.
+        units: Number of the unit of the corpus that each text belongs to.
     """
     return {name: moments(rows), f"slots_{name}": Slots.of(units, rows)}
 
 
 def ratios(name: str, parts: Array, wholes: Array, units: Array) -> dict[str, Accumulator]:
-    """Return ratios of means over texts, and both sums in blocks of the corpus; as `means`."""
+    """Return ratios of means over texts, and both sums in blocks of the corpus; see `means`."""
     ratio, wholes = Ratio(parts.shape[1:]), np.broadcast_to(wholes, parts.shape)
     ratio.update(parts, wholes)
     return {name: ratio, f"slots_{name}": Slots.of(units, parts, wholes)}
@@ -45,6 +45,7 @@ def sums_of_powers(
 ) -> Float64[np.ndarray, "batch layer row power=3"]:
     """Return the number of lengths in each text, their sum, and the sum of their squares."""
     rows = lengths.reshape(*key_mask.shape, lengths.shape[1], -1)
+    # rows * 0 + 1 counts lengths, and is NaN where a layer has no such head.
     powers = np.stack([rows * 0 + 1, rows, rows**2], -1)
     sums: Array = np.where(key_mask[..., None, None, None], powers, 0).sum(1)
     return sums
@@ -53,14 +54,14 @@ def sums_of_powers(
 def number(
     name: str, dims: Sequence[str], sums: Mapping[str, Any], member: str, at: int | None = None
 ) -> Variables:
-    """Return a number over texts, and what its interval is computed from.
+    """Return a variable over texts, and the sums that its interval is computed from.
 
     Args:
-        name: of the variable.
-        dims: its axes.
-        sums: the statistics of the tally.
-        member: of the tally, as `means` or `ratios` made it.
-        at: a place along its last axis; all by default.
+        name: Name of the variable.
+        dims: Axes of the variable.
+        sums: Statistics of the tally.
+        member: Name of the member of the tally that `means` or `ratios` returned.
+        at: Index along its last axis; all by default.
     """
     place: Any = ... if at is None else (..., at)
     value, slots = sums[member].get("mean", sums[member].get("ratio")), sums[f"slots_{member}"]

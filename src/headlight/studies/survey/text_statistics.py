@@ -1,4 +1,4 @@
-"""Statistics of the heads in one text, as a survey of that text has them."""
+"""Statistics of the heads in one text, as in a survey of that text."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from headlight.studies.survey.study import dataset
 from headlight.vocabulary import PER_HEAD, ValueBias, measure_table
 
 LONG_TEXT = 512
-"""Tokens of a text from which on its sums come from compiled loops, as those of a corpus do."""
+"""Smallest number of tokens of a text whose sums come from compiled loops, as for a corpus."""
 
 
 @dataclass(frozen=True)
 class _Alone:
-    """One example, of which nothing was left out."""
+    """Examples of a plan that are a single one, without counts of left-out texts."""
 
     example: Encoded
     counts: None = None
@@ -35,14 +35,14 @@ class _Alone:
 
 
 class TextStatistics:
-    """Sees the layers of one text, as a survey of that text would; `variables` are its numbers.
+    """Observer of the layers of one text, with the statistics of a survey of that text.
 
     Args:
-        model: that reads the text.
-        example: the text.
-        kind: of attention.
-        sites: its modules.
-        value_bias: value bias in T of effective attention.
+        model: Model that reads the text.
+        example: Text, encoded.
+        kind: Kind of attention.
+        sites: Attention modules of this kind.
+        value_bias: Treatment of the value bias in T of effective attention.
     """
 
     def __init__(
@@ -64,27 +64,27 @@ class TextStatistics:
         self._observer = self._observe(example)
 
     def _observe(self, example: Encoded) -> HeadsObserver:
-        """Return the observer of one text: rows and behaviours, without numbers of a corpus."""
+        """Return the observer of rows and behaviours, without statistics that need a corpus."""
         plan, (one,) = self._plan, self._plan.passes
         batch = plan.model.collate([example])
         words = words_of(plan.model)
         subject = Subject(plan, one, self._settings, batch, [example], words)
         behaviours = observe_behaviours(subject)
         bias = self._settings.value_bias
-        # Of a short text, loading what compiles loops takes longer than all sums.
+        # For a short text, loading the compiler of loops takes longer than all sums.
         compiled = batch.input_ids.shape[1] >= LONG_TEXT
         about = self._measures, (behaviours,)
         return HeadsObserver(*subject.sides, plan.kind, bias, *about, compiled=compiled)
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at some queries of a layer."""
+        """Observe some queries of a layer."""
         self._observer.visit(record)
 
     def variables(self, heads: Collection[int]) -> tuple[dict[str, Any], Mapping[str, list[str]]]:
         """Return the variables of a reading, and the coordinates of their own axes.
 
         Args:
-            heads: which are kept.
+            heads: Numbers of the heads to keep.
         """
         plan, (one,) = self._plan, self._plan.passes
         self._observer.to_host()

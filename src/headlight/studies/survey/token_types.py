@@ -1,9 +1,9 @@
 """Attention of heads to and from tokens of the vocabulary: exact sums over a corpus.
 
 The first token of a text, which in a decoder gets most whatever it is, is left out, as a key and as
-a query.  A key gets what all queries of its text give it; a query gives what goes to ordinary
-tokens, which are neither special ones nor the first.  Rows of measures that are no shares are
-divided by what they give in all.
+a query.  A key counts by the amount that it receives from all queries of its text; a query counts
+by the amount that it gives to ordinary tokens, which are neither special ones nor the first.  Rows
+of measures that are no shares are divided by their totals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ from headlight.vocabulary import CATEGORIES, Kind
 SIDES = ("key", "query")
 ORDINARY = ("punctuation", "other")
 SHOWN = 8
-"""Tokens of a side that a result names for each head and measure."""
+"""Number of tokens of a side that a result names for each head and measure."""
 
 MOST_NUMBERS = 2**23
-"""Sums that are held at most, 64 MB: with more heads, fewer tokens are looked at."""
+"""Largest number of sums held, 64 MB: with more heads, fewer tokens are counted."""
 
 GROUP = ("side", "measure", "layer", "head")
 
@@ -47,14 +47,14 @@ VARIABLES = {
 
 
 class TokenCounter(PartObserver):
-    """Sees all measures of all layers of one batch; `members` is what it saw.
+    """Counter of attention to and from types of tokens in one batch, by all measures.
 
     Args:
-        batch: of texts.
-        kind: of attention; between two texts no first token is left out.
-        measures: that are looked at.
-        limit: tokens of the vocabulary that are looked at; see `KeyedSums`.
-        host: the batch on the host, where it is there already.
+        batch: Batch of texts.
+        kind: Kind of attention; in cross-attention no first token is left out.
+        measures: Measures observed.
+        limit: Number of types of tokens counted; see `KeyedSums`.
+        host: Batch on the host, if it is there already.
     """
 
     on_device = ("_found",)
@@ -69,7 +69,7 @@ class TokenCounter(PartObserver):
     ) -> None:
         self._measures = measures
         self._limit = limit
-        # On the host, which need not ask a device how many there are.
+        # On the host, since the number of types would have to be fetched from a device.
         ids, categories = sides(host or batch.on_host(), kind)
         masks = [category >= 0 for category in categories]
         if kind != "cross":
@@ -80,7 +80,7 @@ class TokenCounter(PartObserver):
         begin = (categories[1] >= 0).int().argmax(1, keepdim=True)
         ordinary = ~_is_special(categories[1].gather(1, begin))
         device = batch.input_ids.device
-        # From a text that begins with a special token nothing has to be taken off.
+        # A special first token is no ordinary one, so that nothing has to be subtracted.
         self._takes_first_off = kind != "cross" and bool(ordinary.any())
         self._first_is_ordinary = ordinary.to(device)
         self._width = categories[0].shape[1]
@@ -88,7 +88,7 @@ class TokenCounter(PartObserver):
         self._found: dict[int, list[tuple[Tensor, Tensor]]] = {}
 
     def note_block(self, block: SeenBlock) -> None:
-        """Observe what each query gives to which tokens."""
+        """Observe the amounts that keys receive and that queries give to ordinary tokens."""
         sums, first = block.sums, block.record.first
         queries = slice(first, first + sums.entropy.shape[2])
         punctuation, others = (sums.columns[..., CATEGORIES.index(name)] for name in ORDINARY)
@@ -107,14 +107,14 @@ class TokenCounter(PartObserver):
         whole_given[..., queries] = gives
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Keep what all measures of the layer say."""
+        """Keep the amounts of the layer, by measure."""
         heads, received, given = self._given
         self._found[layer.record.site.layer] = [
             (received[:, heads[name]], given[:, heads[name]]) for name in self._measures
         ]
 
     def members(self) -> dict[str, Accumulator]:
-        """The statistics of the batch, by name."""
+        """Return the statistics of the batch, by name."""
         layers = [self._found[layer] for layer in sorted(self._found)]
         members: dict[str, Accumulator] = {}
         for side, (name_of_side, types) in enumerate(zip(SIDES, self._types, strict=True)):
@@ -127,7 +127,7 @@ class TokenCounter(PartObserver):
 
 
 class _Types:
-    """The different tokens of one side of a batch."""
+    """Distinct tokens of one side of a batch."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class _Types:
         special: Bool[Tensor, "batch position"],
         mask: Bool[Tensor, "batch position"],
     ) -> None:
-        # Special tokens are counted below all others, so that they are among those looked at.
+        # Special tokens get negative keys, so that they are among the lowest, which are kept.
         keys = torch.where(special, -1 - ids, ids)
         types, place, counts = np.unique(
             keys[mask].numpy(), return_inverse=True, return_counts=True
@@ -164,10 +164,11 @@ def types_within_memory(number: int, heads: int, measures: int) -> int:
 
 
 def of_token_types(sums: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """Variables of a result; nothing if tokens were not looked at.
+    """Return the variables of types of tokens; nothing if none were counted.
 
-    The tokens of a head are those that contribute most to the divergence of what tokens get from
-    how often they stand in the corpus, Σ p ln(p / q): they get much, and more than others.
+    The tokens of a head are those that contribute most to the divergence of their share p of
+    attention from their frequency q in the corpus, Σ p ln(p / q): they get much, and more than
+    others.
     """
     if "token_key_sums" not in sums:
         return {}
@@ -186,7 +187,7 @@ def of_token_types(sums: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
 
 
 def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Array, ...]:
-    """Ids of the tokens of each head, their shares, lifts and counts; divergence; coverage."""
+    """Return ids, shares, lifts and counts of the tokens of each head; divergence; coverage."""
     keys, received, whole = (
         sums["key"],
         np.moveaxis(sums["sum"], 3, 1),
@@ -220,13 +221,13 @@ def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Ar
 
 
 def token_types(outcome: Outcome) -> Variables:
-    """Tokens of the vocabulary by head; nothing if they were not looked at."""
+    """Return the types of tokens that stand out by head; nothing if none were counted."""
     variables = of_token_types(outcome.found, outcome.tokenizer)
     return {"side": list(SIDES), **variables} if variables else {}
 
 
 def observe(subject: Subject) -> PartObserver | None:
-    """Return the counter of types of tokens; None where none are counted."""
+    """Return the counter of types of tokens; None if none are counted."""
     plan, measures = subject.plan, subject.one.measures
     limit = _types(plan, subject.settings.token_types, len(measures))
     if not limit:
@@ -235,7 +236,7 @@ def observe(subject: Subject) -> PartObserver | None:
 
 
 def attributes(outcome: Outcome) -> dict[str, Any]:
-    """Return how many types of tokens were counted."""
+    """Return the number of types of tokens that were counted."""
     limit = _types(outcome.plan, outcome.settings.token_types, len(outcome.measures))
     return {"token_types": limit} if "top_token" in outcome.variables else {}
 

@@ -1,4 +1,4 @@
-"""Keys that are counted: words of a class, tokens of a segment, those that a statistic chooses."""
+"""Counted keys: words of a class, tokens of a segment, and keys that a statistic chooses."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from headlight.vocabulary import CATEGORIES, Kind
 def whole_words(
     word: Int64[Tensor, "batch token"], pieces: Bool[Tensor, "batch token"]
 ) -> Bool[Tensor, "batch token"]:
-    """Return the mask of tokens that are a word, and no piece of a longer one."""
+    """Return the mask of tokens that are a whole word, not a piece of a longer one."""
     label = word.masked_fill(~pieces, -1)
     same = (label[:, 1:] == label[:, :-1]) & pieces[:, 1:]
     pad = torch.nn.functional.pad
@@ -41,7 +41,7 @@ def tokens_of_segment(
 def chosen_keys(
     examples: Sequence[Encoded], kind: Kind, tokenizer: Any, token_mask: Bool[Tensor, "batch token"]
 ) -> dict[str, Bool[Tensor, "batch query token"]]:
-    """Return by row of another package which keys are meant, from each query of each text."""
+    """Return the mask of keys from each query of each text, by statistic of another package."""
     masks: dict[str, Tensor] = {}
     for row in statistic_table():
         if row.keys is None:
@@ -61,7 +61,7 @@ def chosen_keys(
 
 
 def _text_of(example: Encoded, kind: Kind, tokenizer: Any) -> Text:
-    """Return the text that attends to itself, as rows of other packages see it."""
+    """Return the text that attends to itself, as statistics of other packages see it."""
     if kind == "decoder" and example.target:
         parts = example.target, example.target_words, example.target_categories
     else:
@@ -71,9 +71,9 @@ def _text_of(example: Encoded, kind: Kind, tokenizer: Any) -> Text:
 
 
 def words_of(model: CapturedModel) -> dict[str, tuple[int, ...]]:
-    """Return ids of the words of each class that the table of statistics has.
+    """Return the ids of the words of each class in the table of statistics.
 
-    There are none where tokens have no names.
+    Without a tokenizer there are none.
     """
     if model.tokenizer is None:
         return {}

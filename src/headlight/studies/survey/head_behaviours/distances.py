@@ -1,4 +1,4 @@
-"""Distances of keys: places beside the query, bins, and the sums of their mean and variance."""
+"""Distances of keys: places beside the query, bins, and sums for their mean and variance."""
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ POWERS = 3
 """Number of powers of the distance, from 0: their sums give its mean and variance."""
 
 NUMBERS_OF_OFFSETS = len(RELATIVE) + len(DISTANCES) + POWERS
-"""Numbers of `offset_basis`."""
+"""Number of columns of `offset_basis`."""
 
 
 def offset_basis(size: int) -> Float[Tensor, "offset number"]:
@@ -28,7 +28,7 @@ def offset_basis(size: int) -> Float[Tensor, "offset number"]:
 
 
 def distance_ratios(powers: Array) -> tuple[Array, Array]:
-    """Distance and squared distance, then both without the first token; and what they are of."""
+    """Return sums of distance and its square, with and without the first token, and wholes."""
     with_first, without = np.split(powers, 2, axis=-1)
     parts = np.concatenate([with_first[..., 1:], without[..., 1:]], -1)
     wholes = [np.repeat(each[..., :1], POWERS - 1, -1) for each in (with_first, without)]

@@ -40,7 +40,7 @@ from headlight.vocabulary import CATEGORIES, DISTANCES, FAR, RELATIVE, SINK, Kin
 
 
 def numbers() -> tuple[str | int, ...]:
-    """Return what is counted of each head, in its order along the last axis."""
+    """Return the labels of the numbers of each head, in their order along the last axis."""
     return (*behaviours(), *RELATIVE, *DISTANCES)
 
 
@@ -48,29 +48,29 @@ GROUPS = ("duplicate", "induction", "subword")
 """Behaviours towards keys that are listed for each query."""
 
 SHOWN = ("first", *GROUPS)
-"""Behaviours whose weight is kept for each row, for passages."""
+"""Behaviours whose weight in each row is kept, for passages."""
 
 COPIES = ("copy", "copy_far")
-"""Behaviours whose keys get as much as any other."""
+"""Behaviours whose keys get at least as much as any other key."""
 
 NO_PAIRS = Pairs(*torch.zeros(3, 0, dtype=torch.int64))
 
 ROUNDING = 16 * torch.finfo(torch.float32).eps
-"""Rows of weights in float32 may be off 1 by as much where nothing is missing."""
+"""Largest difference from 1 that rounding causes in rows of float32 weights."""
 
 Rows = Float[Tensor, "batch head query"]
 Numbers = Float[Tensor, "batch head number"]
 
 
 class KeySums(NamedTuple):
-    """Sums over the queries of a text that are asked about some keys.
+    """Sums over those queries of a text that count towards some keys.
 
     Attributes:
-        given: what the keys get.
-        queries: how many queries there are.
-        whole: what these give in all.
-        given_rest: what the keys get without the first token.
-        rest: what the queries give to others than the first token.
+        given: Amount that the keys receive.
+        queries: Number of queries.
+        whole: Amount that the queries give to all keys.
+        given_rest: Amount that the keys receive, without the first token.
+        rest: Amount that the queries give to all keys except the first token.
     """
 
     given: Tensor
@@ -81,15 +81,16 @@ class KeySums(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Sums over the queries of a text, float64; of `numbers`, but for the last.
+    """Sums over the queries of a text, in float64, of `numbers`; `powers` is of all keys.
 
     Attributes:
-        given: as in `KeySums`, and so are the next four.
-        queries: how many there are; with `given` and `whole` means.
-        whole: of a measure that is a share 1 for each query.
-        given_rest: without the first token.
-        rest: without the first token.
-        powers: What all keys get times the powers of their distance; then without the first token.
+        given: Amount that the keys receive, as in `KeySums`.
+        queries: Number of queries, by which `given` and `whole` are divided to means.
+        whole: Amount that the queries give to all keys; 1 for each query if the measure is a share.
+        given_rest: Amount that the keys receive, without the first token.
+        rest: Amount that the queries give to all keys except the first token.
+        powers: Amount that all keys receive times the powers of their distance, with and then
+            without the first token.
     """
 
     given: Numbers
@@ -101,7 +102,7 @@ class Parts(NamedTuple):
 
 
 class _Described(NamedTuple):
-    """Pairs of queries and described keys of a batch, by kind of key."""
+    """Pairs of queries and keys of a batch, by kind of key."""
 
     duplicate: Pairs
     subword: Pairs
@@ -110,15 +111,15 @@ class _Described(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Masks:
-    """Masks of a block of queries, which all measures and layers share; no tree of tensors.
+    """Masks of a block of queries, which all measures and layers share; not a tree of tensors.
 
     Attributes:
-        block: First query, queries and keys.
+        block: First query, number of queries and number of keys.
         columns: ``batch 1 query column``; 0 where a query does not count towards a column of keys;
-            the first is 1 for all queries that are no padding.
+            the first column is 1 for all queries that are no padding.
         displayed: ``batch 1 query behaviour``; queries that have keys of `SHOWN`.
-        queries: ``batch query number``, float64; queries of each sum, then how often the first
-            token is among its keys, then where the first token is in `offset_basis`.
+        queries: ``batch query number``, float64; queries of each sum, then number of times that the
+            first token is among its keys, then row of `offset_basis` for the first token.
     """
 
     block: tuple[int, int, int]
@@ -128,15 +129,15 @@ class _Masks:
 
 
 class _Stacked(NamedTuple):
-    """Sums over the queries of a text, of measures whose heads stand one after the other, float64.
+    """Sums over the queries of a text, in float64, with the heads of all measures concatenated.
 
     Attributes:
-        heads: of each measure.
-        sums: ``batch head sum``; of what keys get.
-        query_counts: ``batch sum``; the number of queries.
-        queries: ``batch 3·head number``; of 1 where a query gives something, of what it gives, and
-            of what the first token gets, times `_Masks.queries`.
-        along: ``batch head number``; of what keys get, times `offset_basis`.
+        heads: Slice of heads of each measure.
+        sums: ``batch head sum``; amounts that keys receive.
+        query_counts: ``batch sum``; numbers of queries.
+        queries: ``batch 3·head number``; products with `_Masks.queries` of 1 where a query gives
+            something, of the amount that it gives, and of the amount that the first token receives.
+        along: ``batch head number``; product of the amounts that keys receive and `offset_basis`.
     """
 
     heads: Mapping[str, slice]
@@ -147,17 +148,17 @@ class _Stacked(NamedTuple):
 
 
 class BehaviourCounter(PartObserver):
-    """Sees all measures of all layers of one batch; `members` is what it saw.
+    """Observer of the behaviours of heads in one batch, by all measures.
 
     Args:
-        batch: of texts.
-        examples: of which it was made.
-        kind: of attention; between two texts only the first tokens are looked at.
-        measures: that are looked at.
-        words: by row of the table of statistics, ids of tokens that belong to its class where they
-            are a whole word.
-        tokenizer: of the model, for rows that say which keys are meant; None leaves them out.
-        host: the batch on the host, where it is there already.
+        batch: Batch of texts.
+        examples: Examples that the batch holds.
+        kind: Kind of attention; in cross-attention only first tokens are counted.
+        measures: Measures observed.
+        words: Ids of tokens that belong to a class of words if they are a whole word, by row of the
+            table of statistics.
+        tokenizer: Tokenizer of the model, for statistics that choose keys; None leaves these out.
+        host: Batch on the host, if it is there already.
     """
 
     on_device = ("_found", "_key_there", "_begin", "_there")
@@ -183,7 +184,7 @@ class BehaviourCounter(PartObserver):
         self._begin = self._key_there.int().argmax(1)
         self._firsts, self._asked = _first_tokens(queries, keys, own=self._own)
         if self._own:
-            # Pairs are made on the host, so that it need not ask a device how many there are.
+            # Pairs are made on the host, since their number would have to be fetched from a device.
             host, device = host or batch.on_host(), batch.input_ids.device
             (ids, word), category = _text(host, kind), Positions.for_kind(host, kind)[0].category
             special = [CATEGORIES.index(name) for name in ("cls", "sep")]
@@ -206,7 +207,7 @@ class BehaviourCounter(PartObserver):
             back = torch.arange(ids.shape[1]) - self._tokens.first
             self._repeated = (self._tokens.earlier > 0).to(device)
             self._later = (self._pieces.earlier > 0).to(device)
-            # Of each query the next token: whether it stood before, and whether far before.
+            # For each query, whether the next token has occurred before, and whether far before.
             self._copied, self._copied_far = (
                 torch.nn.functional.pad(mask[:, 1:], (0, 1)).to(device)
                 for mask in (self._tokens.earlier > 0, back > FAR)
@@ -222,11 +223,11 @@ class BehaviourCounter(PartObserver):
         self._rounding = ROUNDING
 
     def note_block(self, block: SeenBlock) -> None:
-        """Observe what each query gives to which keys, for all measures in the same operations."""
+        """Observe the amounts that queries give to keys, by all measures in the same operations."""
         sums, first = block.sums, block.record.first
         masks = self._masks_of(first, *block.record.shape[2:])
         columns = sums.columns[..., len(CATEGORIES) :] * masks.columns
-        # In a row of zeros every key gets as much as any.
+        # In a row of zeros every key would count as a copy.
         rows = torch.cat([columns, sums.pairs * sums.counted[..., None]], -1)
         at_first = columns.shape[3] - 1
         if "weight" in sums.heads:
@@ -234,7 +235,7 @@ class BehaviourCounter(PartObserver):
             shown = shown.where(masks.displayed, torch.nan)
             self._rows = dict(zip(SHOWN, shown.unbind(-1), strict=True))
         if any(measure(name).signed and not measure(name).share for name in sums.heads):
-            # Of all others, rows that do not count give nothing to any key that is asked for.
+            # In all other measures, rows that do not count are zero anyway.
             rows = rows * sums.counted[..., None]
         given = double(rows.sum(2, dtype=widest(rows.device)))
         each = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
@@ -250,13 +251,13 @@ class BehaviourCounter(PartObserver):
         self._stacked = stacked
 
     def rows_of_weight(self) -> list[Rows]:
-        """Return the latest queries' weight on the keys of `SHOWN`; NaN if not counted."""
+        """Return the weight of the latest queries on the keys of `SHOWN`; NaN if not counted."""
         some = self._rows["first"]
         nothing = torch.full_like(some, torch.nan)
         return [self._rows.get(name, nothing) for name in SHOWN]
 
     def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
-        """Their means in each text, over the queries of the layer so far."""
+        """Return the means of these weights in each text, over the queries of the layer so far."""
         assert self._stacked is not None  # noqa: S101 - a block was seen before
         heads, sums, _, queries, _ = self._stacked
         places = [self._places[name] for name in SHOWN]
@@ -265,7 +266,7 @@ class BehaviourCounter(PartObserver):
 
     @property
     def key_columns(self) -> Float[Tensor, "batch key column"]:
-        """Return the keys of the statistics that depend on no query: all, words, first tokens."""
+        """Return the sets of keys that depend on no query: all keys, words, first tokens."""
         places = torch.arange(self._key_there.shape[1], device=self._begin.device)
         firsts = places[:, None] == self._firsts.flip(1)[:, None]
         words = [each[..., None] for each in self.word_classes]
@@ -281,15 +282,15 @@ class BehaviourCounter(PartObserver):
 
     @property
     def word_classes(self) -> list[Bool[Tensor, "batch token"]]:
-        """Return the masks of tokens that are words of each class, where that is known."""
+        """Return the masks of tokens that are words of each class; none in cross-attention."""
         return list(self._words.values()) if self._own else []
 
     def pairs(self, queries: slice, keys: int) -> PairLists:
-        """Return the pairs of each statistic of single pairs; kept for other layers.
+        """Return the pairs of each statistic of single pairs; cached for other layers.
 
         Args:
             queries: Range of the queries.
-            keys: Number of keys that they see, from the first on.
+            keys: Number of keys that the queries see, from the first on.
         """
         block = queries.start, queries.stop, keys
         if self._listed is None or self._listed[0] != block:
@@ -299,7 +300,7 @@ class BehaviourCounter(PartObserver):
         return self._listed[1]
 
     def note_layer(self, layer: SeenLayer) -> None:
-        """Add up what was observed of the blocks of the layer."""
+        """Keep the sums over the blocks of the layer."""
         sums: dict[str, Any] = {"stacked": self._stacked}
         if "norm" in self._measures:
             sums["drain"] = layer.scores.vectors.norm
@@ -307,17 +308,17 @@ class BehaviourCounter(PartObserver):
         self._rounding = max(self._rounding, torch.finfo(layer.record.dtype).eps)
 
     def members(self) -> dict[str, Accumulator]:
-        """The statistics of the batch, by name; texts are along their first axis."""
+        """Return the statistics of the batch, by name; texts are along their first axis."""
         layers = [self._by_field(self._found[layer]) for layer in sorted(self._found)]
         names = [name for name in layers[0] if all(name in layer for layer in layers)]
         totals = {name: stacked([layer[name] for layer in layers]) for name in names}
         queries = totals["queries"]
         received, whole = (_quotient(totals[name], queries) for name in ("given", "whole"))
         lacks = received[..., behaviours().index("missing")]
-        lacks[np.abs(lacks) < self._rounding] = 0  # what a softmax leaves is no share of no token
+        lacks[np.abs(lacks) < self._rounding] = 0  # rounding of a softmax is no missing share
         first = _quotient(received[..., 0], whole[..., 0])
         sink = np.where(np.isnan(first), np.nan, first > SINK)
-        # Sums in blocks of all numbers would take too much memory.
+        # Sums in blocks of the corpus would take too much memory for all numbers.
         with_interval = slice(len(behaviours()))
         query_counts = np.nanmax(queries[..., with_interval], axis=(1, 2, 3))
         statistics: dict[str, Accumulator] = {
@@ -341,7 +342,7 @@ class BehaviourCounter(PartObserver):
         return statistics
 
     def _by_field(self, found: dict[str, Any]) -> dict[str, Tensor]:
-        """Return what was observed of a layer, by field, with measures side by side."""
+        """Return the sums of a layer by field, with measures along the third axis."""
         parts = self._unstacked(found.pop("stacked"))
         by_measure = [parts[name] for name in self._measures]
         heads = max(each.given.shape[1] for each in by_measure)
@@ -352,7 +353,7 @@ class BehaviourCounter(PartObserver):
         return sums | found
 
     def _unstacked(self, stacked: _Stacked) -> dict[str, Parts]:
-        """Return the parts of each measure; on the host, since nothing here is large."""
+        """Return the parts of each measure; computed on the host, since no array here is large."""
         heads, received, query_counts, queries, along = stacked
         size, places = received.shape[2], self._places
         counts, whole, first = queries.tensor_split(3, 1)
@@ -393,7 +394,7 @@ class BehaviourCounter(PartObserver):
         return self._there & ((self._there.cumsum(1) > 1) | (not self._own))
 
     def _described_pairs(self, queries: slice) -> _Described:
-        """Return the pairs of some queries; kept for the other measures and layers."""
+        """Return the pairs of some queries; cached for the other measures and layers."""
         bounds = queries.start, queries.stop
         if self._described is None or self._described[0] != bounds:
             copy = self._tokens.pairs(bounds[0] + 1, bounds[1] + 1).moved(query=-1)
@@ -402,7 +403,7 @@ class BehaviourCounter(PartObserver):
         return self._described[1]
 
     def _masks_of(self, first: int, size: int, keys: int) -> _Masks:
-        """Return the masks of a block of queries; kept for the next layer."""
+        """Return the masks of a block of queries; cached for the next layer."""
         if self._masks is None or self._masks.block != (first, size, keys):
             self._masks = self._make_masks(first, size, keys)
         return self._masks
@@ -440,7 +441,7 @@ class BehaviourCounter(PartObserver):
         return pairs
 
     def _masks_of_queries(self, queries: slice) -> tuple[Tensor, Tensor, Tensor]:
-        """Return which queries have a part in each sum over keys or over pairs, and in `SHOWN`."""
+        """Return the masks of queries in each sum over keys, over pairs, and in `SHOWN`."""
         everyone = self._there[:, queries]
         names = *GROUPS, *self._keys, *COPIES
         masks = dict.fromkeys(names, torch.zeros_like(everyone))
@@ -469,7 +470,7 @@ class BehaviourCounter(PartObserver):
     def _drain(
         self, norm: Float64[np.ndarray, "batch layer head key"]
     ) -> Float64[np.ndarray, "batch layer head"]:
-        """Return the length of the first token's vector beside that of the median token."""
+        """Return the ratio of the length of the first token's vector to the median length."""
         key_mask, texts = self._key_there.numpy()[:, None, None], np.arange(len(norm))
         median = medians(np.where(key_mask, norm, np.nan))
         return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
@@ -478,12 +479,13 @@ class BehaviourCounter(PartObserver):
 def _joined(
     behaviours: KeySums, along: tuple[Numbers, Numbers], everyone: Sequence[Tensor]
 ) -> Parts:
-    """Return parts; of the numbers along offsets with and without the first token.
+    """Join the sums of behaviours with those along offsets.
 
     Args:
-        behaviours: sums of each.
-        along: what keys get times `offset_basis`, with and without the first token.
-        everyone: how many queries there are, what they give, and what to others than that.
+        behaviours: Sums of each behaviour.
+        along: Amounts that keys receive times `offset_basis`, with and without the first token.
+        everyone: Number of queries, amount that they give to all keys, and amount that they give to
+            all keys except the first token.
     """
     (near, powers), (near_rest, powers_rest) = (
         each.tensor_split([-POWERS], dim=-1) for each in along
@@ -495,7 +497,7 @@ def _joined(
 
 
 def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
-    """Ids and words of the text that attends to itself."""
+    """Return the ids and words of the text that attends to itself."""
     if kind == "decoder" and batch.target_ids is not None and batch.target_word is not None:
         return batch.target_ids, batch.target_word
     return batch.input_ids, batch.word
@@ -532,7 +534,7 @@ def _ratio(part: Array, whole: Array) -> Ratio:
 
 
 def observe_behaviours(subject: Subject) -> PartObserver:
-    """Return what counts the behaviours of a batch."""
+    """Return the counter of the behaviours of a batch."""
     model, words = subject.plan.model, {} if subject.reads_sound else subject.words
     tokenizer = model.tokenizer if words else None
     measures = subject.one.measures

@@ -19,7 +19,7 @@ from headlight.vocabulary import DISTANCES, RELATIVE
 
 
 def _shares(name: str, keys: str, interval: Scale | None = None) -> dict[str, Variable]:
-    """A share, with and without the first token."""
+    """Return the variables of a share, with and without the first token."""
     label = f"share of a row that goes to {keys}"
     rest = f"{label}, of all that does not go to the first token"
     return {
@@ -64,7 +64,7 @@ OF_BEHAVIOURS = {
 
 
 def behaviours(outcome: Outcome) -> Variables:
-    """Shares, with and without the first token, and what is known of that."""
+    """Return the variables of behaviours; nothing if none were observed."""
     statistics = outcome.found
     if "behaviour" not in statistics:
         return {}
@@ -75,7 +75,7 @@ def behaviours(outcome: Outcome) -> Variables:
         "distance": list(DISTANCES),
     }
     ends = np.cumsum([len(names_of_behaviours()), len(RELATIVE)])
-    # Texts count the same, as in shares of categories.
+    # Every text has the same weight, as in shares of categories.
     texts = {"whole": statistics["slots_behaviour_texts"]["part"][:, None, None, None, kept]}
     for end, member, weights in (("share", "behaviour", texts), ("rest", "behaviour_rest", {})):
         of_behaviours, *others = np.split(statistics[member]["ratio"], ends, -1)
@@ -97,7 +97,7 @@ def behaviours(outcome: Outcome) -> Variables:
 
 
 def _of_first_token(value: Array, slots: Mapping[str, Array], measures: Sequence[str]) -> Variables:
-    """Return the mean over heads of the share of the first token, and its weight less its norm."""
+    """Return the share of the first token, mean over heads, and its weight less its norm."""
     texts = slots["whole"][..., 0]
     shares = {"mean": value[..., 0], "without": slots["without"][..., 0]}
     over_heads = {name: _mean_over_heads(each) for name, each in shares.items()}
@@ -112,7 +112,7 @@ def _of_first_token(value: Array, slots: Mapping[str, Array], measures: Sequence
 
 
 def _mean_over_heads(shares: Array) -> Array:
-    """Return the mean over the heads with a value, by measure; layers, heads, measures are last."""
+    """Return the mean over heads with a value; the last axes are layer, head and measure."""
     has_value = ~np.isnan(shares)
     count = has_value.sum((-3, -2))
     total = np.where(has_value, shares, 0).sum((-3, -2))
@@ -120,7 +120,7 @@ def _mean_over_heads(shares: Array) -> Array:
 
 
 def _kept_behaviours(found: dict[str, Any]) -> list[int]:
-    """Return the places of the behaviours but for named segments that no text has."""
+    """Return the places of the behaviours, without named segments that no text has."""
     share, segments = found["behaviour"]["ratio"], segment_rows()
     return [
         place
@@ -130,7 +130,7 @@ def _kept_behaviours(found: dict[str, Any]) -> list[int]:
 
 
 def _distances(statistics: dict[str, Any]) -> Variables:
-    """Mean and standard deviation of the distance of keys, with and without the first token."""
+    """Return mean and deviation of the distance of keys, with and without the first token."""
     variables: Variables = {}
     of_all, slots = statistics["distance"]["ratio"], statistics["slots_distance"]
     parts = slots["mean"], slots["without"], slots["whole"]

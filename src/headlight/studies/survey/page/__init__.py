@@ -1,4 +1,4 @@
-"""The survey: what weights, norms and effective attention say about every head."""
+"""Page of the survey: weights, norms and effective attention of every head."""
 
 import xarray as xr
 
@@ -28,7 +28,7 @@ from headlight.views.parts.result_facts import categories, mean_of, rounded
 from headlight.views.passages import NO_PAGES, PassagePages
 
 findings = survey
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -71,7 +71,7 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
 
 
 def chosen_sections(result: xr.Dataset) -> list[Section]:
-    """Return the sections of the optional numbers that the survey has."""
+    """Return the sections on optional parts that the survey has."""
     parts: list[Section] = []
     if "weight_norm_spearman" in result:
         parts += [ranks_section(result), frequency_section(result)]

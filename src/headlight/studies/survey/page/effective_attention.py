@@ -9,7 +9,7 @@ from headlight.studies.survey.page.shares import has_numbers
 from headlight.views.parts import Curve, Drawing, Section, curves
 
 FEWEST_LENGTHS = 4
-"""Lengths of texts that make a curve."""
+"""Smallest number of text lengths that make a curve."""
 
 
 def correlation_section(result: xr.Dataset) -> Section:

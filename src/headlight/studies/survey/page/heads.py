@@ -1,4 +1,4 @@
-"""Sections of all heads: at a glance, and one at a time."""
+"""Sections on all heads: at a glance, and one at a time."""
 
 import gzip
 import json
@@ -42,7 +42,7 @@ def grid_section(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
 
 
 def heads_section(result: xr.Dataset) -> Section:
-    """All heads as points with axes that are chosen, and below it the one that was chosen."""
+    """Return the section of heads as points on selectable axes, with details of one head."""
     places = head_places(result)
     if not places:
         return Section("each-head", "", "")
@@ -58,6 +58,6 @@ def heads_section(result: xr.Dataset) -> Section:
 
 
 def _packed(value: Any) -> str:
-    """JSON as pages carry it, a fifth of its size."""
+    """Compress a value to base64 of gzipped JSON, a fifth of its size."""
     text = json.dumps(value, separators=(",", ":"))
     return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()

@@ -21,12 +21,12 @@ from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name
 OUT_OF_REACH = "out of reach"
 """Label of the weight that effective attention leaves out."""
 MANY_HEADS = 100
-"""Above this many heads, shares of one kind of attending token are shown as means over heads."""
+"""Number of heads above which shares of one category of queries are shown as means over heads."""
 NAMED = 3
-"""Heads whose weight and norm are farthest apart; they are named where all are drawn, beside those
-of the first findings."""
+"""Number of heads with the largest difference of weight and norm that are named in the picture of
+all heads, besides those of the first findings."""
 STANDS_OUT = 0.1
-"""A head whose share changes by so much is named; a kind of token that gets less is left out."""
+"""Change of share from which a head is named; also the share below which a token is left out."""
 
 
 def by_measure(result: xr.Dataset) -> By:
@@ -35,7 +35,7 @@ def by_measure(result: xr.Dataset) -> By:
 
 
 def _attending(result: xr.Dataset) -> dict[str, str]:
-    """The kinds of attending tokens that there are, all together first, with their names."""
+    """Return the occurring categories of attending tokens with names, all tokens first."""
     names = categories(result, "query_category")
     labels = {name: names[name] for name in ("all", *CATEGORIES) if name in names}
     occurring = [name for name in labels if has_numbers(result.sel(query_category=name), "share")]
@@ -43,12 +43,12 @@ def _attending(result: xr.Dataset) -> dict[str, str]:
 
 
 def has_numbers(result: xr.Dataset, *names: str) -> bool:
-    """Whether anything was observed of variables."""
+    """Return whether any of these variables has a number."""
     return any(name in result and bool(result[name].notnull().any()) for name in names)
 
 
 class _Keys(NamedTuple):
-    """Columns of a row: categories of keys; in a decoder the first token is one more."""
+    """Columns of a row: categories of keys, and in a decoder the first token."""
 
     variable: str
     dim: str
@@ -67,13 +67,12 @@ class _Keys(NamedTuple):
         return result[self.variable].sel({self.dim: name}, drop=True)
 
     def prominent(self, result: xr.Dataset) -> dict[str, str]:
-        """Return those that some head attends to; the panels of others would show a line at 0."""
+        """Return the columns that some head attends to; panels of others would be lines at 0."""
         most = {name: float(self.shares(result, name).max()) for name in self.labels}
         return {name: label for name, label in self.labels.items() if most[name] >= STANDS_OUT}
 
 
 def _left_out(labels: Sequence[str]) -> str:
-    """Return a sentence on the panels that a picture does not have; empty where it has all."""
     if not labels:
         return ""
     return f" Left out, since no head gives {STANDS_OUT:.0%} there: {listed(list(labels))}."
@@ -153,7 +152,7 @@ def shares_section(result: xr.Dataset) -> Section:
 
 
 def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
-    """Return shares from measure to measure: heads that look somewhere and take little."""
+    """Return the section on shares by measure: heads with high weight and low norm on tokens."""
     rows = surveyed(result)
     layers, sizes = result["layer"].values.tolist(), range(result.sizes["head"])
     heads = [head_name(layer, head) for layer in layers for head in sizes]
@@ -165,7 +164,7 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
         for each in looked_at
         if rows
     }
-    # Kinds of token that no head looks at have nothing to lose.
+    # Categories that no head attends to have nothing to lose.
     lookers = [
         of for of, each in values.items() if np.nan_to_num(each).max(initial=0) >= STANDS_OUT
     ]
@@ -207,9 +206,9 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
 
 
 def _weight_against_norm(result: xr.Dataset, every: Sequence[Highlight]) -> list[Drawing]:
-    """Return all heads by what they look at and what they take from there, where these differ.
+    """Return all heads by their weights and norms on the tokens where these differ most.
 
-    Of the kinds of attended token that one which loses or gains most; none without both measures.
+    The category of attended tokens is that which loses or gains most; none without both measures.
     """
     if not {"weight", "norm"} <= set(map(str, result["measure"].values)):
         return []

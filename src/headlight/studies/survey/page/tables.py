@@ -15,7 +15,7 @@ from headlight.studies.survey.page.vector_lengths import lengths_table
 from headlight.views.parts import Columns, Section, Table, columns
 
 Numbers = tuple[str, Statistic, Estimate]
-"""A label, the row that it stands for, and the numbers of all heads."""
+"""Label, row of the table of statistics, and numbers of all heads."""
 
 
 def tables_section(result: xr.Dataset) -> Section:
@@ -41,7 +41,7 @@ def tables_section(result: xr.Dataset) -> Section:
 
 
 def _whole_layers(result: xr.Dataset) -> Table:
-    """Measures of a whole layer, which stand at the place of its first head, and ‖x‖."""
+    """Return the table of measures of whole layers, stored at their first head, and ‖x‖."""
     by_label: dict[str, NDArray[np.float64]] = {}
     for measure in surveyed(result, per_head=False):
         for row in statistic_table():
@@ -56,7 +56,7 @@ def _whole_layers(result: xr.Dataset) -> Table:
 def _of_places(
     result: xr.Dataset, name: str, caption: str, by_label: Mapping[str, NDArray[np.float64]]
 ) -> Table:
-    """A row for each layer, or for each head; columns without any number are left out."""
+    """Return a table by layer, or by head, without columns that have no number."""
     nonempty = {label: each for label, each in by_label.items() if np.isfinite(each).any()}
     dims = ("layer", "head")[: max((each.ndim for each in nonempty.values()), default=1)]
     data = xr.Dataset(
@@ -104,7 +104,7 @@ def _heads(result: xr.Dataset, numbers: Sequence[Numbers], end: str = "value") -
         [result["layer"].values, result["head"].values], names=["layer", "head"]
     )
     frame = pd.DataFrame({name: each.ravel() for name, each in by_label.items()}, places)
-    # Without what was not observed, and the heads that a layer does not have.
+    # Drop statistics that were not observed, and heads that a layer does not have.
     return frame.dropna(axis=0, how="all").dropna(axis=1, how="all").reset_index()
 
 

@@ -11,13 +11,13 @@ from headlight.views.head_grid import anchor
 from headlight.views.parts import Section, Table
 
 MOST_HEADS = 5
-"""Heads that have a table."""
+"""Number of heads that have a table."""
 BY = 2
-"""Measures that a table shows, the first of the survey."""
+"""Number of measures in a table, the first of the survey."""
 
 
 def token_section(result: xr.Dataset) -> Section:
-    """The heads whose keys are least like the tokens of the corpus; nothing without tokens."""
+    """Return the section on heads whose keys differ most from the corpus; empty without tokens."""
     measures = [row for row in surveyed(result) if row.per_head][:BY]
     if "top_token" not in result or not measures:
         return Section("tokens", "", "")
@@ -66,7 +66,7 @@ def token_section(result: xr.Dataset) -> Section:
 
 
 def _labels(part: xr.Dataset) -> list[str]:
-    """The tokens as text; of two that are alike but for the blank before them, with that."""
+    """Return tokens as text, with the blank before them only if it tells two apart."""
     pieces = pieces_of(part, "top_token")
     alike = Counter(piece.label for piece in pieces)
     return [

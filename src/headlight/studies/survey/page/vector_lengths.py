@@ -32,7 +32,7 @@ def dispersion_section(result: xr.Dataset) -> Section:
 
 
 def lengths_table(result: xr.Dataset) -> Table | None:
-    """Mean, σ and CV of ‖f(x)‖ and ‖x‖ (Kobayashi et al. 2020, Tables 1 and 4)."""
+    """Return mean, σ and CV of ‖f(x)‖ and ‖x‖ (Kobayashi et al. 2020, Tables 1 and 4)."""
     rows = []
     for label, name, dims in (
         ("‖f(x)‖, over heads", "vector_norm", ("layer", "head")),
@@ -60,6 +60,6 @@ def lengths_table(result: xr.Dataset) -> Table | None:
 
 
 def _where(result: xr.Dataset, place: int, dims: tuple[str, ...]) -> str:
-    """The name of a layer or head by its place in an array."""
+    """Return the name of a layer or head, given its place in the flattened array."""
     row, *head = map(int, np.unravel_index(place, tuple(result.sizes[dim] for dim in dims)))
     return name_of(result, int(result["layer"].values[row]), *head)
