@@ -1,7 +1,7 @@
 """Accessor of a result: ``result.headlight.interval(name)``, ``.table()``, ``.plot()``.
 
-xarray finds the accessor once this module has been imported, which whatever of Headlight hands out
-a result has done.
+xarray finds the accessor once this module has been imported, as every part of Headlight that
+returns a result has done.
 """
 
 import sys
@@ -33,24 +33,24 @@ FINDINGS, ROWS = 3, 10
 
 @xr.register_dataset_accessor("headlight")  # type: ignore[no-untyped-call]
 class HeadlightAccessor:
-    """The intervals, tables, pictures and page of a result."""
+    """Accessor of the intervals, tables, pictures and page of a result."""
 
     def __init__(self, result: xr.Dataset) -> None:
         self._result = result
 
     def __repr__(self) -> str:
-        """Return what was found, and the names of the tables and pictures that there are."""
+        """Return the findings, and the names of all tables and pictures."""
         return "\n".join(self._shown())
 
     def _repr_html_(self) -> str:
-        """Return what was found and the main table, for a notebook."""
+        """Return the findings and the main table, for a notebook."""
         *sentences, names = map(escape, self._shown())
         main = next(iter(self.tables), None)
         table = "" if main is None else self.table(main).head(ROWS).to_html(index=False, border=0)
         return f"<p>{'<br>'.join(sentences)}</p>{table}<p>{names}</p>"
 
     def _shown(self) -> list[str]:
-        """Return the first findings, and a last line of the names that it answers to."""
+        """Return the first findings, and a last line with the names of tables and plots."""
         sentences = self._whole(findings)
         more = [f"… and {len(sentences) - FINDINGS} more"] if len(sentences) > FINDINGS else []
         title = str(self._result.attrs.get("title", self._result.attrs.get("stage", "")))
@@ -62,46 +62,46 @@ class HeadlightAccessor:
     ) -> pd.DataFrame:
         """Return the heads of a survey, ranked by how much they do one thing.
 
-        See `headlight.findings.heads`, which says what can be asked for, and what is refused.
+        See `headlight.findings.heads`, which says what can be requested, and what is refused.
         """
         return heads(self._result, behaviour, by=by, without_first=without_first)
 
     def of_kind(self, kind: str) -> xr.Dataset:
-        """One kind of attention of a result of all kinds, as if it had been asked for alone.
+        """Return one kind of attention of a result of all kinds, as if requested alone.
 
         Raises:
-            UnknownNameError: the result has no such kind.
+            UnknownNameError: The result has no such kind.
         """
         return of_kind(self._result, kind)
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables that there are, the main one first."""
+        """Names of all tables, the main one first."""
         return list(self._whole(tables))
 
     @property
     def plots(self) -> list[str]:
-        """The names of the pictures that there are, the main one first."""
+        """Names of all pictures, the main one first."""
         return list(self._whole(pictures))
 
     def summary(self) -> dict[str, float | int | str]:
-        """The few numbers that say what was found."""
+        """Return the few numbers that summarise the findings."""
         return self._whole(summary)
 
     def table(self, name: str | None = None) -> pd.DataFrame:
-        """A table of the study; without a name the main one.
+        """Return a table of the study, by default the main one.
 
         Raises:
-            UnknownNameError: there is no such table, or the dataset is the result of no study.
+            UnknownNameError: There is no such table, or the dataset is the result of no study.
         """
         by_name = self._whole(tables)
         return by_name[_chosen("table", name, list(by_name))].frame.copy()
 
     def plot(self, name: str | None = None) -> Any:
-        """A picture of the study as a matplotlib figure; without a name the main one.
+        """Return a picture of the study as a matplotlib figure, by default the main one.
 
         Raises:
-            UnknownNameError: there is no such picture, or the dataset is the result of no study.
+            UnknownNameError: There is no such picture, or the dataset is the result of no study.
         """
         by_name = self._whole(pictures)
         return by_name[_chosen("picture", name, list(by_name))].draw()
@@ -109,38 +109,38 @@ class HeadlightAccessor:
     def interval(self, name: str, level: float = LEVEL) -> xr.Dataset:
         """Return the interval of a number over the corpus, as ``low`` and ``high`` on its axes.
 
-        Of a result, or a part of one that was chosen with ``sel``.  NaN where the corpus is too
-        small to know one: 5 blocks of documents or texts must hold something of the number, and 10
-        of one without an upper bound.
+        The result may be a part that was chosen with ``sel``. The interval is NaN where the corpus
+        is too small to know one: 5 blocks of documents or texts must hold something of the number,
+        and 10 where the number has no upper bound.
 
         Args:
-            name: of a variable.
-            level: how often intervals of such corpora hold the number.
+            name: Name of a variable.
+            level: Probability that intervals of such corpora hold the number.
 
         Raises:
-            UnknownNameError: the result keeps no interval of such a variable.
+            UnknownNameError: The result keeps no interval of such a variable.
         """
         number, dims = self._estimate(name)
         ends = zip(("low", "high"), number.interval(level), strict=True)
         return xr.Dataset({end: (dims, values) for end, values in ends}, self._result[name].coords)
 
     def difference(self, other: xr.Dataset, name: str, level: float = LEVEL) -> xr.Dataset:
-        """Return this number less that of another result, with what is known of the difference.
+        """Return this number less that of another result, with the uncertainty of the difference.
 
-        Where both have read the same texts, what these do to both cancels.
+        Where both have read the same texts, the influence of the texts on both cancels.
 
         Args:
-            other: of the same study, with the same labels.
-            name: of a variable.
-            level: how often intervals of such corpora hold the difference.
+            other: Result of the same study, with the same labels.
+            name: Name of a variable.
+            level: Probability that intervals of such corpora hold the difference.
 
         Returns:
             ``difference``, its interval ``low`` and ``high``, and ``p_value``, the probability of
             such a difference where there is none; NaN where texts are too few to know.
 
         Raises:
-            UnknownNameError: a result keeps no interval of such a variable.
-            UsageError: the two have other axes or labels.
+            UnknownNameError: A result keeps no interval of such a variable.
+            UsageError: The axes or labels of the two differ.
         """
         one, dims = self._estimate(name)
         two, others = HeadlightAccessor(other)._estimate(name)
@@ -178,9 +178,9 @@ class HeadlightAccessor:
             The path.
 
         Raises:
-            UsageError: the name does not end in ``.html``.
-            UnknownNameError: the dataset is no result of Headlight.
-            ResultError: the file cannot be written.
+            UsageError: The name does not end in ``.html``.
+            UnknownNameError: The dataset is no result of Headlight.
+            ResultError: The file cannot be written.
         """
         path = Path(path)
         if path.suffix != ".html":
@@ -204,10 +204,10 @@ class HeadlightAccessor:
 
 
 def result_html(result: xr.Dataset) -> str:
-    """Return what a notebook shows of a dataset: of a whole result of ours what was found.
+    """Return the HTML of a dataset in a notebook: of a whole result of ours, the findings.
 
     Args:
-        result: any dataset; others, and parts of a result, are shown as xarray shows them.
+        result: Any dataset; others, and parts of a result, are shown as xarray shows them.
     """
     if "stage" in result.attrs:
         with suppress(HeadlightError):

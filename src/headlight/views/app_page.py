@@ -1,4 +1,4 @@
-"""The page of the app, and what it may load."""
+"""Page of the app, and the contents that it may load."""
 
 from collections.abc import Iterable
 
@@ -20,16 +20,16 @@ def app_page(
     sees: bool = False,
     pictures: bool = False,
 ) -> str:
-    """The page on which a text is typed; it holds nothing that is secret.
+    """Return the page on which a text is typed; it holds nothing secret.
 
     Args:
-        model: its name.
-        other: the name of the model that it can be compared with, if there is one.
-        can: functions that the view may ask for.
-        decoder: whether the second text is that of a decoder.
-        generates: whether the model can go on with a text.
-        sees: whether the model reads pictures alone.
-        pictures: whether it reads pictures at all.
+        model: Name of the model.
+        other: Name of the model that it can be compared with, if there is one.
+        can: Functions that the view may ask for.
+        decoder: Whether the second text is that of a decoder.
+        generates: Whether the model can continue a text.
+        sees: Whether the model reads pictures alone.
+        pictures: Whether the model reads pictures at all.
     """
     script = Markup(joined_script(APP_MODULES))
     title = "Read a text"

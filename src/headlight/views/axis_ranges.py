@@ -6,16 +6,17 @@ from headlight.views.number_formats import Number
 
 
 def round_step(span: float, most: int = 6) -> float:
-    """The smallest of 1, 2, 5, 10, ... that cuts ``span`` into fewer than ``most`` pieces."""
+    """Return the least of 1, 2, 5, 10, ... that cuts ``span`` into fewer than ``most`` pieces."""
     if not (math.isfinite(span) and span > 0):
         return 1.0
     rough = span / max(most - 1, 1)
     power = 10.0 ** math.floor(math.log10(rough))
+    # The tolerance keeps rounding errors from choosing the next larger step.
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
 
 
 def round_domain(low: float, high: float, most: int = 6) -> tuple[float, float]:
-    """The domain widened to round values; (0, 1) when there is nothing to show.
+    """Return the domain widened to round values; (0, 1) when there is nothing to show.
 
     Values that are below zero by a hair do not open a whole step below it.
     """

@@ -67,7 +67,7 @@ _GROUPS = (
 
 
 def series_styles() -> dict[str, SeriesStyle]:
-    """The style of each kind of key, neighbour and measure, the same in every figure."""
+    """Return the style of each kind of key, neighbour and measure, the same in every figure."""
     return dict(zip((*KEY_CLASSES, *NEIGHBOURS), _GROUPS, strict=True)) | {
         row.name: SeriesStyle(*_LINES[row.colour], row.marker)
         for row in measure_table()
@@ -76,7 +76,7 @@ def series_styles() -> dict[str, SeriesStyle]:
 
 
 def level(value: float, low: float, high: float) -> int:
-    """The step of the ramp, 0 to ``LEVELS - 1``, for a value between ``low`` and ``high``."""
+    """Return the ramp's step, 0 to ``LEVELS - 1``, for a value between ``low`` and ``high``."""
     if high <= low:
         return 0
     share = min(max((value - low) / (high - low), 0.0), 1.0)
@@ -84,11 +84,11 @@ def level(value: float, low: float, high: float) -> int:
 
 
 def ramp(theme: Theme, scale: str) -> list[str]:
-    """The colours of a scale, lowest first, as ``#rrggbb``.
+    """Return the colours of a scale, lowest first, as ``#rrggbb``.
 
     Args:
-        theme: of the page.
-        scale: a colour, ``change`` for the two-sided ramp, or a measure, which has a colour.
+        theme: Theme of the page.
+        scale: Colour, ``change`` for the two-sided ramp, or a measure, which has a colour.
     """
     colours = {row.name: row.colour for row in measure_table()}
     stops = [_channels(stop) for stop in THEMES[theme][colours.get(scale, scale)]]
@@ -96,7 +96,7 @@ def ramp(theme: Theme, scale: str) -> list[str]:
 
 
 def ramp_variables(theme: Theme) -> str:
-    """CSS declarations of all scales: ``--blue-7`` is a colour, ``--on-blue-7`` text on it."""
+    """Return CSS declarations of all scales: ``--blue-7``, and ``--on-blue-7`` for text on it."""
     return "".join(
         f"--{scale}-{index}:{colour};--on-{scale}-{index}:{text_colour(colour)};"
         for scale in THEMES[theme]
@@ -105,7 +105,7 @@ def ramp_variables(theme: Theme) -> str:
 
 
 def series_variables(theme: Theme) -> str:
-    """CSS declarations of the colours of series: ``--s-sep`` is one."""
+    """Return CSS declarations of the colours of series: ``--s-sep`` is one."""
     return "".join(
         f"--s-{name}:{style.light if theme == 'light' else style.dark};"
         for name, style in series_styles().items()
@@ -113,12 +113,12 @@ def series_variables(theme: Theme) -> str:
 
 
 def series_rules() -> str:
-    """CSS rules that give class ``s-sep`` its colour."""
+    """Return CSS rules that give class ``s-sep`` its colour."""
     return "".join(f".s-{name}{{--series:var(--s-{name})}}" for name in series_styles())
 
 
 def ramp_rules() -> str:
-    """CSS rules that give class ``q7`` inside ``.scale-blue`` its colours."""
+    """Return CSS rules that give class ``q7`` inside ``.scale-blue`` its colours."""
     return "".join(
         f".scale-{scale} .q{index}{{--cell:var(--{scale}-{index});"
         f"--on-cell:var(--on-{scale}-{index})}}"
@@ -128,12 +128,12 @@ def ramp_rules() -> str:
 
 
 def text_colour(colour: str) -> str:
-    """Dark or light text, whichever stands out more on a colour."""
+    """Return dark or light text, whichever stands out more on a colour."""
     return max(("#000000", "#ffffff"), key=lambda text: contrast(text, colour))
 
 
 def text_in_figures(colour: str) -> str:
-    """Dark or light text that stands out from a colour of a figure on light and on dark pages."""
+    """Return dark or light text, readable on a colour of a figure on light and on dark pages."""
     return max(
         ("#000000", "#ffffff"),
         key=lambda text: min(contrast(text, colour), contrast(on_dark(text), on_dark(colour))),
@@ -153,7 +153,7 @@ def on_dark(colour: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast of two colours, 1 to 21 (Web Section Accessibility Guidelines 2.1)."""
+    """Return the contrast of two colours, 1 to 21 (Web Section Accessibility Guidelines 2.1)."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

@@ -16,10 +16,10 @@ LONGEST = 16
 
 
 def comparison_table(section: Section) -> RenderableType:
-    """The numbers of a section: published, ours, and the difference.
+    """Return the numbers of a section: published, ours, and the difference.
 
-    Where nothing is compared number by number, such as of findings, these are its short tables;
-    where there are none either, the names of its files.
+    Where nothing is compared number by number, such as in findings, return the short tables of the
+    section; where there are none either, the names of its files.
     """
     heading = Text(printable(section.title), style="bold")
     heading.append(f"  {printable(section.source)}", style="dim")
@@ -32,7 +32,7 @@ def comparison_table(section: Section) -> RenderableType:
 
 
 def _published_and_ours(comparisons: Sequence[Comparison]) -> Table:
-    """The numbers beside each other, with their notes where there are any."""
+    """Return the numbers beside each other, with their notes, if any."""
     names = ("published", "ours", "difference")
     rows = [
         {"quantity": each.quantity}

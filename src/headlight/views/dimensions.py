@@ -15,13 +15,13 @@ AVERAGED = ("layer", "head", "seed")
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """A dimension each label of which has a row, a column, a line or a map of its own.
+    """Dimension whose labels have a row, a column, a line or a map each.
 
     Attributes:
-        dim: Its name.
-        names: What its labels are called, where they are not shown as they are.
-        heading: What the dimension is called; by default its name.
-        format: Python's, of labels that are numbers.
+        dim: Name of the dimension.
+        names: Names of the labels that are not shown as they are.
+        heading: Heading of the dimension; by default its name.
+        format: Python format of labels that are numbers.
     """
 
     dim: str
@@ -31,11 +31,11 @@ class By:
 
     @property
     def called(self) -> str:
-        """The heading."""
+        """Heading of the dimension."""
         return self.dim if self.heading is None else self.heading
 
     def labels(self, result: xr.Dataset) -> list[Any]:
-        """The labels in the result, as they are shown; numbers stay numbers."""
+        """Return the labels in the result, as they are shown; numbers stay numbers."""
         return [self.names.get(each, each) for each in result[self.dim].values.tolist()]
 
 
@@ -43,20 +43,20 @@ ByWhich = By | str | Sequence[By | str]
 
 
 def each_by(by: ByWhich) -> tuple[By, ...]:
-    """Dimensions that may be given by name, or one alone."""
+    """Return dimensions, which may be given by name, or one alone."""
     dimensions = (by,) if isinstance(by, By | str) else by
     return tuple(each if isinstance(each, By) else By(each) for each in dimensions if each)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The values of one variable at one label of each dimension that tells them apart.
+    """Values of a variable at one label of each dimension that tells them apart.
 
     Attributes:
-        at: The place of the label along each of these dimensions.
-        labels: The labels, as they are in the result.
-        names: What they are called, by dimension.
-        values: Over the other dimensions.
+        at: Place of the label along each of these dimensions.
+        labels: Labels, as they are in the result.
+        names: Names of the labels, by dimension.
+        values: Values over the other dimensions.
     """
 
     at: dict[str, int]
@@ -65,17 +65,17 @@ class Cell:
     values: xr.DataArray
 
     def said(self, template: str) -> str:
-        """A text in which ``{dimension}`` stands for the label's name."""
+        """Return the template with the label's name in place of ``{dimension}``."""
         return template.format(**self.names)
 
 
 def cells(
     result: xr.Dataset, variable: str, by: tuple[By, ...], remaining: Sequence[str]
 ) -> Iterator[Cell]:
-    """The values of a variable over the dimensions kept, one after the other for each label.
+    """Yield the values of a variable over the dimensions kept, label by label.
 
     Raises:
-        UsageError: the result has no such variable, or it has a dimension that is neither kept nor
+        UsageError: The result has no such variable, or it has a dimension that is neither kept nor
             told apart, and that no mean is shown of.
     """
     values = variable_of(result, variable)
@@ -103,10 +103,10 @@ def cells(
 
 
 def variable_of(result: xr.Dataset, name: str) -> xr.DataArray:
-    """A variable or coordinate of a result.
+    """Return a variable or coordinate of a result.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: There is none of that name.
     """
     if name not in result:
         variables = ", ".join(map(str, result.data_vars))
@@ -124,5 +124,5 @@ def template_of(template: str, by: tuple[By, ...], result: xr.Dataset, variable:
 
 
 def named(variable: xr.DataArray) -> str:
-    """The long name of a variable, or else its name."""
+    """Return the long name of a variable, or else its name."""
     return str(variable.attrs.get("long_name", variable.name))

@@ -1,7 +1,7 @@
 """Galleries: the heads of many surveys as a folder for any web host, which opens from disk too.
 
 Pages load scripts that lie beside them, and nothing else: one with the numbers of all heads of a
-model, and one for each head that is looked at.
+model, and one for each head that is examined.
 """
 
 import json
@@ -33,11 +33,11 @@ _OTHERS = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True)
 class Shown:
-    """One survey of a gallery.
+    """Survey of a gallery, with its page.
 
     Attributes:
-        result: of all its kinds of attention.
-        report: its page, if there is one.
+        result: Survey with all its kinds of attention.
+        report: Page of the survey, if there is one.
     """
 
     result: xr.Dataset
@@ -46,7 +46,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class _Entry:
-    """One kind of attention of a survey, which has a folder."""
+    """Kind of attention of a survey, which has a folder."""
 
     part: xr.Dataset
     slug: str
@@ -54,16 +54,16 @@ class _Entry:
 
     @property
     def link(self) -> str:
-        """Return the text of the link to its heads."""
+        """Text of the link to its heads."""
         size = f"{self.part.sizes['layer']} × {self.part.sizes['head']} heads"
         return f"{self.part.attrs['kind']}: {size}" if MULTI_KIND in self.part.attrs else size
 
 
 def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
-    """All files of a gallery by path, the first page last.
+    """Yield all files of a gallery by path, the first page last.
 
     Args:
-        runs: surveys, each of one model and corpus.
+        runs: Surveys, each of one model and corpus.
     """
     cards: list[dict[str, Any]] = []
     slugs: set[str] = set()
@@ -117,7 +117,7 @@ def _entry(part: xr.Dataset, slugs: set[str]) -> _Entry:
 
 
 def _of_entry(entry: _Entry, report: str) -> Iterator[tuple[str, bytes]]:
-    """The folder of a survey: its page, the numbers of all heads, and those of each."""
+    """Yield the folder of a survey: the numbers of all heads, those of each, and its page."""
     all = all_heads(entry.part)
     yield f"{entry.slug}/heads.js", _data(entry.slug, all)
     details = HeadDetails(entry.part)
@@ -137,5 +137,4 @@ def _of_entry(entry: _Entry, report: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _data(name: str, value: Any) -> bytes:
-    """A script that hands a value to the page."""
     return f"headlightData({json.dumps(name)}, {embedded(value)});\n".encode()

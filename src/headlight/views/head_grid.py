@@ -1,4 +1,4 @@
-"""The head grid: one square per head, coloured by the answer to a question."""
+"""Grid of heads: a square per head, coloured by the answer to a question."""
 
 import math
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ _DENSE = _Margins(left=78, top=66, line=22)
 
 
 class View(TypedDict):
-    """One colouring of the grid, as the page's script reads it."""
+    """Colouring of the grid, as the page's script reads it."""
 
     title: str
     help: str
@@ -73,14 +73,14 @@ class View(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class HeadGrid:
-    """The grid of a report.
+    """Grid of a report.
 
     Attributes:
-        questions: Name and label of each question, in the order of the buttons.
-        measures: Name and label of each measure.
-        views: Every ``question.measure`` (``question.`` where measures do not matter).
-        first: The view that the drawing shows.
-        drawing: The SVG.
+        questions: Name and label of every question, in the order of the buttons.
+        measures: Name and label of every measure.
+        views: Views by ``question.measure`` (``question.`` where measures do not matter).
+        first: Name of the view that the drawing shows.
+        drawing: SVG of the grid.
     """
 
     questions: list[tuple[str, str]]
@@ -94,8 +94,8 @@ def head_grid(result: xr.Dataset, every: Iterable[Highlight] = ()) -> HeadGrid |
     """Return the grid of a survey, or None when no head was observed at all.
 
     Args:
-        result: Of one kind of attention.
-        every: Findings, of which the first about a head says what the grid shows at first.
+        result: Survey of one kind of attention.
+        every: Findings, of which the first about a head selects the first view of the grid.
     """
     views: dict[str, View] = {}
     questions = []
@@ -126,7 +126,7 @@ def head_grid(result: xr.Dataset, every: Iterable[Highlight] = ()) -> HeadGrid |
 
 
 def draw_grid(result: xr.Dataset, view: View) -> Markup:
-    """The squares, rows are layers; each has a title and the class that colours it."""
+    """Draw the squares, whose rows are layers; each has a title and the class that colours it."""
     layers, heads = result["layer"].values.tolist(), result.sizes["head"]
     dense = max(heads, len(layers)) > _TEXT_UP_TO
     frame = _DENSE if dense else _FRAME
@@ -184,7 +184,7 @@ def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") 
 def _compared(
     row: Statistic, label: str, by_measure: dict[str, Estimate], uniform: float
 ) -> dict[str, View]:
-    """The views of a row: each measure on one range, and differences on another."""
+    """Return the views of a row: every measure on one range, and differences on another."""
     numbers = dict(by_measure)
     highest = max(float(np.nanmax(each.value)) for each in numbers.values())
     _, high = round_domain(0.0, max(highest, uniform, 0.01))
@@ -218,7 +218,6 @@ def _named(name: str) -> str:
 
 
 def _plain(values: NDArray[np.float64]) -> Estimate:
-    """Differences of two measures, without intervals of their own."""
     nothing = np.full_like(values, np.nan)
     return Estimate.with_ends(values, nothing, nothing)
 

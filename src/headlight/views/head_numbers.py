@@ -1,4 +1,4 @@
-"""The numbers of the pages of heads: what is known of all of them, and what of one alone."""
+"""Numbers of the pages of heads: those of all heads, and those of single heads."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,15 +28,15 @@ def numbers_as_json(
     rows: Iterable[tuple[Statistic, Mapping[str, Estimate]]],
     places: Sequence[tuple[int, int]],
 ) -> list[dict[str, Any]]:
-    """Return statistics as the scripts of pages read them: of reports and of readings.
+    """Return statistics as the scripts of reports and readings read them.
 
     Args:
-        result: a survey or a reading, of one kind of attention.
-        rows: of the table, with their numbers by measure; ``""`` of what belongs to none.
-        places: layers and heads, as the model counts them; of others than the result has, null.
+        result: Survey or reading of one kind of attention.
+        rows: Rows of the table, with their numbers by measure; ``""`` for numbers of no measure.
+        places: Layers and heads, as the model counts them; null for those that the result lacks.
 
     Returns:
-        objects with ``name``, ``label``, ``unit``, ``help`` and ``by``: measure -> numbers and,
+        Objects with ``name``, ``label``, ``unit``, ``help`` and ``by``: measure -> numbers and,
         where there are intervals, lower and upper ends, each over the places; ``rows`` says on how
         many rows of attention they rest, unless on all, and ``few`` is true where these are
         fewer, or of other tokens, than it takes to rank heads.
@@ -71,7 +71,7 @@ def numbers_as_json(
 
 
 def _within(row: Statistic, name: str, numbers: Estimate) -> tuple[NDArray[np.float64], ...]:
-    """The ends of intervals, within what there can be; what is signed has no bounds."""
+    """Return the ends of intervals, clipped to possible values; signed numbers have no bounds."""
     ends = numbers.interval()
     if name and name in measure_names() and measure(name).signed:
         return ends
@@ -97,19 +97,19 @@ def all_heads(result: xr.Dataset) -> dict[str, Any]:
 
 
 def head_places(result: xr.Dataset) -> list[tuple[int, int]]:
-    """Layer and head of all heads that there are, in their order."""
+    """Return layer and head of all heads, in their order."""
     layers = result["layer"].values.tolist()
     return [(layers[row], head) for row, head in np.argwhere(_there(result)).tolist()]
 
 
 def _there(result: xr.Dataset) -> NDArray[np.bool_]:
-    """Whether a layer has a head: one with fewer than others is filled up with NaN."""
+    """Return whether each layer has each head; layers with fewer heads are filled up with NaN."""
     entropy = result["entropy"].transpose("layer", "head", ...).values
     return np.asarray(np.isfinite(entropy).reshape(*entropy.shape[:2], -1).any(-1))
 
 
 def _short(value: float | np.floating[Any]) -> float | None:
-    """Four digits are more than is seen."""
+    """Round to four digits, which are more than can be seen."""
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
@@ -122,7 +122,7 @@ def _distances() -> list[str]:
 
 
 def texts_of(result: xr.Dataset, name: str) -> list[list[str]]:
-    """The texts that were drawn: tokens as they stand in the text, with the blank before them."""
+    """Return the texts that were drawn: tokens as they stand in the text, with the blank before."""
     if name not in result:
         return []
     shown_tokens = _tokens(result)
@@ -139,15 +139,15 @@ def _tokens(result: xr.Dataset) -> dict[int, str]:
 
 
 def _token(piece: PieceText) -> str:
-    """A piece with its mark before it: a blank, or ``##``."""
+    """Return a piece behind its mark: a blank, or ``##``."""
     return f"{piece.mark}{printable(piece.text)}"
 
 
 class HeadDetails:
-    """Details of one head for its page, beside the numbers that all heads have.
+    """Details of single heads for their pages, beside the numbers that all heads have.
 
     Args:
-        result: of a survey, of one kind of attention.
+        result: Survey of one kind of attention.
     """
 
     def __init__(self, result: xr.Dataset) -> None:
@@ -185,7 +185,6 @@ class HeadDetails:
         }
 
     def _array(self, name: str, *dims: str) -> NDArray[Any]:
-        """A variable; nothing where there is none."""
         if name not in self._result:
             return np.zeros((0,) * len(dims))
         return np.asarray(self._result[name].transpose(*dims).values)
@@ -210,7 +209,7 @@ class HeadDetails:
         }
 
     def _top_tokens(self, at: tuple[int, int], measure: int, side: int) -> list[list[Any]]:
-        """Tokens with their share and lift."""
+        """Return tokens with their share and lift."""
         names, shares, lifts = (self._top[of][at][measure, side] for of in self._top)
         style = str(self._result.attrs.get("pieces", ""))
         return [
@@ -220,7 +219,7 @@ class HeadDetails:
         ]
 
     def _deciles(self, at: tuple[int, int], measure: int) -> Iterator[list[Any]]:
-        """Decile, strength, text, place of the query, places and values; the strongest first."""
+        """Yield decile, strength, text, place of the query, places and values, strongest first."""
         here = {of: values[at][measure] for of, values in self._decile.items()}
         labels = self._result["decile"].values.tolist() if here else []
         for place, decile in reversed(list(enumerate(labels))):
@@ -232,7 +231,6 @@ class HeadDetails:
                 yield [decile, _short(here["score"][place]), text, query, keys, values]
 
     def _named(self, does: str) -> str:
-        """Return the label of a behaviour's row."""
         by_row = {row.name: row for row in statistic_table()}
         return row_label(self._result, by_row[does]) if does in by_row else does.replace("_", " ")
 

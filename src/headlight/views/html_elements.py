@@ -4,13 +4,13 @@ from markupsafe import Markup, escape
 
 
 def element(name: str, *children: object, **attributes: object) -> Markup:
-    """One element.
+    """Return one element.
 
     Args:
-        name: Tag name.
+        name: Name of the tag.
         children: Text, which is escaped, or ``Markup``, which is not.
-        attributes: Underscores become hyphens (``class_`` is ``class``); None leaves one out;
-            numbers are written with at most two decimals.
+        attributes: Attributes by name, in which underscores become hyphens (``class_`` is
+            ``class``); None omits the attribute; numbers are written with at most two decimals.
     """
     written = Markup("").join(
         Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _plain(value))
@@ -22,12 +22,12 @@ def element(name: str, *children: object, **attributes: object) -> Markup:
 
 
 def joined(parts: list[Markup]) -> Markup:
-    """Elements one after the other."""
+    """Return elements one after the other."""
     return Markup("\n").join(parts)
 
 
 def number(value: float) -> str:
-    """A coordinate with at most two decimals: ``12.5``, ``3``."""
+    """Return a coordinate with at most two decimals: ``12.5``, ``3``."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

@@ -10,34 +10,34 @@ MINUS = "−"
 
 
 def percent_cell(value: float) -> str:
-    """A share as a bare percentage: ``61``, ``6.1``, ``0``."""
+    """Return a share as a bare percentage: ``61``, ``6.1``, ``0``."""
     if not math.isfinite(value):
         return MISSING
     return _short(100 * value)
 
 
 def whole_percent(value: float) -> str:
-    """A share as a bare whole percentage: ``61``."""
+    """Return a share as a bare whole percentage: ``61``."""
     return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:.0f}")
 
 
 def percent_text(value: float) -> str:
-    """A share with its sign: ``61.2%``."""
+    """Return a share with its sign: ``61.2%``."""
     return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:.1f}%")
 
 
 def points_text(value: float) -> str:
-    """A difference of two shares in percentage points: ``+12.3 points``."""
+    """Return a difference of two shares in percentage points: ``+12.3 points``."""
     return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:+.1f} points")
 
 
 def points_cell(value: float) -> str:
-    """A difference of two shares: ``+12``."""
+    """Return a difference of two shares: ``+12``."""
     return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:+.0f}")
 
 
 def decimal(value: float) -> str:
-    """A number with about three digits: ``0.312``, ``4.61``, ``19.9``, ``1234``."""
+    """Return a number with about three digits: ``0.312``, ``4.61``, ``19.9``, ``1234``."""
     if not math.isfinite(value):
         return MISSING
     if value == 0:
@@ -49,41 +49,41 @@ def decimal(value: float) -> str:
 
 
 def decimal_cell(value: float) -> str:
-    """A number short enough for a square: ``0.06``, ``4.61``, ``19.9``, ``1234``."""
+    """Return a number short enough for a square: ``0.06``, ``4.61``, ``19.9``, ``1234``."""
     return two_decimals(value) if abs(value) < 10 else decimal(value)
 
 
 def two_decimals(value: float) -> str:
-    """A number with two decimals: ``0.31``."""
+    """Return a number with two decimals: ``0.31``."""
     return MISSING if not math.isfinite(value) else true_minus(f"{value:.2f}")
 
 
 def signed(value: float) -> str:
-    """A difference with two decimals: ``+0.31``."""
+    """Return a difference with two decimals: ``+0.31``."""
     return MISSING if not math.isfinite(value) else true_minus(f"{value:+.2f}")
 
 
 def rank_text(value: float) -> str:
-    """A mean of whole numbers: ``32``, ``31.4``."""
+    """Return a mean of whole numbers: ``32``, ``31.4``."""
     return MISSING if not math.isfinite(value) else f"{value:.1f}".removesuffix(".0")
 
 
 def plus_minus(half: float, *, share: bool = False) -> str:
-    """Half an interval behind its number: `` ±3.1``, of a share in points; nothing of none."""
+    """Return half an interval to follow its number: `` ±3.1``, of a share in points; or nothing."""
     if not math.isfinite(half):
         return ""
     return f" ±{100 * half:.1f}" if share else f" ±{half:.1g}"
 
 
 def true_minus(text: str) -> str:
-    """A written number with the sign of its own, and a zero without any."""
+    """Return a written number with the sign of its own, and a zero without any."""
     if re.fullmatch(r"[+-]0(\.0+)?(%| points)?", text):
         return text[1:]
     return text.replace("-", MINUS)
 
 
 def grouped(value: float | int) -> str:
-    """A count: ``121,134``."""
+    """Return a count: ``121,134``."""
     return f"{value:,.0f}"
 
 

@@ -41,9 +41,9 @@ _EXPORT = re.compile(r"^export (?=(?:const|async function|function) (\w+))", re.
 
 @cache
 def joined_script(modules: tuple[str, ...] = MODULES) -> str:
-    """Modules as one script: each is a function that gives what it exports.
+    """Join modules to one script, in which each is a function that returns its exports.
 
-    Comments that have lines of their own stay out, which is a tenth of it.
+    Comments that have lines of their own, a tenth of the text, are left out.
     """
     return '"use strict";\n' + "\n".join(map(_as_function, modules))
 

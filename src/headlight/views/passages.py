@@ -25,12 +25,12 @@ _SOMETHING = 0.05
 
 
 def drawn_passage(passage: Passage, *, own: bool) -> Markup:
-    """The line: each token with its weight as colour and tip, gaps as dots, the query in a frame.
+    """Draw the line: weights as colours and tips of tokens, gaps as dots, the query in a frame.
 
     Colours follow the root of the weight, up to 1 in all passages, so that they can be compared.
 
     Args:
-        passage: Of a survey.
+        passage: Passage of a survey.
         own: Whether the attending token is one of the attended text, as in self-attention.
     """
     marked = any(token.shown.mark == " " for token in passage.tokens)
@@ -65,7 +65,7 @@ def strongest(passage: Passage) -> str:
 
 
 def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
-    """All but tokens that stand alone and get next to nothing."""
+    """Return all but tokens that stand alone and get next to nothing."""
     places = {token.place for token in tokens}
     return [
         token

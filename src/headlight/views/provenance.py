@@ -45,7 +45,7 @@ _SILENT = (
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The command, how to cite, and lists of names and values."""
+    """Command, citation, and lists of names and values of a result."""
 
     command: str
     citation: str
@@ -58,8 +58,8 @@ def provenance(attributes: Mapping[str, object], command: str | None = None) -> 
     """Return the origin of a result by its attributes.
 
     Args:
-        attributes: Of a result; ``versions`` and ``settings`` hold JSON objects.
-        command: The command that made the page; by default the one the result remembers.
+        attributes: Attributes of a result; ``versions`` and ``settings`` hold JSON objects.
+        command: Command that made the page; by default that stored in the result.
     """
     facts = [
         (label, str(attributes[name])) for name, label in _SOURCE.items() if name in attributes
@@ -79,21 +79,20 @@ def provenance(attributes: Mapping[str, object], command: str | None = None) -> 
 
 
 def _citation(stage: str) -> str:
-    """Return how Headlight is cited, and the papers of the study or question."""
     row = questions().get(stage) or find_ours("survey" if stage == "reading" else stage)
     methods = f" Methods: {row.papers}." if row and row.papers else ""
     return f"The Headlight developers. Headlight, version {__version__}.{methods}"
 
 
 def _items(text: object) -> list[tuple[str, str]]:
-    """Names and values of a JSON object, or of a mapping; other text as one item."""
+    """Return names and values of a JSON object, or of a mapping; other text as one item."""
     if not text:
         return []
     values = text
     if not isinstance(values, Mapping):
         try:
             values = json.loads(str(text))
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError):  # no JSON, or nested too deeply
             return [("", str(text))]
     if not isinstance(values, Mapping):
         return [("", str(text))]
@@ -101,7 +100,7 @@ def _items(text: object) -> list[tuple[str, str]]:
 
 
 def _said(value: object) -> str:
-    """A setting in words: a list as its items, and what is not set as such."""
+    """Return a setting in words: a list as its items, and an unset value as such."""
     if value is None:
         return "not set"
     if isinstance(value, bool):

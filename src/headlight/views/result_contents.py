@@ -1,6 +1,6 @@
 """Contents of a result: its sections, tables, pictures, findings and summary.
 
-There is one module for each study, with ``sections(result)``, ``summary(result)`` and, if it likes,
+There is a module for each study, with ``sections(result)``, ``summary(result)`` and, optionally,
 ``findings(result)``; everything else is made of these.
 """
 
@@ -33,20 +33,20 @@ VIEWS_WITHOUT_STUDY: dict[object, Any] = {
     "sources": sources,
     "patching": patching,
 }
-"""Results that are of no study, by their stage, and what shows them."""
+"""Modules that show results of no study, by the stage of the result."""
 
 Named = TypeVar("Named", Drawing, Table)
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
-    """The parts of the page of a result; those of several kinds of attention one after the other.
+    """Return the sections of the page of a result; several kinds of attention follow each other.
 
     Args:
-        result: Of any study.
-        pages: Of texts of which the report of a survey shows passages.
+        result: Result of any study.
+        pages: Pages of texts from which the report of a survey shows passages.
 
     Raises:
-        UnknownNameError: it is the result of no study.
+        UnknownNameError: It is the result of no study.
     """
     draw = _module(result).sections
     page_arguments = (pages,) if "pages" in signature(draw).parameters else ()
@@ -58,10 +58,10 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The few numbers that say what was found, by name; of several kinds with that of the kind.
+    """Return the few numbers that summarise the findings, by name (with the kind, if several).
 
     Raises:
-        UnknownNameError: it is the result of no study.
+        UnknownNameError: It is the result of no study.
     """
     module = _module(result)
     return {
@@ -72,10 +72,10 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def findings(result: xr.Dataset) -> list[str]:
-    """Return the findings, a sentence each; of several kinds of attention with the kind before it.
+    """Return the findings as sentences, each behind its kind of attention if there are several.
 
     Raises:
-        UnknownNameError: it is the result of no study.
+        UnknownNameError: It is the result of no study.
     """
     return [
         f"{ATTENTION[part.attrs['kind']]}: {finding}" if MULTI_KIND in part.attrs else finding
@@ -85,13 +85,13 @@ def findings(result: xr.Dataset) -> list[str]:
 
 
 def answers(result: xr.Dataset) -> list[str]:
-    """Return the findings, a sentence each; none where the page of the study has no ``findings``.
+    """Return the findings as sentences; none where the page of the study has no ``findings``.
 
     Args:
-        result: Of any study, of one kind of attention.
+        result: Result of any study, of one kind of attention.
 
     Raises:
-        UnknownNameError: it is the result of no study.
+        UnknownNameError: It is the result of no study.
     """
     if not is_understood(result):
         return [NOT_UNDERSTOOD]
@@ -100,7 +100,7 @@ def answers(result: xr.Dataset) -> list[str]:
 
 
 def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
-    """Resamples of a single text are all alike, which says nothing of others."""
+    """Drop intervals of a single text, whose resamples are all alike and say nothing of others."""
     if has_interval(result):
         return result
     ends = [name for name in map(str, result.variables) if name.endswith(("low", "high", MOVED))]
@@ -108,18 +108,18 @@ def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
 
 
 def tables(result: xr.Dataset, all_sections: Iterable[Section] | None = None) -> dict[str, Table]:
-    """All tables of a result by name, the main one first."""
+    """Return all tables of a result by name, the main one first."""
     of = sections(result) if all_sections is None else all_sections
     return {table.name: table for section in of for table in section.tables}
 
 
 def pictures(result: xr.Dataset) -> dict[str, Drawing]:
-    """All pictures of a result by name, the main one first."""
+    """Return all pictures of a result by name, the main one first."""
     return {drawing.name: drawing for section in sections(result) for drawing in section.drawings}
 
 
 def _of_kind(section: Section, kind: str) -> Section:
-    """A section beside those of other kinds: names, titles and captions say which it is."""
+    """Return a section whose name, titles and captions tell it from those of other kinds."""
 
     def named(part: Named) -> Named:
         caption = f"{kind}: {part.caption}" if part.caption else ""
@@ -136,7 +136,7 @@ def _of_kind(section: Section, kind: str) -> Section:
 
 
 def question_of(stage: object) -> Question | None:
-    """Return the question of another package whose answer it is."""
+    """Return the question of another package that a result with this stage answers."""
     question = questions().get(str(stage))
     return question if question and question.shown and question.name not in QUESTIONS else None
 

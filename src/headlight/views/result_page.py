@@ -1,4 +1,4 @@
-"""The page of a result, of any study or of a text."""
+"""Page of a result, of any study or of a text."""
 
 from collections.abc import Sequence
 
@@ -24,15 +24,15 @@ FIRST = ("weight_against_norm", "largest_changes", "signals")
 def result_page(
     result: xr.Dataset, command: str | None = None, pages: PassagePages = NO_PAGES
 ) -> str:
-    """The page of any result as one self-contained HTML page.
+    """Return any result as one self-contained HTML page.
 
     Args:
-        result: Of a study, or a reading.
-        command: The exact command that made it; by default the one the result remembers.
-        pages: Of texts from which the report of a survey shows passages.
+        result: Result of a study, or a reading.
+        command: Exact command that made it; by default that stored in the result.
+        pages: Pages of texts from which the report of a survey shows passages.
 
     Raises:
-        UnknownNameError: it is no result of Headlight.
+        UnknownNameError: It is no result of Headlight.
     """
     stage = result.attrs.get("stage")
     if stage == "reading":
@@ -46,16 +46,16 @@ def study_page(
     pages: PassagePages = NO_PAGES,
     all_sections: Sequence[Section] | None = None,
 ) -> str:
-    """The result of a study as one self-contained HTML page.
+    """Return the result of a study as one self-contained HTML page.
 
     Args:
-        result: Of any study.
-        command: The exact command that made it; by default the one the result remembers.
-        pages: Of texts from which the report of a survey shows passages.
-        all_sections: Its sections, where they are known.
+        result: Result of any study.
+        command: Exact command that made it; by default that stored in the result.
+        pages: Pages of texts from which the report of a survey shows passages.
+        all_sections: Sections of the page, where they are known.
 
     Raises:
-        UnknownNameError: it is the result of no study.
+        UnknownNameError: It is the result of no study.
     """
     attributes, read = result.attrs, what_was_read(result)
     parts = split_for_display(result)
@@ -90,7 +90,7 @@ def _introduced(result: xr.Dataset) -> Markup:
 
 
 def _terms(result: xr.Dataset) -> list[tuple[str, str, str]]:
-    """The measures of attention that a result is of."""
+    """Return the measures of attention that a result holds."""
     names = set(map(str, result.coords.get("measure", xr.DataArray([])).values.ravel()))
     equalities = [equal_to_weight(part) for part in split_kinds(result).values()]
     more = {"effective": f"; {equalities[0]}"} if all(equalities) else {}

@@ -1,4 +1,4 @@
-"""A result on a terminal."""
+"""Result on a terminal."""
 
 from types import ModuleType
 
@@ -20,10 +20,10 @@ from headlight.vocabulary import NUMBERING
 
 
 def study_terminal(result: xr.Dataset) -> RenderableType:
-    """The result of any study in short.
+    """Return the result of any study in short.
 
     Raises:
-        UnknownNameError: it is the result of no study.
+        UnknownNameError: It is the result of no study.
     """
     parts = split_for_display(result)
     drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
@@ -38,7 +38,7 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
 
 
 def _short(result: xr.Dataset) -> RenderableType:
-    """The main table of one kind of attention, and its few numbers where no sentence says them."""
+    """Return the main table of one kind of attention, and its summary if there are no sentences."""
     parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold")]
     main = next((table for table in tables(result).values() if len(table.frame)), None)
     if main is not None:
@@ -57,9 +57,9 @@ def answer_terminal(view: ModuleType, answer: xr.Dataset, top: int | None) -> Re
     """Return the answer to a question of one text: sentences, and its main tables.
 
     Args:
-        view: the module that shows it.
-        answer: the dataset.
-        top: rows of each table; by default ten.
+        view: Module that shows the answer.
+        answer: Dataset of the answer.
+        top: Maximum number of rows of each table; by default ten.
     """
     lines = [Text(printable(each)) for each in view.findings(answer)]
     main = (section.tables[0] for section in view.sections(answer) if section.tables)

@@ -1,4 +1,4 @@
-"""Surveys side by side: what differs between heads, with the texts that show it."""
+"""Surveys side by side: differences between heads, with the texts that show them."""
 
 import json
 from functools import partial
@@ -146,7 +146,7 @@ def _alone(result: xr.Dataset, other: int) -> int:
 
 
 def _of_heads(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
-    """The largest change of each head."""
+    """Return the largest change of each head."""
     first_changes: dict[tuple[int, int], tuple[str, int, int]] = {}
     for each in largest_changes(result, other):
         first_changes.setdefault(each[1:], each)
@@ -154,7 +154,7 @@ def _of_heads(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
 
 
 def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: int) -> str:
-    """One change in a sentence."""
+    """Return one change as a sentence."""
     here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
     before, after = (float(here["value"].sel(run=run)) for run in (0, other))
     low, high = (float(here[f"difference_{end}"]) for end in ("low", "high"))
@@ -172,7 +172,6 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
 
 
 def _target(result: xr.Dataset, behaviour: str) -> str:
-    """Return the target of a head's share, in words."""
     return row_target(result, row_of(behaviour))
 
 
@@ -202,7 +201,7 @@ def _arisen(result: xr.Dataset) -> list[str]:
 
 
 def _own_shares(result: xr.Dataset) -> xr.Dataset:
-    """Shares of weights that stand in tables."""
+    """Return the shares of weights that stand in tables."""
     behaviour = result["behaviour"].values
     own = [row_of(str(name)).prominent for name in behaviour]
     in_tables = np.flatnonzero(np.array(own) & (result["by"].values == "weight"))
@@ -257,7 +256,7 @@ def _largest(result: xr.Dataset) -> list[Drawing]:
 
 
 def _equal_numbers(result: xr.Dataset) -> str:
-    """A sentence about numbers that stand under one of their two names."""
+    """Return a sentence about numbers that stand under one of their two names."""
     equal = json.loads(result.attrs["equal_numbers"]).items()
     pairs = [f"{dropped} is {name}" for dropped, name in equal]
     return f" In all of these runs {listed(pairs)}, and not listed twice." if pairs else ""

@@ -1,4 +1,4 @@
-"""Sections as one self-contained HTML page: of a study, of a paper, of anything that has them."""
+"""Sections of a study, a paper or anything else as one self-contained HTML page."""
 
 import re
 from base64 import b64encode
@@ -21,7 +21,7 @@ from headlight.views.template import render
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: what it shows, the number it is sorted by (None for none), and its CSS class."""
+    """Cell with its text, the number that it is sorted by (None for none), and its CSS class."""
 
     text: str
     order: int | float | None
@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column, with its CSS class."""
+    """Head of a column, with its CSS class."""
 
     label: str
     kind: str = ""
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SortableTable:
-    """A table whose first column names its rows; ``ordered`` says that they are in its order."""
+    """Table whose first column names its rows; ``ordered`` says that they are in its order."""
 
     name: str
     caption: str
@@ -64,24 +64,24 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class SectionPage:
-    """Everything on a page.
+    """Contents of a page.
 
     Attributes:
-        title: Of the page.
-        introduction: A paragraph under it.
-        read: How much was read, and why not all.
-        cautions: What this cannot carry.
-        findings: What was found, a sentence each.
-        first: Names of pictures; the first that there is stands beside the findings, and not in its
+        title: Title of the page.
+        introduction: Paragraph under the title.
+        read: Amount of text that was read, and the reason if not all was.
+        cautions: Conclusions that the page does not support.
+        findings: Findings as sentences.
+        first: Names of pictures; the first that exists stands beside the findings, and not in its
             section.
-        terms: What is measured: its name, what a number says, and where it is defined.
-        sections: In the order of the page.
-        facts: Label and value of the few numbers that say what was read.
-        missing: Name of each section that is not there, and why.
-        attributes: Provenance, as in a result: model, revision, corpus, versions, settings, ...
-        command: The exact command that made the page.
-        kind: What kind of page this is, over the title.
-        kinds: Groups of sections, if those of one group are shown at a time.
+        terms: Measured quantities: name, meaning of a number, and source of the definition.
+        sections: Sections in the order of the page.
+        facts: Labels and values of the few numbers that describe the texts read.
+        missing: Names of absent sections, and the reasons.
+        attributes: Provenance as in a result: model, revision, corpus, versions, settings, ...
+        command: Exact command that made the page.
+        kind: Kind of page, shown over the title.
+        kinds: Groups of sections, if the page shows one group at a time.
     """
 
     title: str
@@ -145,7 +145,7 @@ def section_page(page: SectionPage) -> str:
 
 
 def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
-    """A section as the template reads it."""
+    """Return a section as the template reads it."""
     lead, definitions = lead_and_rest(section.explanation)
     rows = [
         dict(zip(("published", "ours", "difference"), each.texts, strict=True))
@@ -171,7 +171,7 @@ def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
 
 
 def _pictured(picture: Drawing) -> dict[str, Any]:
-    """A picture as the template reads it; its first tag says how wide it is, and its panels."""
+    """Return a picture as the template reads it; its first tag gives its width and its panels."""
     svg = picture.svg
     tag = svg[svg.find("<svg") :].split(">", 1)[0]
     panels, columns, wide = (match.search(tag) for match in _ABOUT.values())
@@ -189,7 +189,7 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
 
 
 def _sheet(table: Table, name: str) -> SortableTable:
-    """A table as cells; columns of words are set flush left."""
+    """Return a table as cells; columns of words are set flush left."""
     table = table.ranked()
     frame = table.frame.head(table.most) if table.most else table.frame
     cells = frame_cells(frame, table.formats, table.highlight, table.around)

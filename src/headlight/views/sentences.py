@@ -8,29 +8,29 @@ LEAD = 2
 """Sentences above a picture."""
 
 SHORT = 150
-"""Letters of a finding where there is room for the strongest alone."""
+"""Maximum number of letters of a finding where there is room for the strongest alone."""
 
 INTERVAL = re.compile(r" \(95%: [^()]*\)")
-"""An interval in a sentence."""
+"""Pattern of an interval in a sentence."""
 
 _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) (?=\S)")
 """Blank at the end of a sentence, and not of an abbreviation."""
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text of ours."""
+    """Return the sentences of a text of ours."""
     return [each for each in _END.split(text) if each]
 
 
 def short_sentence(text: str) -> str:
-    """Return the first sentence of a finding without its intervals, and of a long one the claim."""
+    """Return the first sentence of a finding without intervals, shortened to its claim if long."""
     first = INTERVAL.sub("", (sentences_of(text) or [""])[0])
     claim = re.split(r": | \(", first, maxsplit=1)[0]
     return first if len(first) <= SHORT or claim == first else f"{claim}."
 
 
 def lead_and_rest(text: str) -> tuple[str, str]:
-    """The sentences that stand above a picture, and those that are folded away."""
+    """Return the sentences that stand above a picture, and those that are folded away."""
     sentences = sentences_of(text)
     return " ".join(sentences[:LEAD]), " ".join(sentences[LEAD:])
 
@@ -42,8 +42,8 @@ def brief(text: str, *, linked: bool = False) -> Markup:
     """Return a finding without its intervals; the whole stands in its title.
 
     Args:
-        text: one or more sentences.
-        linked: keep the `claim` alone.
+        text: Sentence or sentences of the finding.
+        linked: Whether to keep the `claim` alone.
     """
     short = claim(text) if linked else escape(INTERVAL.sub("", text))
     return short if short == text else Markup('<span title="{}">{}</span>').format(text, short)

@@ -1,4 +1,4 @@
-"""A survey on a terminal: what stands out most, and the heads of which more is said."""
+"""Survey on a terminal: the most striking findings, and the heads that these are about."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ _HEADS = 6
 
 
 def terminal_table(result: xr.Dataset) -> RenderableType:
-    """Return a survey in short: what stands out most, and the heads of which more is said."""
+    """Return a survey in short: its most striking findings, and the heads that these are about."""
     every = highlights(result)
     parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold"), Text()]
     parts += [bullet(short_sentence(each.text), f"{at}") for at, each in enumerate(every[:SAID], 1)]

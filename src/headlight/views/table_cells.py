@@ -14,7 +14,7 @@ from headlight.views.number_formats import MINUS, MISSING, decimal, grouped
 
 @dataclass(frozen=True, slots=True)
 class FrameCell:
-    """A cell: what it shows, the number it stands for (None for none), whether it stands out."""
+    """Cell with its text, the number it stands for (None for none), and whether it stands out."""
 
     text: str
     order: float | None = None
@@ -27,13 +27,13 @@ def frame_cells(
     highlight: Collection[tuple[int, str]] = (),
     around: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> list[list[FrameCell]]:
-    """The cells of a frame, row by row; its index is left out.
+    """Return the cells of a frame, row by row; its index is left out.
 
     Args:
-        frame: Any values; None and NaN become a dash.
-        formats: Column to Python format; it applies to the numbers of the column.
-        highlight: Row number and column of the cells that stand out.
-        around: Half the widths of the intervals of some columns, in their units.
+        frame: Frame of any values; None and NaN become a dash.
+        formats: Python formats of the numbers of columns, by column.
+        highlight: Row numbers and columns of the cells that stand out.
+        around: Half widths of the intervals of some columns, in the units of these.
 
     Raises:
         UsageError: A format or a highlight names a column that is not there, or a format does not

@@ -1,4 +1,4 @@
-"""Templates of pages, and what may run in them."""
+"""Templates of pages, and the scripts that may run in them."""
 
 import json
 import re
@@ -14,46 +14,46 @@ from headlight.views.colours import ramp_rules, ramp_variables, series_rules, se
 from headlight.views.sentences import brief, claim, short_sentence
 from headlight.views.titles import isolated, model_name
 
-# What could end a script element or start a comment in it, and the two line ends that JSON allows
-# in strings and older scripts do not.
+# Characters that could end a script element or start a comment in it, and the two line ends that
+# JSON allows in strings and older scripts do not.
 _UNSAFE = str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 )
 
-# A script that runs, of which only those that stand in the page when it is made may run.
+# Scripts of a page; only those that stand in it when it is made may run.
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _HASHES = "{script-hashes}"
 
 
 def render(template: str, **values: object) -> str:
-    """A page from ``templates/``, which runs no scripts but those that are in it now."""
+    """Return a page from ``templates/``, which runs no scripts but those that are in it now."""
     text = _environment().get_template(template).render(script_hashes=_HASHES, **values)
     return text.replace(_HASHES, script_hashes(text) or "'none'", 1)
 
 
 def fragment(template: str, **values: object) -> Markup:
-    """A part of a page, from a template of its own."""
+    """Return a part of a page, from a template of its own."""
     return Markup(_environment().get_template(template).render(**values))
 
 
 def script_hashes(text: str) -> str:
-    """The scripts of a page, as a Content-Security-Policy names them."""
+    """Return the scripts of a page, as a Content-Security-Policy names them."""
     digests = (sha256(script.encode()).digest() for script in _SCRIPT.findall(text))
     return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
 
 
 def embedded(value: object) -> Markup:
-    """A value as compact JSON that is safe inside a script element."""
+    """Return a value as compact JSON that is safe inside a script element."""
     return embedded_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def embedded_text(text: str) -> Markup:
-    """JSON that is already written, made safe inside a script element."""
+    """Return JSON that is already written, made safe inside a script element."""
     return Markup(text.translate(_UNSAFE))
 
 
 def source(name: str) -> Markup:
-    """A style sheet or script of ours, as it is written."""
+    """Return a style sheet or script of ours, as it is written."""
     folder = files("headlight.views") / "templates"
     return Markup((folder / name).read_text(encoding="utf-8"))
 

@@ -16,9 +16,9 @@ from headlight.views.parts.section import Table
 from headlight.views.table_cells import frame_cells, numeric_columns
 
 TOP = 10
-"""Rows of single heads that are shown, unless another number is asked for."""
+"""Number of rows of single heads that are shown by default."""
 ROWS = 24
-"""Rows of any other table."""
+"""Number of rows of any other table."""
 NAME, SHORTEST = 40, 12
 """Letters of a line of words at least, where there is not room for all of them: of the first
 column, which names the row, and of others."""
@@ -36,15 +36,15 @@ def bullet(words: str, mark: str = "•") -> RenderableType:
 
 
 def terminal(table: Table, most: int | None = None, *, whole: str = "") -> RenderableType:
-    """Return a table for a terminal, with its caption and what is left out.
+    """Return a table for a terminal, with its caption and the number of rows left out.
 
     Rows of single heads are shown by their first number, the largest first, so that no head is
     shown for its place alone; other rows, and parts of a sum, as they stand.
 
     Args:
-        table: what is shown; numbers of its `sums` are added up below.
-        most: rows that are shown; by default `TOP` of single heads, and `ROWS` of others.
-        whole: where everything is, such as ``in the files``.
+        table: Table that is shown; numbers of its `sums` are added up below.
+        most: Maximum number of rows; by default `TOP` of single heads, and `ROWS` of others.
+        whole: Place of the whole table, such as ``in the files``.
     """
     if most is None:
         most = TOP if "head" in table.frame and not table.sums else ROWS
@@ -67,7 +67,7 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
 
 
 def _totals(frame: pd.DataFrame, most: int, sums: Iterable[str]) -> list[pd.DataFrame]:
-    """Return rows with the sum of what is left out, and of all."""
+    """Return rows with the sums of the rows left out, and of all rows."""
     first, rest = frame.columns[0], frame.iloc[most:]
     rows = [] if rest.empty else [(f"{len(rest):,} others", rest)]
     return [
@@ -78,7 +78,7 @@ def _totals(frame: pd.DataFrame, most: int, sums: Iterable[str]) -> list[pd.Data
 
 @dataclass(frozen=True)
 class _Fitting:
-    """A table with the columns that a terminal has room for; numbers are never shortened."""
+    """Table with the columns that a terminal has room for; numbers are never shortened."""
 
     names: Sequence[str]
     cells: Sequence[Sequence[str]]
@@ -89,7 +89,7 @@ class _Fitting:
     note: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, and what is left out of it."""
+        """Yield the caption, the table, and a note on the rows and columns left out."""
         widths = self._widths(options.max_width)
         drawn = Grid(box=None, padding=(0, BETWEEN, 0, 0), pad_edge=False, header_style="bold")
         for at, width in widths.items():
@@ -107,7 +107,7 @@ class _Fitting:
         yield from [Text(notes, style="dim")] * bool(notes)
 
     def _widths(self, room: int) -> dict[int, int]:
-        """Return the columns that are shown, and how wide each is.
+        """Return the columns that are shown, with their widths.
 
         Columns of words become narrower before one of them is left out, from the last on, and
         numbers are left out last.

@@ -1,4 +1,4 @@
-"""Titles: names of models, texts and results, cut to the columns that there are."""
+"""Titles: names of models, texts and results, cut to the columns available."""
 
 import json
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ def model_name(attributes: Mapping[str, object]) -> str:
 
 
 def text_title(attributes: Mapping[Any, object], between: str = " ") -> str:
-    """Return what titles call what was read: both texts, or the first message of the user.
+    """Return the name of the texts in titles: both texts, or the first message of the user.
 
     Args:
-        attributes: of a result on one text.
-        between: what stands between two texts.
+        attributes: Attributes of a result on one text.
+        between: Separator of two texts.
     """
     texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
     try:
@@ -45,9 +45,9 @@ class Subject:
     """Subject of a result: the model, the corpus, and the kind of attention if it is worth naming.
 
     Attributes:
-        model: what it is called.
-        corpus: likewise, or None.
-        kind: of attention, with a colon, or nothing.
+        model: Name of the model.
+        corpus: Name of the corpus, or None.
+        kind: Kind of attention, with a colon, or nothing.
     """
 
     model: str
@@ -74,7 +74,7 @@ class Subject:
 
 
 def shortened(text: str, most: int) -> str:
-    """The printable text, cut to ``most`` columns; wide characters count as two."""
+    """Return the printable text, cut to ``most`` columns; wide characters count as two."""
     printed = printable(text)
     if sum(map(_columns, printed)) <= most:
         return printed

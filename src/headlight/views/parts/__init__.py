@@ -2,8 +2,8 @@
 
 A `Section` answers one question. Its tables are made of `Columns`, its pictures of `Map` and
 `Curve`: each names a variable, and takes rows, intervals and labels from the dimensions, bounds and
-attributes of the result. What is none of these three is a function that makes a figure: `bars` of
-the rows of a table, `boxes` of values, and the shapes of `headlight.views.pictures` that few have.
+attributes of the result. All other pictures are functions that make a figure: `bars` of the rows of
+a table, `boxes` of values, and the rarer shapes of `headlight.views.pictures`.
 """
 
 from headlight.views.dimensions import By

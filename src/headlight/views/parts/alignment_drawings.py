@@ -12,7 +12,7 @@ from headlight.views.pictures import HeadMap, LinkDrawing, head_map
 from headlight.views.titles import shortened
 
 Link = tuple[int, int]
-"""The number of a source word and that of a target word."""
+"""Numbers of a source word and of a target word."""
 
 NAMED = 40
 """Letters of a sentence that name its pair."""
@@ -22,16 +22,16 @@ MOST_WORDS = 60
 
 @dataclass(frozen=True)
 class DrawnAlignment:
-    """One pair of sentences.
+    """Pair of sentences with its alignments.
 
     Attributes:
-        name: Where it is from.
-        source: Its words.
-        target: The words of the translation.
-        soft: By measure, the share of each source word (column) in the row of a target word; or
-            how similar the two are, from 0 to 1.
-        links: Those that were found.
-        gold: Those that people made, which are framed; without them, those that were found are.
+        name: Origin of the pair.
+        source: Words of the sentence.
+        target: Words of the translation.
+        soft: Shares of the source words (columns) in the row of a target word, or similarities
+            from 0 to 1, by measure.
+        links: Links that were found.
+        gold: Links that people made, which are framed; without them, `links` are framed.
     """
 
     name: str
@@ -83,20 +83,19 @@ def alignment_picture(drawn: DrawnAlignment) -> Figure:
 def _limits(
     measure: str, values: Float[np.ndarray, "target_word source_word"]
 ) -> tuple[float, float]:
-    """Return the limits: 0 to 1 for shares, their own range for similarities."""
     least, most = float(np.min(values)), float(np.max(values))
     return (least, most) if measure == "similarity" and least < most else (0.0, 1.0)
 
 
 def sentence_links(here: xr.Dataset, title: str, note: str) -> LinkDrawing | None:
-    """The sentence that a result keeps, as lines from words to what a head says of them.
+    """Return the sentence that a result keeps, as lines from words to what a head says of them.
 
-    Those that are right are red; None where there is no sentence.
+    Correct lines are red. Return None where there is no sentence.
 
     Args:
-        here: The result, of one measure and one of what was asked.
-        title: Over the drawing.
-        note: Under the title.
+        here: Part of the result with one measure and one sentence.
+        title: Title over the drawing.
+        note: Note under the title.
     """
     if "sentence_word" not in here:
         return None

@@ -26,17 +26,17 @@ def bars(
     """Return a function that draws a row for each label of a column, with a mark for each series.
 
     Args:
-        frame: A mark in each row, in the order of the picture, with the ends of its interval in
-            ``low`` and ``high``, where there is one.
-        row: The column of the labels of the rows.
-        value: That of what is shown.
-        series: That of the labels by which the marks of a row are told apart; a measure has its
-            own colour. Without, the marks are called as `value` is.
-        ticks: Those of values to compare with, by whose names they are called.
-        note: That of the words beside a row.
-        colours: Of series that are no measures; by default by their place.
-        axis: Its label and limits, and whether values are shares; see `pictures.bars`. With
-            ``dots=False`` there are bars, which begin at zero.
+        frame: Marks as rows, in the order of the picture, with the ends of intervals, if there are
+            any, in ``low`` and ``high``.
+        row: Column of the labels of the rows.
+        value: Column of the values.
+        series: Column of the labels that tell the marks of a row apart; a measure has its own
+            colour. Without it, the marks are named after `value`.
+        ticks: Columns of values to compare with, whose names label the ticks.
+        note: Column of the words beside a row.
+        colours: Colours of series that are no measures; by default chosen by their place.
+        axis: Label and limits of the axis, and whether values are shares; see `pictures.bars`.
+            With ``dots=False`` there are bars, which begin at zero.
     """
 
     def mark(one: Mapping[Hashable, Any]) -> Mark:

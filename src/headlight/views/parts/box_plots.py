@@ -28,13 +28,13 @@ def boxes(
     """Return a function that draws the quartiles of values, and their 5th and 95th percentile.
 
     Args:
-        frame: A value in each row.
-        box: The column of the labels of the boxes; a category that has no value keeps its place.
-        value: That of the values.
-        panel: That of the titles of the panels.
-        colours: Of each value of the column ``series``, whose boxes stand beside each other.
+        frame: Values as rows.
+        box: Column of the labels of the boxes; a category that has no value keeps its place.
+        value: Column of the values.
+        panel: Column of the titles of the panels.
+        colours: Colours of the values of the column ``series``, whose boxes stand side by side.
         columns: Panels in a row; as many as fit when None.
-        names: Of the same values for a legend; without them there is none.
+        names: Names of the same values for a legend; without them there is none.
         axes: Labels of the axes and limits of all panels; see `BoxPanel`.
     """
     labels = frame[box].astype("category").cat.categories
@@ -75,12 +75,12 @@ def boxes_of(
     """Return a function that draws a box for each label, from a variable with its five marks.
 
     Args:
-        result: Whose variable it is.
-        variable: With the dimension ``mark`` of `MARKS`.
-        box: The dimension whose labels have a box each.
-        panel: The title of a panel; ``{dimension}`` stands for a label of `by`.
-        by: Dimensions each label of which has a panel.
-        colour: Of a series of the report, or ``#rrggbb``.
+        result: Result that holds the variable.
+        variable: Variable with the dimension ``mark`` of `MARKS`.
+        box: Dimension whose labels have a box each.
+        panel: Title of a panel; ``{dimension}`` stands for a label of `by`.
+        by: Dimensions whose labels have a panel each.
+        colour: Name of a series of the report, or ``#rrggbb``.
         columns: Panels in a row; as many as fit when None.
         axes: Labels of the axes, their limits, and whether values are shares; see `BoxPanel`.
     """

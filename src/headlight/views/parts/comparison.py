@@ -1,4 +1,4 @@
-"""A number of a paper beside ours."""
+"""Comparison of a published number and ours."""
 
 import math
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from headlight.views.number_formats import MINUS, MISSING
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One number of a paper and ours.
+    """Number of a paper and ours.
 
     Attributes:
-        quantity: What is compared, e.g. ``dobj, best head``.
-        published: The paper's value; text such as ``8-10`` where it is no number, None for none.
+        quantity: Quantity compared, e.g. ``dobj, best head``.
+        published: Value of the paper; text such as ``8-10`` where it is no number, None for none.
         ours: Our value, in the same unit; None where it could not be computed.
-        unit: Of both, e.g. ``%`` or ``nats``.
-        note: What has to be known to compare the two.
+        unit: Unit of both values, e.g. ``%`` or ``nats``.
+        note: Facts that a reader needs to compare the two.
         digits: Decimals of our value and of the difference.
     """
 
@@ -36,7 +36,7 @@ class Comparison:
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """The published value, ours and the difference, as they are shown."""
+        """Published value, ours and the difference, as they are shown."""
         difference = self.difference
         return (
             self._written(self.published, "g"),
@@ -45,7 +45,6 @@ class Comparison:
         )
 
     def _signed(self, difference: float) -> str:
-        """With its sign; nothing has none."""
         rounded = round(difference, self.digits)
         return f"{rounded:+.{self.digits}f}".replace("-", MINUS) if rounded else "0"
 

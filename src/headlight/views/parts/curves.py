@@ -27,7 +27,7 @@ from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, po
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A variable by layer or over another dimension, as a line or one for each label.
+    """Variable by layer or over another dimension, as a line or as a line for each label.
 
     By layer there is a dot for each head and a line through the means. Over anything else, or where
     there is an interval, dashes or markers, there is a line of its values, with a band between the
@@ -35,28 +35,28 @@ class Curve:
     told apart.
 
     Attributes:
-        variable: Of the result.
-        label: What the line is called; by default the label that comes last in `by`.
-        panel: The panel that it is in, by title; curves of one title share a panel.
-        by: Dimensions each label of which has a line.
-        over: The dimension of the horizontal axis; or a variable or coordinate, which has a value
-            for each point.
-        of: Labels of coordinates, by name; only what has them is shown.
+        variable: Variable of the result.
+        label: Label of the line; by default that of the last dimension of `by`.
+        panel: Title of the panel that it is in; curves of the same title share a panel.
+        by: Dimensions whose labels have a line each.
+        over: Dimension of the horizontal axis; or a variable or coordinate, which has a value for
+            each point.
+        of: Labels of coordinates, by name; only values with these labels are shown.
         interval: Whether the interval of 95% is drawn as a band.
-        error: A variable that is drawn as a band to either side.
+        error: Variable that is drawn as a band to either side.
         percent: Whether values are shares.
-        x_label: Of the horizontal axis; by default its dimension, or the variable's long name.
-        y_label: Of the vertical axis.
+        x_label: Label of the horizontal axis; by default its dimension or the long name of `over`.
+        y_label: Label of the vertical axis.
         references: Dashed lines to compare with.
-        limits: Of the vertical axis; from the values when None.
-        colour: Of a series of the report, or ``#rrggbb``; of each label; by default that of the
-            label that has one.
-        ordered: Whether labels are steps of one thing, such as layers: colours go from dark to
+        limits: Limits of the vertical axis; from the values when None.
+        colour: Name of a series of the report, or ``#rrggbb``, or either by label; by default
+            that of a label which is such a series.
+        ordered: Whether labels are steps of a sequence, such as layers: colours go from dark to
             light by the last of `by`.
         dashed: Labels whose lines are dashed, or whether all are.
         marked: Whether each point has a marker.
-        joined: Whether there is a line; without it, points with markers alone.
-        logarithmic: Whether the horizontal axis is.
+        joined: Whether a line joins the points, which otherwise have markers alone.
+        logarithmic: Whether the horizontal axis is logarithmic.
     """
 
     variable: str
@@ -81,7 +81,7 @@ class Curve:
 
     @property
     def by_layer(self) -> bool:
-        """Whether it is drawn with a dot for each head."""
+        """Whether the curve is drawn with a dot for each head."""
         as_lines = self.interval or self.error or self.dashed or self.marked or not self.joined
         return self.over == "layer" and not as_lines
 
@@ -90,8 +90,8 @@ def curves(result: xr.Dataset, *specs: Curve, columns: int | None = None) -> Cal
     """Return a function that draws panels of curves; those without an observation are left out.
 
     Args:
-        result: Whose variables they show; a part of it may be chosen with ``sel``.
-        specs: In the order of the panels and of their lines.
+        result: Result whose variables they show; a part of it may be chosen with ``sel``.
+        specs: Curves in the order of the panels and of their lines.
         columns: Panels in a row; as many as fit when None.
     """
 
@@ -113,7 +113,7 @@ def curves(result: xr.Dataset, *specs: Curve, columns: int | None = None) -> Cal
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """One line: what was asked for, where it goes, and its values."""
+    """Line with the curve requested, its place, and its values."""
 
     asked: Curve
     over: str
@@ -172,7 +172,7 @@ def _part(result: xr.Dataset, of: Mapping[str, Hashable]) -> xr.Dataset:
 def _ends(
     values: xr.DataArray, ends: Sequence[xr.DataArray]
 ) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """The edges of the band: as given, or one error to either side."""
+    """Return the edges of the band: as given, or one error to either side."""
     if not ends:
         return None
     if len(ends) == 2:
@@ -182,7 +182,7 @@ def _ends(
 
 
 def _colour(spec: Curve, cell: Cell) -> str:
-    """As given; else that of the series of the report that it is; by its place if it is none."""
+    """Return the colour given, else that of the series of the report, else "": by its place."""
     if isinstance(spec.colour, str):
         colour_name = spec.colour
     else:
@@ -198,7 +198,7 @@ def _dashed(spec: Curve, cell: Cell) -> bool:
 
 
 def _layer_panel(result: xr.Dataset, title: str, drawn: Sequence[_Drawn]) -> LayerPanel:
-    """Layers that were not looked at have a gap; heads are named where all are there."""
+    """Draw a gap for layers that were not observed; name heads where all are there."""
     layers = result["layer"].values
     every = range(int(layers.min()), int(layers.max()) + 1)
     series = [

@@ -16,19 +16,19 @@ UNITLESS = ("", "1", "count")
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A variable as a heat map, or as one for each label of a dimension.
+    """Variable as a heat map, or as a heat map for each label of a dimension.
 
     Attributes:
-        variable: Of the result.
-        title: Over the map; by default the variable's long name. With `by`, ``{dimension}`` stands
-            for the name of a label, which is the default.
-        by: Dimensions each label of which has a map.
-        rows: The dimension of the rows.
-        columns: The dimension of the columns.
-        scale: A ramp of colours; by default that of the measure that tells the map apart.
-        limits: The values with the lightest and the darkest colour; from the values when None.
-        format: Python's format of the numbers in the cells.
-        unit: Beside the scale of colours; by default the variable's.
+        variable: Variable of the result.
+        title: Title over the map; by default the variable's long name. With `by`, ``{dimension}``
+            stands for the name of a label, which is the default.
+        by: Dimensions whose labels have a map each.
+        rows: Dimension of the rows.
+        columns: Dimension of the columns.
+        scale: Ramp of colours; by default that of the measure that tells the map apart.
+        limits: Values with the lightest and the darkest colour; from the data when None.
+        format: Python format of the numbers in the cells.
+        unit: Unit beside the scale of colours; by default that of the variable.
         low_is_good: Whether the smallest value has the darkest colour, as of error rates.
         named: Whether cells of layers and heads, counted from 0, are rung on a page by their names.
         framed: Cells with a frame, by the places of row and column.
@@ -54,8 +54,8 @@ def maps(result: xr.Dataset, *specs: Map, columns: int | None = None) -> Callabl
     """Return a function that draws the maps beside each other; those without a value are left out.
 
     Args:
-        result: Whose variables they show; a part of it may be chosen with ``sel``.
-        specs: From the left.
+        result: Result whose variables they show; a part of it may be chosen with ``sel``.
+        specs: Maps from the left.
         columns: Maps in a row; as many as fit when None.
     """
 
@@ -69,7 +69,7 @@ def maps(result: xr.Dataset, *specs: Map, columns: int | None = None) -> Callabl
 
 
 def _drawn(result: xr.Dataset, spec: Map) -> list[tuple[HeadMap, bool]]:
-    """The maps of one variable, and whether they have values."""
+    """Return the maps of one variable, and whether they have values."""
     by, (rows,), (columns,) = map(each_by, (spec.by, spec.rows, spec.columns))
     down, across = ([str(each) for each in side.labels(result)] for side in (rows, columns))
     template = template_of(spec.title, by, result, spec.variable)

@@ -1,4 +1,4 @@
-"""Facts of a result that several parts of its page say: settings, categories of tokens, means."""
+"""Facts of a result that several parts of its page need: settings, token categories, means."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ ATTENDING_ROWS = {"all": "all tokens", "first": "the first token", "last": "the 
 
 
 def settings_of(result: xr.Dataset) -> dict[str, Any]:
-    """The settings of the run that made a result; none where it says nothing of them."""
+    """Return the settings of the run that made a result; none where it stores none."""
     return dict(json.loads(str(result.attrs.get("settings", "{}"))))
 
 
@@ -25,7 +25,7 @@ def attending_rows(result: xr.Dataset) -> str:
 
 
 def categories(result: xr.Dataset, dim: str = "key_category") -> dict[str, str]:
-    """The categories along a dimension, with the names that the tokenizer gives them.
+    """Return the categories along a dimension, with the names that the tokenizer gives them.
 
     Categories of attended tokens of which there is no token are left out.
     """
@@ -38,14 +38,14 @@ def categories(result: xr.Dataset, dim: str = "key_category") -> dict[str, str]:
 
 
 def mean_of(values: xr.DataArray | NDArray[Any]) -> float:
-    """The mean of the finite numbers; NaN if there are none."""
+    """Return the mean of the finite numbers; NaN if there are none."""
     finite = np.asarray(values, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
     return float(finite.mean()) if finite.size else float("nan")
 
 
 def rounded(summary: Mapping[str, float | int | str]) -> Summary:
-    """A summary without the numbers that are missing."""
+    """Return a summary without missing numbers."""
     return {
         name: value
         for name, value in summary.items()

@@ -16,31 +16,31 @@ Figure = Any
 """Figure of matplotlib, which is loaded when one is drawn."""
 
 Summary = dict[str, float | int | str]
-"""The few numbers that say what was found, by name."""
+"""The few numbers that summarise the findings, by name."""
 
 PLACES = frozenset({"layer", "head"})
-"""Columns that say which head a row is of."""
+"""Columns that identify the head of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of numbers; its first column names the rows, and its index is not shown.
+    """Table of numbers; its first column names the rows, and its index is not shown.
 
     Attributes:
         name: Part of an anchor and of a file's name, e.g. ``relations``.
-        caption: What the table holds.
-        frame: The values.
-        formats: For some columns a Python format, e.g. ``.1f`` or ``.1%``; a float without one is
-            written with about three digits.
-        highlight: Row number and column of the cells that stand out.
-        note: A sentence under the table.
-        around: For some columns half the width of the interval of each row, shown behind it.
+        caption: Caption of the table.
+        frame: Values.
+        formats: Python formats of some columns, e.g. ``.1f`` or ``.1%``; a float without a format
+            is written with about three digits.
+        highlight: Row numbers and columns of the cells that stand out.
+        note: Sentence under the table.
+        around: Half widths of the intervals of some columns, shown behind the numbers.
         sums: Columns whose numbers add up, which a terminal says.
         most: Rows that a page shows, the first ones; 0 for all.
-        smallest_first: Whether of heads those with the smallest numbers matter most, as distances.
+        smallest_first: Whether heads with the smallest numbers matter most, as for distances.
 
     Raises:
-        UsageError: two columns have one label.
+        UsageError: Two columns have the same label.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Table:
             )
 
     def ranked(self) -> "Table":
-        """Return the table with single heads by their first number; others as they stand.
+        """Return the table with single heads ranked by their first number; others as they stand.
 
         The largest is first, so that no head is shown for its place alone; parts of a sum stay.
         """
@@ -87,15 +87,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture that is drawn when a page or a file needs it.
+    """Picture that is drawn when a page or a file needs it.
 
     Attributes:
-        name: By which it is asked for.
-        caption: What it shows.
-        alternative: The words that stand for it where it cannot be seen.
-        draw: Makes the matplotlib figure.
-        choice: Of pictures that are shown in turn, the label by which this one is chosen.
-        drawn: The SVG, where it has been written already.
+        name: Name by which it is requested.
+        caption: Caption of the picture.
+        alternative: Words that stand for it where it cannot be seen.
+        draw: Function that makes the matplotlib figure.
+        choice: Label by which it is chosen among pictures that are shown in turn.
+        drawn: SVG, where it has been written already.
     """
 
     name: str
@@ -107,27 +107,27 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The picture as SVG."""
+        """Picture as SVG."""
         return self.drawn or svg_text(self.draw())
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One question that a study answers, or one table or figure of a paper.
+    """Section on a question that a study answers, or on a table or figure of a paper.
 
     Attributes:
-        name: The anchor on the page; unique there.
-        title: What it shows, in a few words.
-        explanation: How to read it.
-        source: The paper that it follows, and where there.
-        drawings: Drawn in this order.
-        tables: Shown in this order.
+        name: Anchor on the page; unique there.
+        title: Title in a few words.
+        explanation: Instructions for reading it.
+        source: Paper that it follows, and the place there.
+        drawings: Pictures in the order of the page.
+        tables: Tables in the order of the page.
         comparisons: Published numbers beside ours.
-        notes: Where model or data differ from the paper's, a sentence each.
+        notes: Differences of model or data from the paper's, as sentences.
         files: Names relative to the page, e.g. ``figure-2.csv``.
-        group: The kind of attention, where a page has several; only heads of one are the same.
+        group: Kind of attention, where a page has several; only heads of one kind are the same.
         html: Elements of a page that are neither picture nor table, under the explanation.
-        examples: Of the first findings of the page, one each, below them.
+        examples: Examples of the first findings of the page, one below each.
     """
 
     name: str = ""

@@ -18,16 +18,16 @@ ENDS = ("low", "high")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """One variable in a table: a column, or one for each label of a dimension.
+    """Variable in a table: a column, or one for each label of a dimension.
 
-    Of layers, heads and seeds that the rows do not tell apart, the mean is shown.
+    The mean is shown over layers, heads and seeds that the rows do not tell apart.
 
     Attributes:
-        variable: Of the result.
-        format: Python's, e.g. ``.3f`` or ``.1%``.
-        label: Of the column; by default the variable's long name. With `by`, ``{dimension}`` stands
-            for the name of a label, which is the default.
-        by: Dimensions each label of which has a column.
+        variable: Variable of the result.
+        format: Python format, e.g. ``.3f`` or ``.1%``.
+        label: Label of the column; by default the variable's long name. With `by`,
+            ``{dimension}`` stands for the name of a label, which is the default.
+        by: Dimensions whose labels have a column each.
         interval: Whether the ends of its interval of 95% follow; their columns are called
             as given, else ``low`` and ``high``, or ``LABEL, low`` and ``LABEL, high`` where
             several columns of the table have an interval.
@@ -53,22 +53,22 @@ def columns(
     rows: ByWhich,
     *specs: Columns,
 ) -> Table:
-    """A table with a row for each label of a dimension, or for each combination of several.
+    """Return a table with a row for each label of a dimension, or for each combination of several.
 
     Combinations at which nothing was observed, such as heads that a layer does not have, are left
     out.
 
     Args:
-        name: Of the table.
-        caption: What it holds.
-        result: Whose variables it shows; a part of it may be chosen with ``sel``.
-        rows: The dimensions that the rows tell apart; those with an empty heading have no column
-            of labels.
-        specs: The columns after those of the labels.
+        name: Name of the table.
+        caption: Caption of the table.
+        result: Result whose variables it shows; a part of it may be chosen with ``sel``.
+        rows: Dimensions that the rows tell apart; those with an empty heading have no column of
+            labels.
+        specs: Columns after those of the labels.
 
     Raises:
-        UsageError: the result has no such variable, it has a dimension that nothing chooses, or two
-            columns have one label.
+        UsageError: The result has no such variable, it has a dimension that nothing chooses, or two
+            columns have the same label.
     """
     across = each_by(rows)
     index = [each.labels(result) for each in across]
@@ -93,14 +93,13 @@ def columns(
 
 
 def _count(result: xr.Dataset, by: ByWhich) -> int:
-    """Return the number of columns of one variable."""
     return math.prod(result.sizes[each.dim] for each in each_by(by))
 
 
 def _values(
     result: xr.Dataset, rows: tuple[By, ...], spec: Columns, several: bool
 ) -> Sequence[tuple[str, np.ndarray]]:
-    """The name and the values of each column; of several intervals the ends have its name."""
+    """Return names and values of the columns; of several intervals the ends bear their name."""
     by, dims = each_by(spec.by), [each.dim for each in rows]
     sizes = {dim: result.sizes[dim] for dim in dims}
     template = template_of(spec.label, by, result, spec.variable)
@@ -120,6 +119,6 @@ def _values(
 
 
 def _along(values: xr.DataArray, sizes: dict[str, int]) -> np.ndarray:
-    """Values row by row; they stay the same along dimensions that they do not have."""
+    """Return values row by row, the same along dimensions that they do not have."""
     missing = {dim: size for dim, size in sizes.items() if dim not in values.dims}
     return np.ravel(values.expand_dims(missing).transpose(*sizes).values)

@@ -43,13 +43,13 @@ _FAINTEST = 0.01
 
 @dataclass(frozen=True, slots=True)
 class LinkDrawing:
-    """The attention of one head in one text.
+    """Attention of one head in one text.
 
     Attributes:
-        title: E.g. ``Head 7-9``.
-        queries: The attending tokens, on the left.
-        keys: The attended tokens, on the right.
-        weights: [query, key], not negative; NaN is not drawn.
+        title: Title, e.g. ``Head 7-9``.
+        queries: Attending tokens, on the left.
+        keys: Attended tokens, on the right.
+        weights: Weights, [query, key], not negative; NaN is not drawn.
         notes: Lines under the title.
         highlighted: Numbers of tokens that are red, with all links from and to them.
         links: Pairs (query, key) that are red, with the tokens at their ends, and dark enough to be
@@ -57,7 +57,7 @@ class LinkDrawing:
         underlined: Numbers of tokens that are underlined on both sides, e.g. head words.
         faint: Numbers of tokens that are grey, with their lines, so that others are seen: special
             tokens, which get much of the weight of many heads. They do not count for `darkest`.
-        darkest: The weight that is drawn black; when None, the largest one, but at least 0.5, so
+        darkest: Weight that is drawn black; when None, the largest one, but at least 0.5, so
             that attention spread over many tokens looks light.
     """
 
@@ -88,15 +88,15 @@ def attention_lines(
     longest: int = 40,
     title: str = "",
 ) -> Figure:
-    """Small drawings side by side; the darker a line, the larger the weight.
+    """Draw attention side by side in small panels; the darker a line, the larger the weight.
 
     After Clark et al. (2019), Figures 1 and 5.
 
     Args:
-        drawings: One for each head or text.
+        drawings: Drawings of heads or texts.
         columns: Drawings in a row; as many as fit, four at most, when None.
-        longest: Tokens shown of each side; the picture says how many are left out.
-        title: Over all drawings.
+        longest: Maximum number of tokens on each side; the picture says how many are left out.
+        title: Title over all drawings.
 
     Raises:
         UsageError: There is nothing to draw, or weights and tokens do not agree.
@@ -125,13 +125,13 @@ def attention_lines(
 
 
 def windowed(drawing: LinkDrawing, longest: int = 40) -> LinkDrawing:
-    """A drawing of a long text, cut to the part that begins shortly before the first red token.
+    """Cut a drawing of a long text to the part that begins shortly before the first red token.
 
     A note says which part it is; links that leave it are left out.
 
     Args:
-        drawing: Of a text that attends to itself.
-        longest: Tokens that are shown.
+        drawing: Drawing of a text that attends to itself.
+        longest: Maximum number of tokens shown.
     """
     tokens = len(drawing.queries)
     if tokens <= longest:
@@ -162,7 +162,7 @@ def _shown(tokens: Sequence[str], longest: int) -> list[str]:
 
 
 def _width(drawing: LinkDrawing, longest: int) -> float:
-    """Inches that a drawing needs: both columns of tokens and the lines, or its heading."""
+    """Return the width in inches: both columns of tokens and the lines, or the heading."""
     sides = [
         max((text_width(token, PLAIN) for token in _shown(tokens, longest)), default=0.0)
         for tokens in (drawing.queries, drawing.keys)
@@ -212,7 +212,7 @@ def _widest(tokens: Sequence[str]) -> float:
 def _lines(
     axes: Axes, drawing: LinkDrawing, longest: int, sides: tuple[float, float], first: float
 ) -> None:
-    """All lines that can be seen, the dark ones over the light ones and the red ones on top."""
+    """Draw all visible lines, the dark ones over the light ones and the red ones on top."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
@@ -246,7 +246,7 @@ def _is_red(drawing: LinkDrawing, query: int, key: int) -> bool:
 
 
 def _red_tokens(drawing: LinkDrawing) -> tuple[set[int], set[int]]:
-    """The red tokens among the queries and among the keys."""
+    """Return the red tokens among the queries and among the keys."""
     marked = set(drawing.highlighted)
     return (
         marked | {query for query, _ in drawing.links},
@@ -262,7 +262,7 @@ def _tokens(
     red: Collection[int],
     drawing: LinkDrawing,
 ) -> None:
-    """A column of tokens, one under the other."""
+    """Write a column of tokens, one under the other."""
     x, first = corner
     for index, token in enumerate(tokens):
         y = first + ROW * index

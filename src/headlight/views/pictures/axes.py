@@ -20,11 +20,11 @@ below the second there are ticks between powers."""
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A value to compare with, as a dashed line across the panel.
+    """Value to compare with, as a dashed line across the panel.
 
     Attributes:
-        value: On the vertical axis.
-        label: Beside the line.
+        value: Value on the vertical axis.
+        label: Label beside the line.
         upright: Whether the value is on the horizontal axis and the line upright.
     """
 
@@ -34,7 +34,7 @@ class Reference:
 
 
 def values_up(axes: Axes, *, percent: bool, limits: tuple[Number, Number] | None) -> None:
-    """Faint rules across, and the vertical axis as percentages or numbers."""
+    """Draw faint rules across, and the vertical axis as percentages or numbers."""
     axes.grid(visible=True, axis="y")
     axes.spines["left"].set_visible(False)
     if percent:
@@ -44,14 +44,14 @@ def values_up(axes: Axes, *, percent: bool, limits: tuple[Number, Number] | None
 
 
 def share_range(panels: Sequence[Axes]) -> None:
-    """One vertical range for panels of the same unit, so that they can be compared."""
+    """Set one vertical range for panels of the same unit, so that they can be compared."""
     limits = [axes.get_ylim() for axes in panels]
     for axes in panels:
         axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def free_shares(axes: Sequence[Axes], panels: Sequence[Any]) -> list[Axes]:
-    """The axes of the panels that show shares and have no limits of their own."""
+    """Return the axes of the panels that show shares and have no limits of their own."""
     return [
         one
         for one, panel in zip(axes, panels, strict=True)
@@ -60,12 +60,12 @@ def free_shares(axes: Sequence[Axes], panels: Sequence[Any]) -> list[Axes]:
 
 
 def percentages(value: Number, _place: object = None) -> str:
-    """A share as a tick: ``40%``."""
+    """Return a share as a tick: ``40%``."""
     return f"{100 * value:.4g}%"
 
 
 def powers(value: Number, _place: object = None) -> str:
-    """A tick of a logarithmic axis in plain characters: ``0.01``, ``10``, ``1e6``."""
+    """Return a tick of a logarithmic axis in plain characters: ``0.01``, ``10``, ``1e6``."""
     return (
         f"{value:,.10g}"
         if 1e-4 < value < 1e6
@@ -74,7 +74,7 @@ def powers(value: Number, _place: object = None) -> str:
 
 
 def logarithms(axes: Axes, *, x: bool, y: bool) -> None:
-    """Make the axes logarithmic that are to be."""
+    """Make the axes logarithmic where requested."""
     for wanted, scale, axis in ((x, axes.set_xscale, axes.xaxis), (y, axes.set_yscale, axes.yaxis)):
         if wanted:
             scale("log")
@@ -82,7 +82,7 @@ def logarithms(axes: Axes, *, x: bool, y: bool) -> None:
 
 
 def _few_ticks(axis: Any) -> None:
-    """Few plain ticks on a logarithmic axis, where matplotlib would set mathematics.
+    """Set few plain ticks on a logarithmic axis, where matplotlib would set mathematics.
 
     They are powers of ten, and between two of them 2 and 5 times the lower one as well.
     """
@@ -100,21 +100,21 @@ def _few_ticks(axis: Any) -> None:
 
 
 def whole_numbers(axis: Any) -> None:
-    """Ticks at whole numbers alone."""
+    """Set ticks at whole numbers alone."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
-    """Dashed lines across a panel, each with its name at the right end."""
+    """Draw dashed lines across a panel, each with its name at the right end."""
     for reference in references:
         if math.isfinite(reference.value):
             _refer(axes, reference)
 
 
 def _refer(axes: Axes, reference: Reference) -> None:
-    """The line of a reference, with its name at the right end or, if upright, at the foot."""
+    """Draw the line of a reference, with its name at the right end or, if upright, at the foot."""
     value: Any = reference.value
     line: dict[str, Any] = {"color": QUIET, "linewidth": 1.0, "dashes": (4, 3), "zorder": 1.5}
     if reference.upright:

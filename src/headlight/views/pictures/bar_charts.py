@@ -33,16 +33,16 @@ _TICK_STYLES = ("-", (0, (1.2, 1.0)), (0, (3, 1.2)))
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value with its interval; ``low`` and ``high`` are NaN where it has none.
+    """Value with its interval; ``low`` and ``high`` are NaN where it has none.
 
     Attributes:
-        series: What it is a value of.
-        value: Where it stands.
-        low: The lower end of its interval.
-        high: The upper end.
-        colour: A name of the palette, ``#rrggbb``, or empty.
-        note: Beside it, e.g. the head that was best.
-        faint: Whether it is grey, since what it is compared with is better.
+        series: Name of the series.
+        value: Value on the axis.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        colour: Name in the palette, ``#rrggbb``, or empty.
+        note: Note beside it, e.g. the head that was best.
+        faint: Whether it is grey, since the value that it is compared with is better.
     """
 
     series: str
@@ -56,13 +56,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """A row.
+    """Row of a bar chart.
 
     Attributes:
-        label: At its left.
-        marks: One bar or dot for each series.
+        label: Label at the left of the row.
+        marks: Bars or dots, one for each series.
         ticks: Values to compare with, by name, e.g. ``{"fixed offset": 0.40}``.
-        note: To the right of the row.
+        note: Note to the right of the row.
     """
 
     label: str
@@ -81,15 +81,15 @@ def bars(
     limits: tuple[Number, Number] | None = None,
     title: str = "",
 ) -> Figure:
-    """Rows of bars, or of dots where zero means nothing, with intervals and values to compare with.
+    """Draw rows of bars, or dots where zero means nothing, with intervals and reference values.
 
     Args:
-        rows: From the top.
-        x_label: Under the axis; more lines say what is left out of the picture.
+        rows: Rows from the top.
+        x_label: Label under the axis; further lines say what is left out of the picture.
         percent: Whether values are shares, shown as percentages.
-        dots: Dots instead of bars.
-        limits: Of the axis; from the values when None.
-        title: Over the picture.
+        dots: Whether to draw dots instead of bars.
+        limits: Limits of the axis; from the values when None.
+        title: Title over the picture.
 
     Raises:
         UsageError: There is nothing to draw.
@@ -132,7 +132,7 @@ def bars(
 
 
 def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
-    """One bar or dot; returns what the legend shows."""
+    """Draw one bar or dot, and return its handle for the legend."""
     colour = GREY if mark.faint else colour_of(mark.colour, index)
     handle: Any
     if dots:
@@ -151,7 +151,7 @@ def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
 def _tick(
     axes: Axes, name: str, value: Number, ends: tuple[float, float], names: Sequence[str]
 ) -> Any:
-    """A short upright line at a value to compare with."""
+    """Draw a short upright line at a reference value."""
     (line,) = axes.plot(
         [value, value],
         [ends[0] - 0.02, ends[1] + 0.02],
@@ -167,7 +167,7 @@ def _tick(
 def _note(
     axes: Axes, note: str, marks: Sequence[Mark], ticks: Mapping[str, Number], y: float
 ) -> None:
-    """Words to the right of some marks and ticks."""
+    """Write words to the right of some marks and ticks."""
     reach = [*(value for mark in marks for value in (mark.value, mark.high)), *ticks.values()]
     if note:
         text = axes.annotate(

@@ -22,7 +22,7 @@ SHADE = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Five numbers: the ends of the whiskers, the quartiles and the median.
+    """Box of five numbers: the ends of the whiskers, the quartiles and the median.
 
     Boxes without a label share that of the last before them that has one.
     """
@@ -37,7 +37,7 @@ class Box:
 
     @classmethod
     def of(cls, label: str, values: NDArray[Any], colour: str = "") -> "Box":
-        """The box of values; its whiskers end at the 5th and the 95th percentile."""
+        """Return the box of values, whose whiskers end at the 5th and the 95th percentile."""
         finite = np.asarray(values, dtype=np.float64)
         finite = finite[np.isfinite(finite)]
         if not finite.size:
@@ -47,7 +47,7 @@ class Box:
 
     @property
     def seen(self) -> bool:
-        """Whether all five are numbers."""
+        """Whether all five are finite."""
         return all(map(np.isfinite, (self.low, self.first, self.median, self.third, self.high)))
 
 
@@ -72,10 +72,9 @@ def boxes(
     title: str = "",
     colours: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Panels of boxes; the line in a box is the median, the whiskers what the box was given.
+    """Draw panels of boxes; the line in a box is the median, and whiskers end where the box says.
 
-    After Brunner et al. (2020), Figures 3 and 26 to 37. What is named in `colours` stands in a
-    legend.
+    After Brunner et al. (2020), Figures 3 and 26 to 37. The names in `colours` stand in a legend.
 
     Raises:
         UsageError: There is nothing to draw.
@@ -130,7 +129,7 @@ def _draw(axes: Axes, box: Box, place: int) -> None:
 
 
 def _names(axes: Axes, panel: BoxPanel, width: float) -> None:
-    """The labels of the boxes, upright where they do not fit side by side."""
+    """Write the labels of the boxes, upright where they do not fit side by side."""
     total = len(panel.boxes)
     begins = [at for at, box in enumerate(panel.boxes) if box.label or not at]
     sizes = np.diff([*begins, total])

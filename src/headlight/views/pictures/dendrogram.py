@@ -35,16 +35,16 @@ def dendrogram(
     y_label: str = "distance",
     title: str = "",
 ) -> Figure:
-    """A tree whose leaves are heads; two clusters join at the height of their distance.
+    """Draw a tree whose leaves are heads; two clusters join at the height of their distance.
 
     Args:
-        linkage: [merge, 4], as scipy writes it: two clusters, their distance, their size.
-        labels: Of the leaves.
-        groups: Of the leaves, e.g. their layers; shown as coloured marks with a legend.
+        linkage: Merges, [merge, 4], as scipy writes them: two clusters, their distance, their size.
+        labels: Labels of the leaves.
+        groups: Groups of the leaves, e.g. layers; shown as coloured marks with a legend.
         ordered: Whether groups have an order, and are coloured from dark to light.
-        group_label: What the groups are.
-        y_label: What the distance is.
-        title: Over the tree.
+        group_label: Title of the legend of groups.
+        y_label: Label of the axis of distances.
+        title: Title over the tree.
 
     Raises:
         UsageError: There is not one label, or one group, for each leaf.
@@ -76,7 +76,7 @@ def dendrogram(
 
 
 def leaf_order(linkage: NDArray[Any]) -> list[int]:
-    """The leaves from left to right, so that no two lines of the tree cross."""
+    """Return the leaves from left to right, so that no two lines of the tree cross."""
     leaves = len(linkage) + 1
     order, waiting = [], [2 * leaves - 2]
     while waiting:
@@ -90,7 +90,7 @@ def leaf_order(linkage: NDArray[Any]) -> list[int]:
 
 
 def brackets(linkage: NDArray[Any], order: Sequence[int]) -> list[tuple[list[float], list[float]]]:
-    """For each merge the four corners of its bracket: places across, and heights."""
+    """Return the four corners of the bracket of each merge: places across, and heights."""
     leaves = len(order)
     place = np.zeros(2 * leaves - 1)
     height = np.zeros(2 * leaves - 1)
@@ -110,7 +110,7 @@ def brackets(linkage: NDArray[Any], order: Sequence[int]) -> list[tuple[list[flo
 
 
 def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> None:
-    """The names of the leaves; smaller when they are many, none when they are too many."""
+    """Write the names of the leaves, smaller when they are many, none when they are too many."""
     many = len(order) > _MOST_LABELS
     names = ["" if many else shortened(labels[leaf], 20) for leaf in order]
     size = min(SMALL, 72 * 9.8 / max(len(order), 1) * 0.92)
@@ -121,7 +121,7 @@ def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> Non
 def _draw_groups(
     axes: Axes, order: Sequence[int], groups: Sequence[str], top: float, *, ordered: bool
 ) -> list[Any]:
-    """A coloured mark under each leaf."""
+    """Draw a coloured mark under each leaf."""
     handles = []
     names = list(dict.fromkeys(groups))
     colours = (

@@ -20,16 +20,16 @@ _LEAST_WEIGHT, _CELLS = 1e-6, 60
 
 @dataclass(frozen=True, slots=True)
 class DensityPanel:
-    """Counts of pairs.
+    """Panel of counts of pairs.
 
     Attributes:
-        title: Over the panel.
-        counts: [x, y].
-        x_edges: [x + 1], the edges of the cells.
-        y_edges: [y + 1].
-        x_label: Of the horizontal axis.
-        y_label: Of the vertical axis.
-        scale: A ramp of the report.
+        title: Title over the panel.
+        counts: Counts, [x, y].
+        x_edges: Edges of the cells, [x + 1].
+        y_edges: Edges of the cells, [y + 1].
+        x_label: Label of the horizontal axis.
+        y_label: Label of the vertical axis.
+        scale: Ramp of colours of the report.
         x_log: Whether the horizontal axis is logarithmic.
         y_log: Whether the vertical axis is logarithmic.
     """
@@ -61,7 +61,7 @@ class DensityPanel:
         bins: int = 60,
         **settings: Any,
     ) -> "DensityPanel":
-        """The panel of pairs ``x``, ``y``; ``settings`` are its other attributes.
+        """Return the panel of pairs ``x``, ``y``; ``settings`` are its other attributes.
 
         Pairs with NaN, or not positive where the axis is logarithmic, are left out.
         """
@@ -78,16 +78,16 @@ class DensityPanel:
 def weight_and_length(
     title: str, pairs: NDArray[Any], longest: float, *, scale: str = "weight"
 ) -> DensityPanel:
-    """Counts of pairs of α, on a logarithmic axis, and ‖f(x)‖.
+    """Count pairs of α, on a logarithmic axis, and ‖f(x)‖.
 
     Panels of the same `longest` have the same axes.  Weights below a millionth, which are rounded
     zeros and would take most of the room, count as a millionth.
 
     Args:
-        title: Over the panel.
-        pairs: [pair, (α, ‖f(x)‖)]; those of a weight of zero are left out.
-        longest: ‖f(x)‖ at the upper end.
-        scale: A ramp of the report.
+        title: Title over the panel.
+        pairs: Pairs, [pair, (α, ‖f(x)‖)]; those with a weight of zero are left out.
+        longest: Value of ‖f(x)‖ at the upper end.
+        scale: Ramp of colours of the report.
     """
     drawn = pairs[np.isfinite(pairs).all(axis=1) & (pairs[:, 0] > 0)]
     powers = np.geomspace(_LEAST_WEIGHT, 1, _CELLS + 1)
@@ -106,7 +106,7 @@ def density(
     title: str = "",
     counted: str = "pairs",
 ) -> Figure:
-    """Panels of counts with one logarithmic scale of colours, of what is `counted`.
+    """Draw panels of counts with one logarithmic scale of colours, labelled `counted`.
 
     Empty cells are white.  After Kobayashi et al. (2020), Figures 5 and 6; Brunner et al. (2020),
     Figure 1a.
@@ -132,7 +132,7 @@ def density(
 
 
 def _draw(axes: Axes, panel: DensityPanel, norm: Any) -> Any:
-    """The cells of a panel; one image, as they are many."""
+    """Draw the cells of a panel as one image, as they are many."""
     counts = np.ma.masked_less_equal(np.asarray(panel.counts, dtype=np.float64), 0)
     mesh = axes.pcolormesh(
         panel.x_edges,
@@ -148,7 +148,7 @@ def _draw(axes: Axes, panel: DensityPanel, norm: Any) -> Any:
 
 
 def _edges(values: NDArray[np.float64], bins: int, *, log: bool) -> NDArray[np.float64]:
-    """The edges of ``bins`` cells from the smallest to the largest value."""
+    """Return the edges of ``bins`` cells from the smallest to the largest value."""
     if not values.size:
         return np.linspace(1.0, 10.0, bins + 1) if log else np.linspace(0.0, 1.0, bins + 1)
     low, high = float(values.min()), float(values.max())

@@ -36,20 +36,20 @@ _FAR = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """One panel.
+    """Panel of an embedding.
 
     Attributes:
-        title: Over it.
-        points: [point, 2]; a point with NaN is not drawn.
-        groups: The group of each point.
-        labels: For some points, by number, the words beside them.
-        ordered: Whether groups are steps of one thing, such as layers; they are then coloured
+        title: Title over the panel.
+        points: Points, [point, 2]; those with NaN are not drawn.
+        groups: Groups of the points.
+        labels: Words beside some points, by number of the point.
+        ordered: Whether groups are steps of a sequence, such as layers; they are then coloured
             from dark to light, and otherwise as differently as possible.
-        order: The groups as the legend lists them; as they come when empty.
-        group_label: Over the legend.
-        faint: A group, e.g. ``other``, that is grey and behind the others.
-        note: Under the panel, e.g. the stress of the embedding.
-        heads: The name of each point, if they are heads: a page tells which is pointed at.
+        order: Groups in the order of the legend; as they come when empty.
+        group_label: Title of the legend.
+        faint: Group, e.g. ``other``, that is grey and behind the others.
+        note: Note under the panel, e.g. the stress of the embedding.
+        heads: Names of the points, if they are heads: a page tells which is pointed at.
     """
 
     title: str
@@ -72,7 +72,7 @@ class Embedding:
 
     @property
     def names(self) -> list[str]:
-        """The groups in their order, each once."""
+        """Distinct groups in their order."""
         present = dict.fromkeys(self.groups)
         return [
             *(n for n in self.order if n in present),
@@ -82,7 +82,7 @@ class Embedding:
 
 @picture
 def embedding(panels: Sequence[Embedding], *, title: str = "") -> Figure:
-    """Points of a plane in which only distances mean something, so that the axes have no ticks.
+    """Draw points of a plane whose distances alone are meaningful, so that the axes have no ticks.
 
     After Clark et al. (2019), Figure 6.
 
@@ -108,7 +108,7 @@ def embedding(panels: Sequence[Embedding], *, title: str = "") -> Figure:
 
 
 def _square(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The lower left and the upper right corner of a square around all points."""
+    """Return the lower left and the upper right corner of a square around all points."""
     finite = points[np.isfinite(points).all(axis=1)]
     if not len(finite):
         return np.zeros(2), np.ones(2)
@@ -118,7 +118,7 @@ def _square(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> list[Any]:
-    """The points of each group, named after it."""
+    """Draw the points of each group, named after it."""
     handles = []
     names = panel.names
     ramp = ordered_colours(len(names)) if panel.ordered else None
@@ -150,7 +150,7 @@ def _draw_labels(
     points: NDArray[np.float64],
     square: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> None:
-    """Words beside points, with a thin line where they had to move away."""
+    """Write words beside points, with a thin line where they had to move away."""
     low, high = square
     scale = _SQUARE / (high - low)
     labelled = [

@@ -28,7 +28,7 @@ class MapLayout:
     """Sizes in inches that all maps of a picture share.
 
     Attributes:
-        across: Maps in a row.
+        across: Number of maps in a row.
         cell: Width and height of a cell.
         panel: Width and height of a map with its labels and its scale of colours.
         upright: Whether the labels of the columns are written upwards.
@@ -46,7 +46,7 @@ def lay_out(
     columns: Sequence[str],
     across: int | None,
 ) -> MapLayout:
-    """The layout of maps of these shapes, with all labels of their rows and columns."""
+    """Return the layout of maps of these shapes, with all labels of their rows and columns."""
     most_rows = max(shape[0] for shape in shapes)
     most_columns = max(shape[1] for shape in shapes)
     beside = 1.3 + max(text_width(name, SMALL) for name in rows)
@@ -65,16 +65,16 @@ def lay_out(
 
 
 def label_texts(labels: Sequence[str] | None, count: int) -> list[str]:
-    """Labels as they can be shown; numbers where there are none."""
+    """Return labels as they can be shown; numbers where there are none."""
     if labels is None:
         return [str(index) for index in range(count)]
     return [shortened(label, 22) for label in labels]
 
 
 def label_step(labels: Sequence[str], room: float) -> int:
-    """Every how many labels there is room for one, ``room`` inches each.
+    """Return the step between labels that fit, with ``room`` inches for every label.
 
-    Labels of which some are empty have been chosen already, and are all shown.
+    If some labels are empty, the others have been chosen already, and all are shown.
     """
     if not all(labels):
         return 1
@@ -84,12 +84,12 @@ def label_step(labels: Sequence[str], room: float) -> int:
 def cell_texts(
     values: NDArray[np.float64], format: str, largest: float | None = None
 ) -> list[list[str]]:
-    """The numbers of all cells, short, as they repeat what the colour says; all of one form.
+    """Return short numbers of all cells in one form, since they only repeat the colours.
 
     Args:
-        values: [row, column].
-        format: Python's format of the numbers; by default what `largest` needs.
-        largest: Of all numbers that share a form; by default of these.
+        values: Values, [row, column].
+        format: Python format of the numbers; by default what `largest` needs.
+        largest: Largest of all numbers that share a form; by default the largest of `values`.
     """
     if largest is None:
         largest = float(np.nanmax(np.abs(values), initial=0.0))
@@ -99,7 +99,7 @@ def cell_texts(
 
 
 def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None:
-    """The size at which all numbers fit their cells, or None when there is none."""
+    """Return the size at which all numbers fit their cells, or None when there is none."""
     longest = max((text for row in texts for text in row), key=len, default="")
     if cell[1] < 0.13:
         return None
@@ -107,14 +107,14 @@ def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None
 
 
 def _format(largest: float) -> str:
-    """As many decimals for all cells as give the largest three digits."""
+    """Return the format that gives the largest number three digits."""
     if 0 < largest < 1e-2 or largest >= 1e5:
         return ".1e"
     return f".{min(2, max(0, 2 - math.floor(math.log10(largest or 1))))}f"
 
 
 def _bare(text: str) -> str:
-    """A number up to one without the zero before its decimals, and zero without a sign: ``.46``."""
+    """Drop the zero before the decimals of a number up to one, and the sign of zero: ``.46``."""
     unsigned = text.removeprefix("-")
     sign = "-" if text != unsigned and unsigned.strip("0.e+") else ""
     return sign + (unsigned if "e" in unsigned else unsigned.replace("0.", ".", 1))

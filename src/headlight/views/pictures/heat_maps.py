@@ -37,7 +37,7 @@ _AS_IMAGE = 1500
 """Cells above which a map is one image in an SVG, and not a shape for each cell."""
 
 _NUMBERS = 600
-"""Cells up to which numbers are written into them without being asked for."""
+"""Number of cells up to which numbers are written into them by default."""
 
 _BESIDE, _TITLE_LINE = 0.7, 0.17
 """Inches beside a map over which its title may go on, and of each further line of it."""
@@ -45,21 +45,21 @@ _BESIDE, _TITLE_LINE = 0.7, 0.17
 
 @dataclass(frozen=True, slots=True)
 class HeadMap:
-    """One heat map.
+    """Heat map with its labels and colours.
 
     Attributes:
-        title: Over it.
-        values: [row, column]; NaN where there is no value.
+        title: Title over the map.
+        values: Values, [row, column]; NaN where there is no value.
         rows: Labels of the rows from the top; their numbers when None.
         columns: Labels of the columns; their numbers when None. Where some are empty, the others
             are shown as they are; otherwise as many as there is room for.
-        row_label: What the rows are.
-        column_label: What the columns are.
-        scale: A ramp of the report: ``weight``, ``norm``, ..., or the two-sided ``change``.
-        limits: The values with the lightest and the darkest colour; from the values when None.
-        format: Python's format of the numbers in the cells, e.g. ``.0%``.
+        row_label: Label of the axis of rows.
+        column_label: Label of the axis of columns.
+        scale: Ramp of the report: ``weight``, ``norm``, ..., or the two-sided ``change``.
+        limits: Values with the lightest and the darkest colour; from the data when None.
+        format: Python format of the numbers in the cells, e.g. ``.0%``.
         framed: Cells (row, column) with a frame.
-        unit: Beside the scale of colours.
+        unit: Unit beside the scale of colours.
         named: Whether rows and columns are numbers of layers and heads, counted from 0.
         low_is_good: Whether the smallest value has the darkest colour, as of error rates.
         hatched: Whether cells without a value are hatched, or left blank.
@@ -82,7 +82,7 @@ class HeadMap:
 
     @property
     def colours(self) -> Any:
-        """Its ramp as a colour map of matplotlib."""
+        """Ramp of the map as a colour map of matplotlib."""
         ramp = colour_map(self.scale)
         return ramp.reversed() if self.low_is_good else ramp
 
@@ -100,7 +100,7 @@ class HeadMap:
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
-        """The labels of rows and columns as they can be shown."""
+        """Labels of rows and columns as they can be shown."""
         rows, columns = self.values.shape
         return label_texts(self.rows, rows), label_texts(self.columns, columns)
 
@@ -114,17 +114,17 @@ def head_map(
     annotate: bool | None = None,
     title: str = "",
 ) -> Figure:
-    """Heat maps side by side.
+    """Draw heat maps side by side.
 
     After Kobayashi et al. (2020), Figures 4, 8 and 10 to 17; Brunner et al. (2020), Figures 6 and
     19 to 25.
 
     Args:
-        maps: One for each panel.
-        columns: Maps in a row; as many as fit when None.
+        maps: Maps, one for each panel.
+        columns: Number of maps in a row; as many as fit when None.
         shared: Whether maps of one colour scale share its range, so that they can be compared.
         annotate: Whether the numbers are written into the cells; when None, where they fit.
-        title: Over all maps.
+        title: Title over all maps.
 
     Raises:
         UsageError: There is nothing to draw.
@@ -160,10 +160,10 @@ def head_map(
 
 
 def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
-    """The values at the ends of the ramp.
+    """Return the values at the ends of the ramp.
 
-    It begins at zero, so that twice as dark is twice as much; zero is the middle of a two-sided
-    one.
+    The ramp begins at zero, so that twice as dark is twice as much; zero is the middle of a
+    two-sided ramp.
     """
     if one.limits is not None:
         return one.limits
@@ -177,7 +177,7 @@ def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
 
 
 def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
-    """The cells; one without a value is hatched, or blank."""
+    """Draw the cells; those without a value are hatched, or blank."""
     from matplotlib.patches import Rectangle
 
     values = np.ma.masked_invalid(np.asarray(one.values, dtype=np.float64))
@@ -209,7 +209,7 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
 
 
 def _heads(one: HeadMap) -> list[str]:
-    """The head of each cell, row by row; empty where there is no value."""
+    """Return the heads of the cells, row by row; empty where there is no value."""
     rows, columns = one.labels
     return [
         head_name(int(rows[row]), int(columns[column])) if np.isfinite(value) else ""
@@ -218,7 +218,7 @@ def _heads(one: HeadMap) -> list[str]:
 
 
 def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
-    """As many labels of rows and columns as there is room for."""
+    """Write as many labels of rows and columns as there is room for."""
     rows, columns = one.labels
     step = label_step(columns, layout.cell[0]) if layout.upright else 1
     rotation = 90 if layout.upright else 0
@@ -256,7 +256,7 @@ def _annotate(
     limits: tuple[Number, Number],
     written: tuple[list[list[str]], float],
 ) -> None:
-    """The number of each cell, dark on light and light on dark."""
+    """Write the numbers of the cells, dark on light and light on dark."""
     from matplotlib.colors import Normalize, to_hex
 
     texts, size = written

@@ -22,7 +22,7 @@ _CHARACTER, _LINE = 6.4, 12.0
 
 @dataclass(frozen=True, slots=True)
 class LabelPosition:
-    """A point that may be named, and by how much it stands out."""
+    """Point that may be named, and the degree to which it stands out."""
 
     x: float
     y: float
@@ -32,7 +32,7 @@ class LabelPosition:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle."""
+    """Rectangle in which a name may stand."""
 
     left: Number
     top: Number
@@ -40,12 +40,12 @@ class Box:
     bottom: Number
 
     def meets(self, other: "Box") -> bool:
-        """Whether they overlap."""
+        """Return whether the two overlap."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
     def holds(self, other: "Box") -> bool:
-        """Whether the other lies inside."""
+        """Return whether the other lies inside."""
         across = self.left <= other.left and other.right <= self.right
         return across and self.top <= other.top and other.bottom <= self.bottom
 
@@ -53,12 +53,12 @@ class Box:
 def placed_names(
     spots: Iterable[LabelPosition], room: Box, most: int = MOST
 ) -> list[tuple[LabelPosition, Box]]:
-    """Place the names of the points that stand out most, each once, where there is room.
+    """Place the names of the points that stand out most where there is room, without repetition.
 
     Args:
-        spots: of all series; the one that is furthest from the others is named first.
-        room: where names may stand.
-        most: how many are named.
+        spots: Points of all series; the point that is furthest from the others is named first.
+        room: Space where names may stand.
+        most: Maximum number of names.
     """
     ordered = sorted(spots, key=lambda spot: (-spot.apart, spot.name, spot.x, spot.y))
     furthest: dict[str, LabelPosition] = {}
@@ -76,7 +76,7 @@ def placed_names(
 
 
 def _free(spot: LabelPosition, room: Box, occupied: Sequence[Box]) -> Box | None:
-    """The first place beside the point that is free: right, left, above, below."""
+    """Return the first free place beside the point: right, left, above, below."""
     width = _CHARACTER * len(spot.name)
     for start, top in (
         (spot.x + 5, spot.y - _LINE / 2),
@@ -97,11 +97,11 @@ _ACROSS, _DOWN = 88, 78
 
 
 def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, Number]]) -> None:
-    """The names of points where there is room, those that stand out most first.
+    """Write the names of points where there is room, those that stand out most first.
 
     Args:
-        axes: that the points are in.
-        points: place across and up, name, and by how much it stands out.
+        axes: Axes of the points.
+        points: Points as place across and up, name, and degree to which they stand out.
     """
     axes.autoscale_view()
     room, share = _room(axes), axes.transData + axes.transAxes.inverted()
@@ -117,7 +117,7 @@ def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, Number]]
 
 
 def _room(axes: Axes) -> Box:
-    """The inside of a panel before its layout, in the units in which names are placed."""
+    """Return the inside of a panel before its layout, in the units in which names are placed."""
     figure: Any = axes.figure
     spec: Any = axes.get_subplotspec()
     grid, (wide, high) = spec.get_gridspec(), map(float, figure.get_size_inches())
@@ -125,7 +125,7 @@ def _room(axes: Axes) -> Box:
 
 
 def text_width(words: str, size: float, weight: str = "normal") -> float:
-    """The width of words in inches, in the font of the pictures."""
+    """Return the width of words in inches, in the font of the pictures."""
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
@@ -146,16 +146,16 @@ def place_labels(
     obstacles: NDArray[np.float64],
     bounds: tuple[float, float],
 ) -> NDArray[np.float64]:
-    """The centres of labels beside their anchors.
+    """Return the centres of labels beside their anchors.
 
     One after the other, each label takes the place, among eight directions and some distances,
     where it disturbs least: the labels before it, the points that it or the line to its anchor
     would cover, and the bounds; the nearer, the better.
 
     Args:
-        anchors: [label, 2], in inches.
-        sizes: [label, 2], width and height.
-        obstacles: [point, 2], what should not be covered.
+        anchors: Anchors, [label, 2], in inches.
+        sizes: Widths and heights, [label, 2].
+        obstacles: Points that should not be covered, [point, 2].
         bounds: Width and height of the panel.
     """
     centres = np.zeros_like(anchors)
@@ -174,7 +174,7 @@ def place_labels(
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The positions moved as little as needed to be ``gap`` apart, from ``low`` to ``high``.
+    """Return the positions moved as little as needed to be ``gap`` apart, from ``low`` to ``high``.
 
     Where there is no room for all, the gap becomes smaller.
     """
@@ -214,7 +214,7 @@ def _overlaps(
     others: NDArray[np.float64],
     their_sizes: NDArray[np.float64],
 ) -> float:
-    """The area shared with other labels, in label areas."""
+    """Return the area shared with other labels, in label areas."""
     reach = (size + their_sizes) / 2 - np.abs(centre - others)
     shared = np.prod(np.clip(reach, 0.0, None), axis=1)
     return float(shared.sum() / size.prod() + (shared > 0).sum())
@@ -223,7 +223,6 @@ def _overlaps(
 def _covered(
     centre: NDArray[np.float64], size: NDArray[np.float64], points: NDArray[np.float64]
 ) -> int:
-    """Count the points under a label."""
     return int((np.abs(points - centre) < size / 2 + 0.03).all(axis=1).sum())
 
 

@@ -40,7 +40,7 @@ def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence
 
 
 def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> None:
-    """One legend over the first column of panels, which a narrow screen shows first."""
+    """Draw one legend over the first column of panels, which a narrow screen shows first."""
     if len(handles) < 2:
         entitle(figure, title)
         return
@@ -68,13 +68,13 @@ def _across(widths: Sequence[float], room: float) -> int:
 
 
 def legend_of(owner: Axes | Figure, handles: Sequence[Any], **settings: Any) -> Any:
-    """A legend of handles by their labels, cut where they are long."""
+    """Draw a legend of handles by their labels, cut where they are long."""
     names = [shortened(str(handle.get_label()), _LONGEST) for handle in handles]
     return owner.legend(list(handles), names, labelcolor=INK, **settings)
 
 
 def legend_beside(axes: Axes, handles: Sequence[Any], title: str, **settings: Any) -> Any:
-    """A legend to the right of the axes, in as many columns as it needs."""
+    """Draw a legend to the right of the axes, in as many columns as it needs."""
     return legend_of(
         axes,
         handles,
@@ -88,7 +88,7 @@ def legend_beside(axes: Axes, handles: Sequence[Any], title: str, **settings: An
 
 
 def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
-    """The names of lines at their right ends, moved apart where the ends are close."""
+    """Write the names of lines at their right ends, moved apart where the ends are close."""
     ends = [_end(line) for line in drawn]
     axes.autoscale_view()
     upward = axes.transData + axes.transAxes.inverted()
@@ -108,7 +108,6 @@ def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
 
 
 def _end(line: Any) -> tuple[float, float]:
-    """The last point of a line that is a number."""
     points = np.asarray(line.get_xydata(), dtype=np.float64)
     points = points[np.isfinite(points).all(axis=1)]
     return float(points[-1, 0]), float(points[-1, 1])

@@ -28,20 +28,20 @@ _WHOLE, _DASHED = "-", (0, (4, 2))
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line.
+    """Line of a panel.
 
     Attributes:
-        label: What the legend calls it; lines of one label share a colour.
-        x: [point].
-        y: [point]; the line is broken at NaN.
-        low: [point], the lower edge of a band around the line.
-        high: [point], the upper edge.
-        colour: A name of the palette, ``#rrggbb``, or empty.
+        label: Label in the legend; lines of the same label share a colour.
+        x: Places across, [point].
+        y: Values, [point]; the line is broken at NaN.
+        low: Lower edge of a band around the line, [point].
+        high: Upper edge of the band, [point].
+        colour: Name in the palette, ``#rrggbb``, or empty.
         dashed: Whether the line is dashed.
         marked: Whether each point has a marker.
-        joined: Whether there is a line; without it, points with markers alone.
-        heads: The head of each point, if they are of heads: a page tells which is pointed at.
-        named: For some points, by number, the name beside them.
+        joined: Whether a line joins the points, which otherwise have markers alone.
+        heads: Heads of the points, if they are of heads: a page tells which is pointed at.
+        named: Names beside some points, by number of the point.
     """
 
     label: str
@@ -78,7 +78,7 @@ class LinePanel:
 
 @picture
 def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str = "") -> Figure:
-    """Panels of lines over numbers.
+    """Draw panels of lines over numbers.
 
     After Kobayashi et al. (2020), Figures 6, 7 and 9; Brunner et al. (2020), Figures 2, 4, 7 to 17.
 
@@ -116,7 +116,7 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
 
 
 def _draw(axes: Axes, one: Line, place: int) -> Any:
-    """The line with its band; returns the line."""
+    """Draw the line with its band, and return the line."""
     colour = colour_of(one.colour, place)
     if one.low is not None and one.high is not None:
         axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.16, linewidth=0, zorder=1)

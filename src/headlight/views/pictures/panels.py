@@ -19,14 +19,14 @@ LONG_TITLE, TITLE, NAME = 110, 44, 36
 
 
 def panel_size(count: int, size: tuple[float, float]) -> tuple[float, float]:
-    """The size of a panel of curves or boxes in inches: larger where it stands alone."""
+    """Return the size of a panel of curves or boxes in inches, larger where it stands alone."""
     return (1.5 * size[0], 1.15 * size[1]) if count == 1 else size
 
 
 def panels_on(
     count: int, size: tuple[float, float], columns: int | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of ``count`` axes of about the same size in inches, in rows.
+    """Return a figure of ``count`` axes of about the same size in inches, in rows.
 
     Raises:
         UsageError: There is nothing to draw.
@@ -49,7 +49,7 @@ def panels_on(
 
 
 def stand_side_by_side(figure: Figure, starts: Sequence[float]) -> None:
-    """Say where panels begin that stand side by side on one sheet, in inches from its left edge."""
+    """Note the left edges of panels side by side on one sheet, in inches from the left."""
     figure.set_label(" ".join(f"{start:.4f}" for start in starts))  # nobody sees it
 
 
@@ -67,7 +67,7 @@ def panels_across(figure: Figure) -> int:
 
 
 def blank(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty sheet whose coordinates are inches from the upper left corner."""
+    """Return an empty sheet whose coordinates are inches from the upper left corner."""
     from matplotlib.figure import Figure as Sheet
 
     figure = Sheet(figsize=(width, height))
@@ -78,7 +78,7 @@ def blank(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def entitle(figure: Figure, title: str) -> None:
-    """A title over all panels, at the left."""
+    """Write a title over all panels, at the left."""
     if title:
         figure.suptitle(
             shortened(title, LONG_TITLE), x=0.01, ha="left", fontsize=LARGE, fontweight="bold"
@@ -86,7 +86,7 @@ def entitle(figure: Figure, title: str) -> None:
 
 
 def wrapped(title: str, room: float) -> str:
-    """The title of a panel, broken between words where it is wider than the room in inches."""
+    """Break the title of a panel between words where it is wider than the room in inches."""
     lines: list[str] = []
     for word in shortened(title, TITLE).split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -98,7 +98,7 @@ def wrapped(title: str, room: float) -> str:
 
 
 def finish(axes: Axes, title: str, x_label: str, y_label: str) -> None:
-    """The title, which may have several lines, and the names of the axes of a panel."""
+    """Write the title, which may have several lines, and the names of the axes of a panel."""
     axes.set_title("\n".join(shortened(line, TITLE) for line in title.split("\n")), pad=7)
     axes.set_xlabel(shortened(x_label, NAME))
     axes.set_ylabel(shortened(y_label, NAME))
@@ -108,11 +108,11 @@ PREFIX = "heads"
 
 
 def heads_id(axes: Axes, names: Iterable[str], place: int = 0) -> str:
-    """The id of the shapes of an SVG that stand for heads, which names these in their order.
+    """Return the id of shapes of an SVG that stand for heads, which names these in their order.
 
     Args:
-        axes: That they are in.
-        names: Of the heads; empty where a shape stands for none.
-        place: Of several such ids in the same axes, which one it is.
+        axes: Axes of the shapes.
+        names: Names of the heads; empty where a shape stands for none.
+        place: Number of the id among several in the same axes.
     """
     return ".".join([f"{PREFIX}-{axes.figure.axes.index(axes)}-{place}", *names])

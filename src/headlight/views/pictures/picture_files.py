@@ -37,14 +37,14 @@ _LONG_NUMBER = re.compile(r"(-?\d+\.\d\d)\d+")
 
 @styled
 def svg_text(figure: Figure, crop: Any = None) -> str:
-    """The figure as an SVG document, with its texts as texts.
+    """Return the figure as an SVG document, with its texts as texts.
 
     A text is set by the browser, which has glyphs for scripts that the font lacks, and takes a
     fraction of the room of its outlines.
 
     Args:
-        figure: what to write.
-        crop: the part of it in inches, matplotlib's ``Bbox``; all that is drawn when None.
+        figure: Figure to write.
+        crop: Part of the figure in inches, matplotlib's ``Bbox``; all that is drawn when None.
     """
     buffer, crop = BytesIO(), crop or _crop(figure)
     figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"], bbox_inches=crop)
@@ -59,7 +59,7 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
 
 
 def _columns(figure: Figure, crop: Any) -> list[float]:
-    """Return the left edge of each column of panels, in percent of the width of the file."""
+    """Return the left edges of the columns of panels, in percent of the width of the file."""
     if starts := panel_starts(figure):
         return [0.0] + [100 * (start - crop.x0) / crop.width for start in starts[1:]]
     lefts: dict[int, float] = {}  # of all that belongs to a column, in inches
@@ -94,16 +94,16 @@ def save_picture(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that shows itself in a notebook, and can be saved.
+    """Picture that shows itself in a notebook, and can be saved.
 
     Attributes:
-        figure: of matplotlib, which can be changed before it is saved.
+        figure: Figure of matplotlib, which can be changed before it is saved.
     """
 
     figure: Figure
 
     def save(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: ``.png``, ``.svg`` or ``.pdf``.
+        """Write the picture in the format of the suffix: ``.png``, ``.svg`` or ``.pdf``.
 
         The same picture gives the same bytes, and the file appears whole or not at all.
 
@@ -111,8 +111,8 @@ class Picture:
             The path.
 
         Raises:
-            UsageError: another suffix.
-            ResultError: the file cannot be written.
+            UsageError: The suffix is another one.
+            ResultError: The file cannot be written.
         """
         path = Path(path)
         if path.suffix not in _METADATA:
@@ -128,7 +128,7 @@ class Picture:
 
 @styled
 def _content(figure: Figure, suffix: str, crop: Any = None) -> bytes:
-    """The file of a figure."""
+    """Return the contents of the file of a figure."""
     crop = crop or _crop(figure)
     if suffix == ".svg":
         return svg_text(figure, crop).encode()
@@ -139,7 +139,7 @@ def _content(figure: Figure, suffix: str, crop: Any = None) -> bytes:
 
 
 def _crop(figure: Figure) -> Any:
-    """All that is drawn with a margin, in inches.
+    """Return the box of all that is drawn with a margin, in inches.
 
     Matplotlib's own "tight" would draw the figure once more for each file.
     """
@@ -147,11 +147,11 @@ def _crop(figure: Figure) -> Any:
 
 
 def _tidied(tag: re.Match[str]) -> str:
-    """A tag with coordinates of two decimals, which is a fiftieth of a pixel, and spare fonts."""
+    """Round coordinates of a tag to two decimals, a fiftieth of a pixel, and add spare fonts."""
     return _LONG_NUMBER.sub(r"\1", tag.group()).replace(f"'{FONT}'", _FONTS)
 
 
 def _hoisted(group: re.Match[str]) -> str:
-    """A group whose markers have their style from it: there are thousands of them in a picture."""
+    """Move the style of markers to their group, as a picture has thousands of them."""
     about, markers, style = group.groups()
     return f"<g{about}{style}>{''.join(_MARKER.findall(markers.replace(style, '')))}</g>"

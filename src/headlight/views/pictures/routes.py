@@ -26,10 +26,10 @@ def routes_picture(
     """Draw how much of a token after a layer is at each token before, and the links that bring it.
 
     Args:
-        routes: as `headlight.reading.routes.routes` makes them.
-        token: the place of the token.
-        layer: after which it is looked at; by default the last.
-        least: smallest share of the token that a shown link brings.
+        routes: Routes as `headlight.reading.routes.routes` makes them.
+        token: Place of the token.
+        layer: Layer after which the token is observed; by default the last.
+        least: Smallest share of the token that a shown link brings.
     """
     tokens = [piece.label for piece in pieces_of(routes, "query_token")]
     layers = routes["layer"].values.tolist()

@@ -21,11 +21,11 @@ class SlopePanel:
     """Panel of values that change from measure to measure.
 
     Attributes:
-        title: Over it.
-        values: [measure, head], as shares; NaN is not drawn.
-        heads: Their names.
-        change: A head is named if its value changes by so much.
-        colour: Of the palette, or ``#rrggbb``.
+        title: Title over the panel.
+        values: Shares, [measure, head]; NaN is not drawn.
+        heads: Names of the heads.
+        change: Change of value above which a head is named.
+        colour: Name in the palette, or ``#rrggbb``.
     """
 
     title: str
@@ -37,13 +37,13 @@ class SlopePanel:
 
 @picture
 def slopes(measures: Sequence[str], panels: Sequence[SlopePanel]) -> Figure:
-    """Panels of one vertical range, in which each thin line is a head and the thick one their mean.
+    """Draw panels of one vertical range, with heads as thin lines and their mean as a thick line.
 
     The heads that change most are named where they begin.
 
     Args:
-        measures: The labels of the horizontal axis.
-        panels: From the left.
+        measures: Labels of the horizontal axis.
+        panels: Panels from the left.
 
     Raises:
         UsageError: There is nothing to draw.
@@ -89,7 +89,7 @@ def _draw_slopes(axes: Axes, panel: SlopePanel, place: int) -> None:
 
 
 def _name(axes: Axes, panel: SlopePanel) -> None:
-    """The names of the heads that change most, at the left of their lines."""
+    """Write the names of the heads that change most, at the left of their lines."""
     first = panel.values[0]
     change = np.nan_to_num(np.abs(panel.values - first)).max(axis=0, initial=0.0)
     most = np.argsort(-change, kind="stable")

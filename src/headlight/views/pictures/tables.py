@@ -32,13 +32,13 @@ def table_picture(
     highlight: Collection[tuple[int, str]] = (),
     title: str = "",
 ) -> Figure:
-    """A table with thin rules, numbers flush right, highlighted cells bold on a tinted ground.
+    """Draw a table with thin rules, numbers flush right, highlighted cells bold and tinted.
 
     Args:
-        frame: Its first column names the rows; the index is not shown.
-        formats: Column to Python format, as in ``Table``.
-        highlight: Row number and column of the cells that stand out.
-        title: Over the table.
+        frame: Frame whose first column names the rows; the index is not shown.
+        formats: Python formats by column, as in ``Table``.
+        highlight: Row numbers and columns of the cells that stand out.
+        title: Title over the table.
 
     Raises:
         UsageError: The table has no columns, or a format or highlight does not fit it.
@@ -66,7 +66,7 @@ def table_picture(
 
 
 def _width(name: str, column: Sequence[FrameCell]) -> float:
-    """Inches of a column."""
+    """Return the width of a column in inches."""
     texts = [text_width(name, PLAIN, "bold")]
     texts += [
         text_width(shortened(cell.text, _LONGEST), PLAIN, "bold" if cell.strong else "normal")
@@ -96,6 +96,5 @@ def _draw_sheet(
 
 
 def _rules(axes: Axes, ends: tuple[float, float], heights: Sequence[float]) -> None:
-    """Thin lines over and under the header, and under the last row."""
     for y in heights:
         axes.plot(ends, (y, y), color=LINE, linewidth=0.9, solid_capstyle="butt")

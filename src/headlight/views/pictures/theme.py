@@ -98,10 +98,10 @@ _Returned = TypeVar("_Returned")
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Matplotlib's defaults and ours for as long as it lasts.
+    """Apply matplotlib's defaults and our style within the context.
 
     Raises:
-        UsageError: matplotlib is not installed.
+        UsageError: Matplotlib is not installed.
     """
     try:
         from matplotlib.style import context
@@ -117,7 +117,7 @@ def style() -> Iterator[None]:
 
 
 def styled(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
-    """A function that works with figures, made to do it in our style."""
+    """Wrap a function that works with figures, so that it does so in our style."""
 
     @wraps(work)
     def working(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
@@ -128,7 +128,7 @@ def styled(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Ret
 
 
 def picture(draw: Callable[_Parameters, Figure]) -> Callable[_Parameters, Figure]:
-    """A function that makes a figure, made to do it in our style, and to settle its layout."""
+    """Wrap a function that makes a figure, so that it uses our style and settles the layout."""
 
     @wraps(draw)
     def drawn(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Figure:
@@ -147,18 +147,18 @@ def picture(draw: Callable[_Parameters, Figure]) -> Callable[_Parameters, Figure
 
 
 def colour_of(name: str, index: int) -> str:
-    """The colour of a series: of the palette, as ``#rrggbb``, or by its place when it has none."""
+    """Return the colour of a series: from the palette, as given, or by its place if it has none."""
     style = series_styles().get(name)
     return style.light if style else name or CYCLE[index % len(CYCLE)]
 
 
 def components_of(series: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """By label the place by which `colour_of` draws a series that has no colour of its own.
+    """Return, by label, the place by which `colour_of` draws a series without its own colour.
 
-    None has the colour of a series of the palette beside it, such as that of [CLS].
+    These series avoid the colours of series of the palette beside them, such as that of [CLS].
 
     Args:
-        series: label and name of the palette, or empty, of each.
+        series: Labels and names in the palette (or empty) of the series.
     """
     styles = series_styles()
     used_colours = {styles[name].light for _, name in series if name in styles}
@@ -168,8 +168,9 @@ def components_of(series: Sequence[tuple[str, str]]) -> dict[str, int]:
 
 
 def readable(colour: str) -> str:
-    """A colour for words on paper: the same one, or darker until it can be read."""
+    """Darken a colour for words on paper until it can be read."""
     channels = [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
+    # Text needs a contrast of 4.5 (Web Content Accessibility Guidelines, level AA).
     while contrast(colour, PAPER) < 4.6:
         channels = [round(0.94 * channel) for channel in channels]
         colour = "#" + "".join(f"{channel:02x}" for channel in channels)
@@ -177,20 +178,20 @@ def readable(colour: str) -> str:
 
 
 def marker_of(name: str, index: int) -> str:
-    """The marker of a series, so that colour is not the only difference."""
+    """Return the marker of a series, so that colour is not the only difference."""
     style = series_styles().get(name)
     return _MARKERS[style.marker] if style else _MARKER_CYCLE[index % len(_MARKER_CYCLE)]
 
 
 def colour_map(scale: str) -> Any:
-    """A ramp of the report as a colour map of matplotlib."""
+    """Return a ramp of the report as a colour map of matplotlib."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list(f"headlight-{scale}", ramp("light", scale), LEVELS * 4)
 
 
 def ordered_colours(count: int) -> list[str]:
-    """Colours that run from dark to light for groups with an order, such as layers."""
+    """Return colours that run from dark to light for groups with an order, such as layers."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 

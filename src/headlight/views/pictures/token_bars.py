@@ -23,9 +23,9 @@ class TokenBars:
     """Bars over the tokens of a text.
 
     Attributes:
-        title: Over them.
-        colour: A name of the palette, of bars that stand out; the others are grey.
-        shares: Of each token, as parts of 1.
+        title: Title over the bars.
+        colour: Name in the palette, for bars that stand out; the others are grey.
+        shares: Shares of the tokens, as parts of 1.
     """
 
     title: str
@@ -38,9 +38,9 @@ def token_bars(series: Sequence[TokenBars], tokens: Sequence[str], *, title: str
     """Draw bars over the tokens of a text, one series below the other, on one scale.
 
     Args:
-        series: From above.
-        tokens: Under the lowest; where there is no room for all, those of bars that stand out.
-        title: Over the picture.
+        series: Series from above.
+        tokens: Tokens under the lowest series; where room is short, those of bars that stand out.
+        title: Title over the picture.
 
     Raises:
         UsageError: There is nothing to draw.

@@ -29,12 +29,12 @@ SIZE = (3.75, 2.75)
 
 @dataclass(frozen=True, slots=True)
 class LayerSeries:
-    """One line of a panel.
+    """Line of a panel.
 
     Attributes:
-        label: What the legend calls it; series of the same label share a colour.
-        values: [layer, head], or [layer] where there are no heads.
-        colour: A name of the palette, ``#rrggbb``, or empty.
+        label: Label in the legend; series of the same label share a colour.
+        values: Values, [layer, head], or [layer] where there are no heads.
+        colour: Name in the palette, ``#rrggbb``, or empty.
     """
 
     label: str
@@ -43,7 +43,7 @@ class LayerSeries:
 
     @property
     def heads(self) -> NDArray[np.float64]:
-        """The values as [layer, head]; without heads, one of them."""
+        """Values as [layer, head]; without heads, as those of one head."""
         values = np.asarray(self.values, dtype=np.float64)
         return values[:, None] if values.ndim == 1 else values
 
@@ -53,13 +53,13 @@ class LayerPanel:
     """Panel of series over layers.
 
     Attributes:
-        title: Over the panel.
-        series: Its lines.
-        y_label: Of the vertical axis.
+        title: Title over the panel.
+        series: Lines of the panel.
+        y_label: Label of the vertical axis.
         percent: Whether values are shares, shown as percentages.
-        limits: Of the vertical axis; from the values when None.
+        limits: Limits of the vertical axis; from the values when None.
         references: Dashed lines, e.g. uniform attention.
-        first_layer: The number of the first layer; 1 only where a paper's own numbering is shown.
+        first_layer: Number of the first layer; 1 only where a paper's own numbering is shown.
         named: Whether the heads that are far from the others of their layer are named.
     """
 
@@ -77,7 +77,7 @@ class LayerPanel:
 def points_by_layer(
     panels: Sequence[LayerPanel], *, columns: int | None = None, title: str = ""
 ) -> Figure:
-    """Panels of values by layer, a dot per head and a line through the layer means.
+    """Draw panels of values by layer, a dot per head and a line through the layer means.
 
     After Clark et al. (2019), Figures 2 to 4; Kobayashi et al. (2020), Figure 3; Brunner et al.
     (2020), Figure 1. Series of one label have one colour in all panels.
@@ -119,7 +119,7 @@ def _lane(index: int, lanes: int) -> float:
 def _draw(
     axes: Axes, one: LayerSeries, panel: LayerPanel, lane: float, places: tuple[int, int]
 ) -> Any:
-    """The dots and the line of a series, by its place and that of its look; returns the line."""
+    """Draw the dots and the line of a series by its place and its look, and return the line."""
     place, look = places
     values, colour = one.heads, colour_of(one.colour, look)
     layers = np.arange(len(values)) + panel.first_layer
@@ -158,7 +158,7 @@ def _draw(
 
 
 def _name_heads(axes: Axes, panel: LayerPanel) -> None:
-    """The names of the heads that stand out, where there is room."""
+    """Write the names of the heads that stand out, where there is room."""
     low, high = map(float, axes.get_ylim())
     with_heads = [one.heads for one in panel.series if np.isfinite(one.heads).any()]
     named = []
@@ -174,7 +174,7 @@ def _name_heads(axes: Axes, panel: LayerPanel) -> None:
 
 
 def _layers(axes: Axes, panel: LayerPanel) -> None:
-    """A tick for each layer, or for every few of them."""
+    """Set a tick for each layer, or for every few of them."""
     count = max((len(one.heads) for one in panel.series), default=1)
     step = max(1, -(-count // 16))
     axes.set_xticks(np.arange(0, count, step) + panel.first_layer)

@@ -1,1 +1,1 @@
-"""The view of a text: its page, the format of its numbers, the app and the widget."""
+"""View of a text: its page, the format of its numbers, the app and the widget."""

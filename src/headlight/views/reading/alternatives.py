@@ -14,12 +14,12 @@ DRAWN = 3
 
 
 def findings(result: xr.Dataset) -> list[str]:
-    """Return whether there are any, how far they are, and how little outputs change."""
+    """Return how many rows have alternatives, how far these are, and how little outputs change."""
     return [sentence(result)]
 
 
 def sentence(result: xr.Dataset) -> str:
-    """Return in one sentence what was found."""
+    """Return the findings in one sentence."""
     about = result.attrs
     head = f"{about['kind']} head {head_name(about['layer'], about['head'])}"
     rows, row_count = int(result["exists"].sum()), int(result["asked"].sum())
@@ -48,7 +48,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Return the rows that were looked at, and the attention beside the model's own."""
+    """Return the rows that were examined, and the attention beside the model's own."""
     drawings = [Drawing("attention", "", sentence(result), lambda: _maps(result))]
     return [
         Section(
@@ -64,7 +64,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _rows(result: xr.Dataset) -> pd.DataFrame:
-    """Return a row for each query that was looked at."""
+    """Return a row for each query that was examined."""
     labels = [each.label for each in pieces_of(result, "query_token")]
     here = result.isel(query=result["asked"].values)
     moved = here["total_variation"].values.T
@@ -83,7 +83,7 @@ def _rows(result: xr.Dataset) -> pd.DataFrame:
 
 
 def _maps(result: xr.Dataset) -> Figure:
-    """Draw the rows that were looked at, of the model and of alternatives, side by side."""
+    """Draw the rows that were examined, of the model and of alternatives, side by side."""
     labels, columns = (
         [each.label for each in pieces_of(result, f"{side}_token")] for side in ("query", "key")
     )

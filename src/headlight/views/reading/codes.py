@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def largest_of(maps: Float[np.ndarray, "head query key"]) -> list[float]:
-    """The largest size of each head."""
+    """Return the largest size of each head."""
     return [float(f"{value:.4g}") for value in np.nanmax(np.abs(maps), axis=(1, 2), initial=0)]
 
 
@@ -24,13 +24,13 @@ WORST = {
     "sqrt": 1 / STEPS + 1 / (2 * STEPS) ** 2,
     "signed": 1 / SIGNED_STEPS + 1 / (2 * SIGNED_STEPS) ** 2,
 }
-"""By how much a number may be wrong, as a share of its scale: half a step of the root."""
+"""Error bound of a number, as a share of its scale: half a step of the root."""
 
 
 def encode(
     maps: Float[np.ndarray, "head query key"], code: Code
 ) -> tuple[Float[np.ndarray, "head query"], UInt8[np.ndarray, "head query key"]]:
-    """The scale of each row, and codes; sizes are stored by their roots, so that small ones stay.
+    """Return row scales and codes; sizes are stored by their roots, so that small ones stay.
 
     Signed measures have one scale for all rows of a head.
     """
@@ -51,7 +51,7 @@ def encode(
 def decode(
     codes: UInt8[np.ndarray, "head query key"], scale: Float[np.ndarray, "head query"], code: Code
 ) -> Float[np.ndarray, "head query key"]:
-    """The numbers of codes; NaN where there was none."""
+    """Return the numbers of codes; NaN where there was none."""
     if code == "sqrt":
         share = np.square(codes.astype(np.float32) / STEPS)
     else:
@@ -63,7 +63,7 @@ def decode(
 def strongest(
     maps: Float[np.ndarray, "head query key"], cells: int
 ) -> Int[np.ndarray, "head query cell"]:
-    """The keys of the largest sizes of each row, largest first."""
+    """Return the keys of the largest sizes of each row, largest first."""
     size = -np.nan_to_num(np.abs(maps), nan=-1)
     number = min(cells, size.shape[-1])
     some = np.argpartition(size, number - 1, axis=-1)[..., :number]
@@ -72,7 +72,7 @@ def strongest(
 
 
 def pictures(maps: Float[np.ndarray, "head query key"]) -> UInt8[np.ndarray, "head row column"]:
-    """Each map, pooled by its largest sizes to at most `PICTURE` rows and columns."""
+    """Return the maps, pooled by their largest sizes to at most `PICTURE` rows and columns."""
     small = np.nan_to_num(np.abs(maps), nan=0)
     for axis in (1, 2):
         length = small.shape[axis]
@@ -84,6 +84,6 @@ def pictures(maps: Float[np.ndarray, "head query key"]) -> UInt8[np.ndarray, "he
 
 
 def shortened(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Sizes rounded up to numbers of which only half the bits are not 0, which deflate well."""
+    """Round sizes up to numbers of which only half the bits are not 0, which deflate well."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.int32)
     return np.asarray(((bits + 0xFFF) & ~0xFFF).view(np.float32))

@@ -24,9 +24,9 @@ class InCorpus:
     """Results of the same model over a corpus.
 
     Attributes:
-        survey: of `headlight.survey`, or None.
-        dependency: of `headlight.dependency`, or None.
-        report: address of the survey's report, as seen from the page; empty for none.
+        survey: Result of `headlight.survey`, or None.
+        dependency: Result of `headlight.dependency`, or None.
+        report: Address of the survey's report, as seen from the page; empty for none.
     """
 
     survey: xr.Dataset | None = None
@@ -37,15 +37,15 @@ class InCorpus:
 def with_corpus(
     header: Mapping[str, Any], revision: str, corpus: InCorpus | None
 ) -> dict[str, Any]:
-    """The header of a view with what was found over a corpus beside what the text has.
+    """Return the header of a view with results over a corpus beside those of the text.
 
     Args:
-        header: see `headlight.views.reading.format`.
-        revision: of the model that read the text.
-        corpus: None for nothing.
+        header: Header of the view; see `headlight.views.reading.format`.
+        revision: Revision of the model that read the text.
+        corpus: Results over the corpus; None for none.
 
     Raises:
-        UsageError: a result is of another study, or of another model.
+        UsageError: A result is of another study, or of another model.
     """
     if corpus is None:
         return dict(header)
@@ -84,7 +84,7 @@ def _of_kind(result: xr.Dataset | None, kind: str) -> xr.Dataset | None:
 
 
 def _beside(part: Mapping[str, Any], survey: xr.Dataset) -> list[dict[str, Any]]:
-    """The statistics of the text, each with that of the corpus."""
+    """Return the statistics of the text, each with that of the corpus."""
     rows = {
         row["name"]: row["by"]
         for row in numbers_as_json(survey, statistics_of(survey), _places(part))
@@ -103,13 +103,13 @@ def _beside(part: Mapping[str, Any], survey: xr.Dataset) -> list[dict[str, Any]]
 
 
 def _places(part: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Layers and heads of the text, in the order of its statistics."""
+    """Return layers and heads of the text, in the order of its statistics."""
     layers = zip(part["layers"], part["heads"], strict=True)
     return [(layer, head) for layer, heads in layers for head in range(heads)]
 
 
 def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
-    """The sentences about each head, by its name."""
+    """Return the sentences about each head, by its name."""
     sentences_by_head: dict[str, list[str]] = {}
     for each in highlights(survey):
         if each.layer is not None and each.head is not None:

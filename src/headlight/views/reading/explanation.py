@@ -17,11 +17,11 @@ _KINDS = {"feed_forward": "feed-forward", "bias": "bias", "other": "other"}
 
 
 def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
-    """The parts of a side, the largest first.
+    """Return the parts of a side, the largest first.
 
     Args:
-        explanation: of a cell.
-        side: ``query`` or ``key``.
+        explanation: Explanation of a cell.
+        side: Side of the cell, ``query`` or ``key``.
     """
     here = explanation.isel(part_number=(explanation["side"] == side).values)
     labels, layers = labels_of(explanation, "token_text"), explanation["site_layer"].values.tolist()
@@ -33,7 +33,7 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
         source, name = "", str(part["name"].values)
         if kind == "head":
             of_head = by_token[layers.index(layer), head]
-            # What it takes most from has the sign of the whole.
+            # The token that it takes most from has the sign of the whole.
             of_tokens = of_head * np.sign(float(part["part"]))
             source, name = labels[int(np.nanargmax(of_tokens))], head_name(layer, head)
         elif layer >= 0 and kind != "bias":
@@ -47,7 +47,7 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
 
 
 def sentence(explanation: xr.Dataset) -> str:
-    """The cell, its weight and score, and the largest part of either side, and of its heads."""
+    """Return the cell, its weight and score, and the largest parts of both sides and of heads."""
     labels, about = labels_of(explanation, "token_text"), explanation.attrs
     query, key = labels[int(about["of_query"])], labels[int(about["of_key"])]
     head = head_name(int(about["of_layer"]), int(about["of_head"]))
@@ -65,7 +65,6 @@ def sentence(explanation: xr.Dataset) -> str:
 
 
 def _said(row: pd.Series) -> str:
-    """Return a part with its number, and the token that a head takes it from."""
     name = f"the bias {row['part']}" if row["kind"] == "bias" else str(row["part"])
     source = f", mostly from “{row['takes from']}”" if row["takes from"] else ""
     return f"{name}: {signed(row['score'], 2)}{source}"
@@ -82,7 +81,7 @@ def summary(explanation: xr.Dataset) -> Summary:
 
 
 def sections(explanation: xr.Dataset) -> list[Section]:
-    """Return what was written for the key and for the query, the largest parts first."""
+    """Return the parts of the key and of the query, the largest parts first."""
     labels, about = labels_of(explanation, "token_text"), explanation.attrs
     parts = []
     for side, other in (("key", "query"), ("query", "key")):

@@ -20,7 +20,7 @@ NAMED = 3
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """One token layer by layer, and all tokens after the last layer; methods are shown in turn."""
+    """Return sections on one token by layer, and on all after the last, by each method in turn."""
     names, labels = _methods(result), labels_of(result, "query_token")
     segments = by_segment(result)
     place, layers = followed(result), [str(layer) for layer in result["layer"].values]
@@ -121,7 +121,7 @@ def _methods(result: xr.Dataset) -> list[str]:
 
 
 def followed(result: xr.Dataset) -> int:
-    """The token that a prediction is made from: a decoder's last, the first one of others."""
+    """Return the token that a prediction is made from: a decoder's last, the first of others."""
     return result.sizes["query"] - 1 if result.attrs["kind"] == "decoder" else 0
 
 

@@ -34,11 +34,11 @@ ATTRIBUTES = ("model", "revision", "text", "pair", "created", "command")
 
 @dataclass(frozen=True)
 class View:
-    """A reading as header and blobs.
+    """Reading as header and blobs.
 
     Attributes:
-        header: see the description of this module.
-        blobs: by name, deflated.
+        header: Header that the description of this module defines.
+        blobs: Blobs by name, deflated.
     """
 
     header: dict[str, Any]
@@ -46,19 +46,20 @@ class View:
 
     @property
     def size(self) -> int:
-        """Bytes of all blobs as text (base64)."""
+        """Number of bytes of all blobs as text (base64)."""
+        # base64 writes 4 characters for every 3 bytes, also for the last 1 or 2.
         return sum(4 * -(-len(blob) // 3) for blob in self.blobs.values())
 
     def texts(self) -> dict[str, str]:
-        """The blobs as they stand in a page."""
+        """Return the blobs as they stand in a page."""
         return {name: base64.b64encode(blob).decode() for name, blob in self.blobs.items()}
 
 
 def check_format(header: Mapping[str, Any]) -> None:
-    """Refuse what is of another format.
+    """Refuse a header of another format.
 
     Raises:
-        ResultError: it is.
+        ResultError: The format is another one.
     """
     name, _, number = str(header.get("format", "")).partition("/")
     own, _, supported = FORMAT.partition("/")
@@ -70,12 +71,12 @@ def check_format(header: Mapping[str, Any]) -> None:
 
 
 def deflated(array: NDArray[Any], level: int = 6) -> bytes:
-    """An array as a blob."""
+    """Return an array as a blob."""
     return gzip.compress(np.ascontiguousarray(array).tobytes(), level, mtime=0)
 
 
 def header_text(view: View) -> str:
-    """The header as compact JSON."""
+    """Return the header as compact JSON."""
     return json.dumps(view.header, ensure_ascii=False, separators=(",", ":"))
 
 

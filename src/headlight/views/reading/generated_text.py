@@ -23,9 +23,9 @@ ASIDE = "set aside:"
 def generated(reading: xr.Dataset) -> pd.DataFrame:
     """Return a row for each generated token; without any where a text was given.
 
-    It names the query that predicted it, and what all heads together give most of the norm to.
-    What is set aside stands at the end as one sum: special and unknown tokens, those of a template,
-    and the first of a decoder.
+    It names the query that predicted it, and the token to which all heads give most of the norm.
+    Tokens that are set aside stand at the end as one sum: special and unknown tokens, those of a
+    template, and the first of a decoder.
     """
     part = _generating(reading)
     if part is None:

@@ -23,7 +23,7 @@ _IS_PICTURE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=]{1,1000000
 def header_of(
     reading: xr.Dataset, kinds: Mapping[str, Any], second: xr.Dataset | None = None
 ) -> dict[str, Any]:
-    """The header of a view, of which the kinds are told already."""
+    """Return the header of a view, given the headers of its kinds of attention."""
     return {
         "format": FORMAT,
         **_origin(reading),
@@ -69,7 +69,7 @@ def places_of(part: xr.Dataset, heads: Sequence[int]) -> list[Head]:
 
 
 def _sides(part: xr.Dataset) -> dict[str, Any]:
-    """The tokens of both sides, as the vocabulary writes them and as they are shown."""
+    """Return the tokens of both sides, as the vocabulary writes them and as they are shown."""
     pieces = {"queries": pieces_of(part, "query_token"), "keys": pieces_of(part, "key_token")}
     return {
         side: {

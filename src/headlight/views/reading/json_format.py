@@ -45,7 +45,7 @@ _ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command"
 
 
 def reading_json(reading: xr.Dataset) -> str:
-    """A reading as one line of JSON, in the format that this module's description gives."""
+    """Return a reading as one line of JSON, in the format that this module's description gives."""
     if KINDS not in reading.attrs:
         return _of_one_kind(reading)
     parts = split_kinds(reading).items()
@@ -77,7 +77,7 @@ def _of_one_kind(reading: xr.Dataset) -> str:
 
 
 def _generated(reading: xr.Dataset) -> dict[str, Any]:
-    """Return the text that a model has generated, token by token; of other readings nothing."""
+    """Return the text that a model has generated, token by token; nothing for other readings."""
     if "query_next" not in reading:
         return {}
     shares = reading["query_probability"].values.tolist()
@@ -97,7 +97,7 @@ Side = dict[str, list[str] | list[int] | list[float]]
 
 
 def token_sides(reading: xr.Dataset) -> dict[str, Side]:
-    """The attending and the attended tokens, as ``queries`` and ``keys``."""
+    """Return the attending and the attended tokens, as ``queries`` and ``keys``."""
     return {"queries": _tokens(reading, "query"), "keys": _tokens(reading, "key")}
 
 
@@ -121,7 +121,7 @@ def _tokens(reading: xr.Dataset, side: str) -> Side:
 
 
 def versions_of(reading: xr.Dataset) -> object:
-    """The versions of the packages by name, or whatever the reading has in their place."""
+    """Return the versions of the packages by name, or whatever the reading has in their place."""
     try:
         return json.loads(str(reading.attrs.get("versions", "{}")))
     except json.JSONDecodeError:
@@ -129,7 +129,7 @@ def versions_of(reading: xr.Dataset) -> object:
 
 
 def _numbers(values: NDArray[np.float64]) -> str:
-    """Nested lists of numbers, written far faster than by the json module."""
+    """Write nested lists of numbers, far faster than the json module does."""
     largest = float(np.nanmax(np.abs(values), initial=0.0))
     tidy = np.where(np.abs(values) < 1e-6 * largest, 0.0, values)
     written: Iterable[str] = (

@@ -1,4 +1,4 @@
-"""A reading for a host that gives blobs when they are asked for: an app, or a notebook's kernel."""
+"""Reading for a host that gives blobs on request: an app, or a notebook's kernel."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ OnProgress = Callable[[str], None]
 
 
 class LiveView:
-    """A reading in the format of `headlight.views.reading.format`, whose layers are packed lazily.
+    """Reading in the format of `headlight.views.reading.format`, whose layers are packed lazily.
 
     The header and the pictures of all heads are made at once. All cells of a layer are packed when
-    they are asked for, so that long texts cost what is looked at. The bounds are those that no
+    they are requested, so that long texts cost only what is viewed. The bounds are those that no
     number can exceed, since measuring them would mean to pack everything.
 
     Args:
-        reading: of one kind of attention, or of several.
-        second: what it is compared with, of the same kinds.
-        on_progress: called with the name of what is done next; may raise to end it.
+        reading: Reading of one kind of attention, or of several.
+        second: Reading that it is compared with, of the same kinds.
+        on_progress: Function called with the name of the next step; may raise to end it.
 
     Attributes:
-        header: of the view; ``live`` is true.
-        pictures: blobs of the pictures of all heads.
+        header: Header of the view; ``live`` is true.
+        pictures: Blobs of the pictures of all heads.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class LiveView:
         self.header = header_of(reading, headers, second) | {"live": True}
 
     def blob(self, name: str) -> bytes:
-        """A blob by its name, deflated.
+        """Return a blob by its name, deflated.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: There is none of that name.
         """
         if name in self.pictures:
             return self.pictures[name]
@@ -82,13 +82,14 @@ class LiveView:
         own = self._kinds.get(kind)
         blob = own.blob(*parts) if own is not None and len(parts) == 3 else None
         if blob is None:
+            # The name comes from a browser, and may be of any length.
             raise UnknownNameError("blob", name[:100], self._kinds)
         return blob
 
 
 @dataclass(frozen=True)
 class _LiveKind:
-    """A reading of one kind of attention; ``sources`` are those of products, by name."""
+    """Reading of one kind of attention; ``sources`` are those of products, by name."""
 
     part: xr.Dataset
     heads: list[int]
@@ -132,7 +133,7 @@ class _LiveKind:
         return about | {"largest": largest}, blobs
 
     def blob(self, name: str, layer: str, part: str) -> bytes | None:
-        """Codes or scale of a layer, of `LENGTH` the numbers; None where there is none."""
+        """Return codes or scale of a layer, for `LENGTH` the numbers; None where there are none."""
         place = int(layer) if layer.isdecimal() else -1
         if not 0 <= place < len(self.heads) or part not in ("codes", "scale"):
             return None
@@ -155,7 +156,7 @@ class _LiveKind:
         return shortened(values[: self.heads[layer]])
 
     def _bound_of_product(self, name: str) -> float:
-        """The most that the weight may be wrong, times the length; lengths are rounded as well."""
+        """Return the error bound of the weight times the length; lengths are rounded as well."""
         worst = [0.0]
         for layer in range(len(self.heads)):
             step = WORST["sqrt"] * float(np.nanmax(self._maps("weight", layer), initial=0))
@@ -169,7 +170,7 @@ class _LiveKind:
 
 @dataclass(frozen=True)
 class _LivePair:
-    """Two readings of one kind of attention."""
+    """Pair of readings of one kind of attention."""
 
     first: _LiveKind
     second: _LiveKind
@@ -191,7 +192,7 @@ class _LivePair:
         return header_of_both(first, second, differences, self.pair), blobs
 
     def blob(self, name: str, layer: str, part: str) -> bytes | None:
-        """Codes or scale of a layer, of the first or of the second; None where there is none."""
+        """Return codes or scale of a layer of the first or second reading; None if absent."""
         if name.endswith(SECOND):
             return self.second.blob(name.removesuffix(SECOND), layer, part)
         return self.first.blob(name, layer, part)

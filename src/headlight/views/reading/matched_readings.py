@@ -23,15 +23,16 @@ from headlight.vocabulary import PER_HEAD, measure_table
 
 @dataclass(frozen=True)
 class Matched:
-    """Two readings of one kind of attention over the tokens, layers and heads of both.
+    """Pair of readings of one kind of attention over the tokens, layers and heads of both.
 
     Attributes:
-        first: the first; NaN where only the second has something.
-        second: the second likewise.
-        alone: each as it was.
-        places: by axis (``query``, ``key``), of each token in either text; -1 where it lacks it.
-        heads: how many each layer has; of models of two shapes, the larger number.
-        same_shape: whether both have the same heads, so that they can be compared head by head.
+        first: First reading; NaN where only the second has values.
+        second: Second reading; NaN where only the first has values.
+        alone: Both readings as they were.
+        places: Places of the tokens in both texts, by axis (``query``, ``key``); -1 where a text
+            lacks the token.
+        heads: Numbers of heads in the layers; of models of two shapes, the larger numbers.
+        same_shape: Whether both have the same heads, so that they can be compared head by head.
     """
 
     first: xr.Dataset
@@ -43,16 +44,16 @@ class Matched:
 
     @property
     def names(self) -> list[str]:
-        """The measures of pairs of positions that both have."""
+        """Names of the measures of pairs of positions that both have."""
         rows = [row for row in measure_table() if row.pairwise]
         return [row.name for row in rows if row.name in self.first and row.name in self.second]
 
 
 def matched(first: xr.Dataset, second: xr.Dataset) -> dict[str, Matched]:
-    """Two readings, by kind of attention.
+    """Match two readings, by kind of attention.
 
     Raises:
-        UsageError: they are of different kinds of attention.
+        UsageError: The two are of different kinds of attention.
     """
     firsts, seconds = split_kinds(first), split_kinds(second)
     if list(firsts) != list(seconds):
@@ -99,7 +100,7 @@ def _heads(part: xr.Dataset) -> dict[int, int]:
 
 
 def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
-    """The tokens of both in one order."""
+    """Return the tokens of both in one order."""
     one, other = _words(first, side), _words(second, side)
     matcher = SequenceMatcher(None, [w for w, _ in one], [w for w, _ in other], autojunk=False)
     pairs: list[Pair] = []
@@ -120,7 +121,7 @@ def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
 
 
 def _words(part: xr.Dataset, side: str) -> list[Word]:
-    """The pieces of each word, and their places; special tokens are words of their own."""
+    """Return the pieces of each word, and their places; special tokens are words of their own."""
     numbers = part[f"{side}_word"].values.tolist()
     tokens = [str(token) for token in part[f"{side}_token"].values]
     places = range(len(tokens))
@@ -131,7 +132,6 @@ def _words(part: xr.Dataset, side: str) -> list[Word]:
 
 
 def _kinds(part: xr.Dataset, side: str, words: Iterable[Word]) -> list[set[str]]:
-    """Return the categories of the pieces of each word."""
     categories = part[f"{side}_category"].values
     return [{category_name(categories[at]) for at in places} for _, places in words]
 
@@ -143,7 +143,7 @@ def _laid(
     layers: Sequence[int],
     heads: int,
 ) -> xr.Dataset:
-    """A reading over the layers, heads and tokens of both."""
+    """Return a reading over the layers, heads and tokens of both."""
     named = [name for name in part.coords if name not in ("layer", "head")]
     moved = part.drop_vars(named).assign_coords(layer=part["layer"], head=range(part.sizes["head"]))
     moved = moved.reindex(layer=list(layers), head=range(heads))
@@ -157,7 +157,7 @@ def _laid(
 def _tokens(
     parts: tuple[xr.Dataset, xr.Dataset], places: Mapping[str, Sequence[Pair]]
 ) -> dict[str, Any]:
-    """The coordinates of the tokens of both; words are renumbered."""
+    """Return the coordinates of the tokens of both; words are renumbered."""
     coordinates: dict[str, Any] = {}
     for side, pairs in places.items():
         owner = [(parts[0], one) if one >= 0 else (parts[1], other) for one, other in pairs]
@@ -179,14 +179,14 @@ def _tokens(
 
 
 def swapped(pair: Matched, side: str) -> list[dict[str, Any]]:
-    """Return the words that stand in one place and have other numbers of pieces in the two texts.
+    """Return the words in one place that have different numbers of pieces in the two texts.
 
     Args:
-        pair: both readings.
-        side: ``query`` or ``key``.
+        pair: Both readings.
+        side: Axis of the words, ``query`` or ``key``.
 
     Returns:
-        of each the places of its pieces, the first in both, and what it is called.
+        Words with the places of their pieces, the first in both, and their names.
     """
     places, numbers = pair.places[side], pair.first[f"{side}_word"].values.tolist()
     texts = [[each.text for each in pieces_of(part, f"{side}_token")] for part in pair.alone]
@@ -204,6 +204,6 @@ def swapped(pair: Matched, side: str) -> list[dict[str, Any]]:
 
 
 def numbered(words: Sequence[tuple[bool, int]]) -> list[int]:
-    """Words of two texts, numbered in their order; -1 stays."""
+    """Number the words of two texts in their order; -1 stays."""
     order: dict[tuple[bool, int], int] = {}
     return [-1 if word[1] < 0 else order.setdefault(word, len(order)) for word in words]

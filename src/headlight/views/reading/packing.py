@@ -43,17 +43,17 @@ def pack(
     megabytes: float | None = None,
     whole_heads: Iterable[Head] = (),
 ) -> View:
-    """A reading as header and blobs, or two.
+    """Pack one or two readings as header and blobs.
 
     Args:
-        reading: of one kind of attention, or of several.
-        second: what it is compared with, of the same kinds.
-        megabytes: how large the blobs may be as text; rows keep their strongest cells only where
-            all cells are more than that. By default everything is kept.
-        whole_heads: layers, as the model counts them, and heads that keep all cells even then.
+        reading: Reading of one kind of attention, or of several.
+        second: Reading that it is compared with, of the same kinds.
+        megabytes: Maximum size of the blobs as text; rows keep their strongest cells only where
+            all cells exceed it. By default everything is kept.
+        whole_heads: Layers, as the model counts them, and heads that keep all cells even then.
 
     Raises:
-        UsageError: such a head is not in the reading, or the second is of other kinds.
+        UsageError: Such a head is not in the reading, or the second is of other kinds.
     """
     kinds = _encoded_kinds(reading, second)
     whole = [_placed(head, kinds) for head in whole_heads]
@@ -72,7 +72,7 @@ def pack(
 
 @dataclass(frozen=True)
 class EncodedLayer:
-    """The maps of a layer: with all cells, with the strongest of each row, and as pictures."""
+    """Maps of a layer: with all cells, with the strongest of each row, and as pictures."""
 
     scale: Float[np.ndarray, "head query"]
     codes: UInt8[np.ndarray, "head query key"]
@@ -81,7 +81,7 @@ class EncodedLayer:
     largest: list[float]
 
     def blobs(self, name: str, cells: int | None, whole: Iterable[int]) -> Blobs:
-        """By name; ``whole`` are heads that keep all cells."""
+        """Return blobs by name; ``whole`` are heads that keep all cells."""
         blobs = {f"{name}/scale": deflated(self.scale.astype("<f4"))}
         if cells is None:
             return blobs | {f"{name}/codes": deflated(self.codes)}
@@ -98,7 +98,7 @@ class EncodedLayer:
 
 @dataclass(frozen=True)
 class EncodedMeasure:
-    """A measure with its layers, and by how much a number may be wrong."""
+    """Measure with its layers and its error bound."""
 
     row: Measure
     code: Code
@@ -117,12 +117,12 @@ class EncodedMeasure:
 
 @dataclass(frozen=True)
 class Product:
-    """A measure that is the product of others.
+    """Measure that is the product of others.
 
     Attributes:
-        sources: of which; more than one, or one that it is equal to.
-        bound: by how much a number may be wrong.
-        layers: the maps of a product of several.
+        sources: Names of the factors, or of the single measure that it is equal to.
+        bound: Error bound of a number.
+        layers: Maps of the product, by layer.
     """
 
     sources: list[str]
@@ -139,13 +139,13 @@ class Product:
 
 @dataclass(frozen=True)
 class EncodedKind:
-    """A reading of one kind of attention.
+    """Encoded reading of one kind of attention.
 
     Attributes:
-        part: the reading.
-        heads: how many each layer has.
-        measures: those that are stored.
-        products: those that are products of others, by name, in their place.
+        part: Reading of this kind.
+        heads: Numbers of heads in the layers.
+        measures: Stored measures, by name.
+        products: Measures that are products of others and stand in their place, by name.
     """
 
     part: xr.Dataset
@@ -154,7 +154,7 @@ class EncodedKind:
     products: dict[str, Product]
 
     def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
-        """By name."""
+        """Return blobs by name."""
         blobs: Blobs = {}
         for name, measured in self.measures.items():
             for layer, encoded in enumerate(measured.layers):
@@ -180,7 +180,7 @@ class EncodedKind:
 
 @dataclass(frozen=True)
 class EncodedPair:
-    """Two readings of one kind of attention; the numbers of both have the same places."""
+    """Encoded pair of readings of one kind of attention; both have the same places."""
 
     first: EncodedKind
     second: EncodedKind
@@ -188,22 +188,22 @@ class EncodedPair:
 
     @property
     def measures(self) -> dict[str, EncodedMeasure]:
-        """Return the stored measures of both."""
+        """Stored measures of both readings."""
         ends = {f"{name}{SECOND}": each for name, each in self.second.measures.items()}
         return self.first.measures | ends
 
     @property
     def part(self) -> xr.Dataset:
-        """The first."""
+        """First reading."""
         return self.first.part
 
     @property
     def heads(self) -> list[int]:
-        """Return the number of heads in each layer."""
+        """Numbers of heads in the layers."""
         return self.first.heads
 
     def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
-        """By name; of differences there are pictures alone, where rows keep some cells only."""
+        """Return blobs by name; differences have pictures alone, if rows keep only some cells."""
         blobs = self.first.blobs(kind, cells, dense)
         blobs |= of_second(self.second.blobs(kind, cells, dense))
         return blobs if cells is None else blobs | difference_pictures(self.pair, kind)
@@ -230,7 +230,7 @@ def _encoded_kinds(
 
 
 def _placed(head: Head, kinds: Mapping[str, EncodedKind | EncodedPair]) -> Head:
-    """The place of a layer among those that were read, and the head."""
+    """Return the place of a layer among those that were read, and the head."""
     layer, number = head
     for part in kinds.values():
         layers = part.part["layer"].values.tolist()
@@ -240,7 +240,7 @@ def _placed(head: Head, kinds: Mapping[str, EncodedKind | EncodedPair]) -> Head:
 
 
 def _least(kinds: Mapping[str, EncodedKind | EncodedPair]) -> float:
-    """Less than what all cells need, so that it need not be tried."""
+    """Return a lower bound on the size of all cells, below which packing them need not be tried."""
     cells = (
         layer.codes.size
         for part in kinds.values()
@@ -271,7 +271,7 @@ def _bound_of(
     weight: EncodedMeasure,
     part: xr.Dataset,
 ) -> float:
-    """By how much a product of what is stored may be wrong."""
+    """Return the error bound of a product of stored measures."""
     lengths = lengths_of(part) if len(sources) > 1 else None
     worst = 0.0
     for layer, encoded in enumerate(weight.layers):
@@ -284,7 +284,7 @@ def _bound_of(
 
 
 def lengths_of(part: xr.Dataset) -> Float[np.ndarray, "layer head key"]:
-    """The lengths of vectors, as they are stored."""
+    """Return the lengths of vectors, as they are stored."""
     return shortened(part["vector_norm"].transpose("layer", "head", "key").values)
 
 

@@ -1,4 +1,4 @@
-"""The page of a reading."""
+"""Page of a reading."""
 
 import json
 from base64 import b64decode
@@ -42,22 +42,22 @@ def reading_page(
     corpus: InCorpus | None = None,
     routes: str = "",
 ) -> str:
-    """A reading as one self-contained HTML page.
+    """Return a reading as one self-contained HTML page.
 
     The page holds what `headlight.views.reading.format` describes: the header in the element
     with the id ``header``, and each blob in an element of its own.
 
     Args:
-        reading: of one kind of attention, or of several.
-        second: a reading that it is compared with, of the same kinds.
-        megabytes: how large it may be; of a text for which all heads are more than that, each row
-            keeps its strongest cells, and the page says so. None keeps everything.
-        whole_heads: layers, as the model counts them, and heads that keep all cells even then.
-        corpus: what was found of the same model over a corpus.
-        routes: address of the page of routes of the same text, if there is one.
+        reading: Reading of one kind of attention, or of several.
+        second: Reading that it is compared with, of the same kinds.
+        megabytes: Maximum size of the page; where all heads exceed it, each row keeps its
+            strongest cells, and the page says so. None keeps everything.
+        whole_heads: Layers, as the model counts them, and heads that keep all cells even then.
+        corpus: Results of the same model over a corpus.
+        routes: Address of the page of routes of the same text, if there is one.
 
     Raises:
-        UsageError: such a head is not in the reading, the second is of other kinds, or the corpus
+        UsageError: Such a head is not in the reading, the second is of other kinds, or the corpus
             was read by another model.
     """
     room = None if megabytes is None else megabytes - AROUND
@@ -67,14 +67,14 @@ def reading_page(
 
 
 def live_page(reading: xr.Dataset, view: LiveView) -> str:
-    """Return the page for a host that gives the cells of layers on request.
+    """Return the page for a host that provides the cells of layers on request.
 
     The host sets ``headlight`` of the frame that the page stands in, to an object that
     ``script/host.js`` describes. The pictures of all heads stand in the page.
 
     Args:
-        reading: of one kind of attention, or of several.
-        view: the same reading, packed.
+        reading: Reading of one kind of attention, or of several.
+        view: Same reading, packed.
     """
     return _page(reading, View(view.header, view.pictures))
 
@@ -122,7 +122,7 @@ def _generated(reading: xr.Dataset) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Choice:
-    """A measure as the page offers it: of the only reading, of one of two, or their difference."""
+    """Measure as the page offers it: of the only reading, of one of two, or their difference."""
 
     row: Measure
     name: str
@@ -142,16 +142,16 @@ def _choices(row: Measure, measures: Iterable[Mapping[str, Any]]) -> list[Choice
 
 
 def parse_page(text: str, *, second: bool = False) -> xr.Dataset:
-    """The measures that a page of `reading_page` holds, each within the bound that it states.
+    """Return the measures in a page of `reading_page`, each within the bound that it states.
 
     Cells that the page does not keep are NaN.
 
     Args:
-        text: of the page.
-        second: of a page of two readings, the second and not the first.
+        text: Text of the page.
+        second: Whether to return the second reading of a page of two, and not the first.
 
     Raises:
-        ResultError: the text is no such page, or one of a later format; or of one reading alone.
+        ResultError: The text is no such page, has a later format, or lacks a second reading.
     """
     parts = _Parts()
     parts.feed(text)

@@ -13,13 +13,13 @@ from headlight.vocabulary import measure
 
 
 def of_second(blobs: Blobs) -> Blobs:
-    """Blobs of a reading as those of the second of two."""
+    """Return blobs of a reading as those of the second of two."""
     parts = ((name.split("/", 2), blob) for name, blob in blobs.items())
     return {f"{kind}/{name}{SECOND}/{rest}": blob for (kind, name, rest), blob in parts}
 
 
 def difference_pictures(pair: Matched, kind: str) -> Blobs:
-    """Pictures of the differences of all heads, of models of the same shape."""
+    """Return pictures of the differences of all heads, of models of the same shape."""
     return {
         f"{kind}/{name}{DIFFERENCE}/{layer}/picture": deflated(
             pictures(difference_maps(pair, name, layer))
@@ -30,7 +30,7 @@ def difference_pictures(pair: Matched, kind: str) -> Blobs:
 
 
 def difference_maps(pair: Matched, name: str, layer: int) -> Float[np.ndarray, "head query key"]:
-    """The second less the first, of a layer; NaN where one of them has nothing."""
+    """Return the second reading of a layer less the first; NaN where either has nothing."""
     row = measure(name)
     one, other = (
         part[name].isel(layer=layer).transpose(*row.axes[1:]).values.astype(np.float32)

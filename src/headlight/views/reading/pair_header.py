@@ -33,10 +33,10 @@ def header_of_both(
     """Return the header of one kind of attention of two readings.
 
     Args:
-        first: what it would say of the first alone.
-        second: of the second.
-        differences: what it says of the differences, by measure.
-        pair: both.
+        first: Header of the first alone.
+        second: Header of the second alone.
+        differences: Headers of the differences, by measure.
+        pair: Both readings.
     """
     measures: dict[str, Any] = {}
     for name in pair.names:
@@ -75,10 +75,10 @@ def _compared(pair: Matched, side: str) -> dict[str, Any]:
 
 
 def _unsaid(pair: Matched, side: str) -> list[int]:
-    """Return the places that are not said of either text, or that one of them lacks.
+    """Return the places that sentences leave out in either text, or that either lacks.
 
-    Of keys that are a word with other pieces in each the first stands for all; as queries such
-    words are left out, as the more pieces a word has, the more it attends to itself.
+    If a key is a word with different pieces in each text, its first piece stands for all; as
+    queries such words are left out, as the more pieces a word has, the more it attends to itself.
     """
     hidden = [set(unsaid(part, side)) for part in pair.alone]
     first = 1 if side == "key" else 0
@@ -91,7 +91,7 @@ def _unsaid(pair: Matched, side: str) -> list[int]:
 
 
 def _named(pair: Matched, side: str) -> dict[str, Any]:
-    """Return of which text each token is, and what it is called: a substituted word by both."""
+    """Return the text and the name of each token; a substituted word is named by both texts."""
     written = [part[f"{side}_token"].values.tolist() for part in pair.alone]
     instead = {
         str(place): written[1][two]
@@ -111,11 +111,11 @@ def _named(pair: Matched, side: str) -> dict[str, Any]:
 
 
 def read_by_both(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return a sentence about what each of two readings read, and whether the texts agree.
+    """Return a sentence about the texts of two readings, and whether these agree.
 
     Args:
-        first: attributes of the first.
-        second: of the second.
+        first: Attributes of the first.
+        second: Attributes of the second.
     """
     models = [model_name(each) for each in (first, second)]
     texts = [
@@ -144,10 +144,10 @@ def _renamed(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _apart(pair: Matched, name: str) -> Numbers:
-    """Σ|b − a| / Σ(|a| + |b|) over the cells that both have, of each head.
+    """Return Σ|b − a| / Σ(|a| + |b|) of each head over the cells that both have.
 
-    0 where both are the same, 1 where they have nothing in common; of weights of the same tokens
-    it is the mean total variation of their rows.
+    It is 0 where both are the same, 1 where they have nothing in common; for weights of the same
+    tokens it is the mean total variation of their rows.
     """
     axes = measure(name).axes
     one, other = _both(pair, name)
@@ -189,7 +189,7 @@ def _apart_row(apart: Mapping[str, Numbers], heads: Sequence[int]) -> list[dict[
 
 
 def _filled(row: Sequence[float | None], heads: int) -> list[float | None]:
-    """The numbers of a layer; what heads have together stands at the first."""
+    """Return the numbers of a layer; a number that heads share stands at the first."""
     return [*row, *[None] * heads][:heads]
 
 
@@ -200,7 +200,7 @@ def _largest(numbers: Numbers) -> list[int]:
 
 
 def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
-    """The head in which the weights are farthest apart, and the cell in which they are there."""
+    """Return the head whose weights are farthest apart, and the cell of its largest difference."""
     layer, head = _largest(apart)
     one, other = (each[layer, head] for each in _both(pair, "weight"))
     change = np.nan_to_num(other - one)

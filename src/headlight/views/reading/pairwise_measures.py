@@ -10,7 +10,7 @@ from headlight.vocabulary import Measure, measure, measure_table
 
 
 def pairwise_rows(part: xr.Dataset) -> list[Measure]:
-    """The measures of pairs of positions that it has."""
+    """Return the measures of pairs of positions that a reading has."""
     return [row for row in measure_table() if row.pairwise and row.name in part]
 
 
@@ -22,12 +22,12 @@ def heads_of(part: xr.Dataset) -> list[int]:
 
 
 def cells_of(part: xr.Dataset, name: str) -> Float[np.ndarray, "layer *head query key"]:
-    """A measure, over its axes."""
+    """Return the values of a measure over its axes."""
     return np.asarray(part[name].transpose(*measure(name).axes).values, dtype=np.float32)
 
 
 def sources_of(part: xr.Dataset, name: str, values: NDArray[np.float32]) -> list[str]:
-    """The measures whose product it is, so that it needs no room of its own."""
+    """Return the measures whose product it is, so that it needs no room of its own."""
     if name == "norm" and {"weight", "vector_norm"} <= set(part):
         lengths = part["vector_norm"].transpose("layer", "head", "key").values
         least = 1e-6 * np.nanmax(np.abs(values), initial=0)

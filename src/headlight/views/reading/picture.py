@@ -22,7 +22,7 @@ ROW = {
     "weight": "where {} looks (attention weight)",
     "norm": "what {} takes (norm of what is moved)",
 }
-"""The bars over the tokens of one row, from above."""
+"""Titles of the bars over the tokens of one row, from above."""
 
 _BELOW = 0.01
 """Numbers below 0 that are larger than this share of the largest are shown on a two-sided scale."""
@@ -37,18 +37,18 @@ def reading_picture(
     annotate: bool | None = None,
     title: str | None = None,
 ) -> Picture:
-    """Maps of all heads that are named, in all layers that are, by all measures that are.
+    """Draw maps of all given heads in all given layers by all given measures.
 
     Args:
-        reading: One reading, of one kind of attention.
-        layers: By number.
-        heads: By number; None where the measures are of whole layers.
-        measures: Of pairs of tokens. Maps of one measure share its range of colours.
+        reading: Reading of one kind of attention.
+        layers: Numbers of layers.
+        heads: Numbers of heads; None where the measures are of whole layers.
+        measures: Measures of pairs of tokens. Maps of one measure share its range of colours.
         annotate: Whether the numbers are written into the cells; when None, where they fit.
-        title: Over all maps; by default text and model.
+        title: Title over all maps; by default text and model.
 
     Raises:
-        UsageError: The reading is of several kinds, has not got what is named, or that is too much.
+        UsageError: The reading is of several kinds, lacks what is requested, or that is too much.
         UnknownNameError: There is no such measure.
     """
     require_one_kind(reading)
@@ -77,11 +77,11 @@ def row_picture(
     """Return bars over the tokens of one row: its weights above, its norms below.
 
     Args:
-        reading: One reading, of one kind of attention.
-        token: That attends, or its place.
-        layer: By number.
-        head: By number.
-        title: Over the bars; by default text and model.
+        reading: Reading of one kind of attention.
+        token: Attending token, or its place.
+        layer: Number of the layer.
+        head: Number of the head.
+        title: Title over the bars; by default text and model.
 
     Raises:
         UsageError: The reading is of several kinds, or has no such token, layer or head.
@@ -110,7 +110,7 @@ def row_picture(
 
 
 def _titled(reading: xr.Dataset, title: str | None) -> str:
-    """Return the title of a picture; without one text and model."""
+    """Return the title of a picture; by default text and model."""
     if title is not None:
         return title
     texts = text_title(reading.attrs)
@@ -154,7 +154,7 @@ def _masked(reading: xr.Dataset, layer: int) -> NDArray[np.bool_]:
 
 
 def _values(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> NDArray[np.float64]:
-    """The numbers of a map, [query, key]."""
+    """Return the numbers of a map, [query, key]."""
     if row.per_head and head is None:
         raise UsageError(f"{row.name} is of single heads; name the head of layer {layer}.")
     if head is not None and not row.per_head:
@@ -174,12 +174,11 @@ def _values(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> 
 
 
 def _numbers(numbers: list[int]) -> str:
-    """Numbers in order, short."""
     if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"
     return listed([str(number) for number in numbers])
 
 
 def _two_sided(values: NDArray[np.float32]) -> bool:
-    """Whether numbers below 0 are more than rounding."""
+    """Return whether numbers below 0 are more than rounding."""
     return bool(np.nanmin(values) < -_BELOW * np.nanmax(values))

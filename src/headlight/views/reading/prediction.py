@@ -36,11 +36,12 @@ _DIRECT, _TOTAL = "directly", "through later layers"
 
 
 def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
-    """The parts of a prediction, the largest first.
+    """Return the parts of a prediction, the largest first.
 
     Args:
-        prediction: what a logit is made of.
-        name: ``token``, ``component``, ``head`` or, of a text with named ones, ``segment``.
+        prediction: Decomposition of a logit.
+        name: Kind of part: ``token``, ``component``, ``head``, or, if the text has named segments,
+            ``segment``.
     """
     frame, order = {
         "token": _tokens,
@@ -128,13 +129,12 @@ def _of_two(prediction: xr.Dataset) -> str:
 
 
 def _biases(prediction: xr.Dataset) -> float:
-    """Return the sum of all biases through all layers."""
     of = prediction["component_kind"].values == "bias"
     return float(prediction["total"].values[of].sum())
 
 
 def _names(prediction: xr.Dataset) -> list[str]:
-    """Return the names of components: their kind and layer; of biases the name of the parameter."""
+    """Return the names of components: their kind and layer, or the parameter if they are biases."""
     kinds = prediction["component_kind"].values.astype(str)
     attention = prediction["component_attention"].values.astype(str)
     several = len(set(prediction["kind"].values.astype(str))) > 1
@@ -156,7 +156,7 @@ def _names(prediction: xr.Dataset) -> list[str]:
 
 
 def asked(prediction: xr.Dataset) -> str:
-    """Describe what was explained, in words."""
+    """Describe the logit that was explained, in words."""
     attributes = prediction.attrs
     style = "" if attributes["classes"] else str(attributes["pieces"])
     first, second = (
@@ -172,7 +172,7 @@ def sentence(prediction: xr.Dataset) -> str:
 
 
 def findings(prediction: xr.Dataset) -> list[str]:
-    """The logit, what adds most to it, and what of it is left over."""
+    """Return the logit, the largest parts of it, and what of it is left over."""
     attributes = prediction.attrs
     logit = float(prediction["logit"])
     what = "the difference of the logits" if attributes["against"] else "the logit"
@@ -256,7 +256,7 @@ def _largest_component(prediction: xr.Dataset) -> list[str]:
 
 
 def left_out(values: pd.Series, what: str) -> list[str]:
-    """Return how many numbers a picture leaves out, and their sum; nothing where there are none."""
+    """Return the number of values that a picture leaves out, and their sum; nothing if none."""
     return [f"{plural(len(values), what)} ({signed(values.sum())} together)"] * bool(len(values))
 
 
@@ -288,7 +288,7 @@ def summary(prediction: xr.Dataset) -> Summary:
 
 
 def sections(prediction: xr.Dataset) -> list[Section]:
-    """Tokens, components and heads."""
+    """Return the sections on tokens, components and heads."""
     both = prediction.attrs["against"] or _of_two(prediction)
     unit = "difference of logits" if both else "logit"
     tokens, components, heads = (
@@ -407,7 +407,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
 
 
 def _largest_of(frame: pd.DataFrame, unit: str, what: str) -> str:
-    """Return the label of a picture of the first parts of a frame: what the others add directly."""
+    """Return the label of a picture of the first parts of a frame, with the sum of the others."""
     return with_left_out(unit, left_out(frame["direct"].iloc[SHOWN:], what))
 
 

@@ -1,4 +1,4 @@
-"""The page of routes: what a token after a layer is made of, down to the input."""
+"""Page of routes: the composition of a token after a layer, down to the input."""
 
 import json
 from base64 import b64encode
@@ -37,10 +37,10 @@ SUMS = ("residual", "bias", "forward")
 
 
 def routes_page(routes: xr.Dataset) -> str:
-    """Routes as one self-contained HTML page, of 2 MB at most.
+    """Return routes as one self-contained HTML page, of 2 MB at most.
 
     Args:
-        routes: as `headlight.reading.routes.routes` makes them.
+        routes: Routes as `headlight.reading.routes.routes` makes them.
     """
     largest = largest_parts(routes, MOST_PARTS)
     least = float(largest.attrs["least"])
@@ -83,11 +83,11 @@ def findings(routes: xr.Dataset) -> list[str]:
 def changes(routes: xr.Dataset, hidden: Sequence[int] = ()) -> pd.DataFrame:
     """Return by head what the shown token takes from others, here and in the other text.
 
-    The largest difference stands first; of routes of one text there are no rows.
+    The largest difference stands first; for routes of one text there are no rows.
 
     Args:
-        routes: of two texts.
-        hidden: places of tokens that are left out.
+        routes: Routes of two texts.
+        hidden: Places of tokens that are left out.
     """
     columns = ["head", "takes from", "share", "other", "difference"]
     if "compare_share" not in routes:
@@ -165,7 +165,7 @@ def sections(routes: xr.Dataset) -> list[Section]:
 
 
 def routes_json(routes: xr.Dataset) -> str:
-    """Routes as one line of JSON: what the page holds, and where they are from.
+    """Return routes as one line of JSON: the contents of the page, and their origin.
 
     ``tokens`` and ``layers``; for each layer in ``sums`` the shares of each token (``residual``,
     ``bias``, ``forward``, and ``rest``: of heads, what is not kept) and the parts of heads, those

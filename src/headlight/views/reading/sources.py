@@ -85,7 +85,7 @@ def _agreement(result: xr.Dataset) -> tuple[list[str], Estimate]:
 
 
 def findings(result: xr.Dataset) -> list[str]:
-    """Return what removal says, which signal agrees with it, and which heads were chosen."""
+    """Return the findings on removal, the signals that agree with it, and the chosen heads."""
     one = result.sizes["answer"] == 1
     heads = chosen_heads(result)
     how = "named by hand" if result.attrs["named"] else "those that copy most of hidden facts"
@@ -164,7 +164,6 @@ def _of_several(result: xr.Dataset) -> list[str]:
 
 
 def _label(signal: str) -> str:
-    """Return the name of a signal as it stands in a sentence."""
     return signal.replace(", ", " by ")
 
 
@@ -230,7 +229,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _orders(result: xr.Dataset) -> str:
-    """Return over how many orders of passages numbers are means, and whether there are no more."""
+    """Return the number of orders of passages that are averaged, and whether these are all."""
     orders = int(result.attrs["orders"])
     existing = {factorial(int(each)) for each in (result["passage_text"] != "").sum("passage")}
     of_all = f"{plural(orders, 'order')} of the passages"
@@ -240,7 +239,7 @@ def _orders(result: xr.Dataset) -> str:
 
 
 def _means(result: xr.Dataset) -> list[Table]:
-    """Return the mean of each signal over answers with its interval; of one answer nothing."""
+    """Return the mean of each signal over answers with its interval; for one answer nothing."""
     if result.sizes["answer"] == 1:
         return []
     caption = "Mean over answers, by the number of the passage as it was handed over"
@@ -291,7 +290,7 @@ def _marked(answer: tuple[str, str, list[str], list[float]]) -> Markup:
 
 
 def _shares(frame: pd.DataFrame, names: list[str]) -> Figure:
-    """Return bars of each passage: what each signal gives it, of the sum of absolute values."""
+    """Return bars of each passage: its shares of the sum of absolute values, by signal."""
     whole = {name: float(frame[name].abs().sum()) for name in names}
     rows = [
         BarRow(

@@ -1,4 +1,4 @@
-"""A reading for the terminal: the strongest links of the heads that stand out."""
+"""Reading on a terminal: the strongest links of the heads that stand out."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from headlight.views.terminal import terminal
 from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
 
 SHOWN = 20
-"""Heads that are shown if nothing else is asked for."""
+"""Number of heads that are shown by default."""
 OFTEN = 0.25
 """The share of the rows from which on it is said that they give most to a special token."""
 _COMMON = ("cls", "sep", "first")
@@ -35,17 +35,17 @@ _COMMON = ("cls", "sep", "first")
 def reading_terminal(
     reading: xr.Dataset, measure: str, top: int, *, all_heads: bool = False
 ) -> RenderableType:
-    """The strongest links of a reading: per head, or per layer where a measure has no heads.
+    """Return the strongest links of a reading by head, or by layer where a measure has no heads.
 
-    Of many heads those are shown that do something most which others do not. Links to special
+    If there are many heads, those are shown that stand out most from the others. Links to special
     tokens, and in a decoder to the first, are counted. Several kinds of attention stand one below
     the other, each under its name.
 
     Args:
-        reading: One reading.
-        measure: One of pairs of tokens (`headlight.vocabulary.measure_names`).
-        top: How many links of each head are shown.
-        all_heads: Show all, in their order.
+        reading: Reading.
+        measure: Measure of pairs of tokens (`headlight.vocabulary.measure_names`).
+        top: Number of links shown for each head.
+        all_heads: Whether to show all heads, in their order.
 
     Raises:
         UnknownNameError: There is no such measure of pairs of tokens, or not in this reading.
@@ -92,9 +92,9 @@ def _by_segment(part: xr.Dataset, measure: str) -> list[RenderableType]:
 
 
 def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> RenderableType:
-    """The strongest links of one kind of attention."""
+    """Return the strongest links of one kind of attention."""
     values = observed(part, measure, row_of(measure).axes)
-    # A layer with fewer heads than others is filled up with what is no number.
+    # A layer with fewer heads than others is filled up with NaN.
     places = [at for at in np.ndindex(values.shape[:-2]) if np.isfinite(values[at]).any()]
     ranked = values.ndim == 4 and values.shape[-2] >= MIN_ROWS and is_understood(part)
     does = _what_stands_out(part, measure) if ranked else {}
@@ -143,18 +143,18 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
 
 @dataclass(frozen=True)
 class _Does:
-    """Behaviour in which a head exceeds the average most: by how much, and in words."""
+    """Behaviour in which a head exceeds the average most: the excess, and words."""
 
     far: float
     said: str
 
 
 def _what_stands_out(part: xr.Dataset, measure: str) -> dict[tuple[int, ...], _Does]:
-    """By place of layer and head: the share in which the head is farthest above the mean of all.
+    """Return, by layer and head, the share in which the head is farthest above the mean of all.
 
-    Shares go to neighbours, to punctuation, or to the one other token of a row that gets most; what
-    goes to special tokens, and in a decoder to the first, is what most heads do.  Heads that do
-    nothing by ten points more than the others are left out.
+    Shares go to neighbours, to punctuation, or to the other token of a row that gets most; those to
+    special tokens, and in a decoder to the first, are left out, as most heads have them.  Heads
+    that do nothing by ten points more than the others are left out, too.
     """
     named: dict[str, NDArray[np.float64]] = {}
     allowed: list[NDArray[np.bool_]] = []
@@ -199,7 +199,7 @@ def _to_another(part: xr.Dataset, measure: str, layer: int) -> NDArray[np.float6
 
 
 class _Links:
-    """The strongest links of a head, and how many rows give most to special tokens."""
+    """Strongest links of a head, and the number of rows that give most to special tokens."""
 
     def __init__(self, part: xr.Dataset, top: int) -> None:
         self._queries, self._keys = (token_labels(part, side) for side in ("query", "key"))
@@ -213,7 +213,7 @@ class _Links:
         )
 
     def of(self, values: NDArray[np.float64]) -> str:
-        """The largest entries of [query, key], strongest first."""
+        """Return the largest entries of [query, key], strongest first."""
         finite = np.where(np.isfinite(values), values, -np.inf)
         rows = [int(row.argmax()) for row in finite if np.isfinite(row).any() and row.max() > 0]
         special = Counter(key for key in rows if key in self._special)
@@ -222,7 +222,7 @@ class _Links:
             plain[:, self._unsaid] = -np.inf
             plain[self._silent] = -np.inf
         flat = plain.ravel()
-        # What is masked, or 0, is no link.
+        # A cell that is masked, or 0, is no link.
         order = [i for i in np.argsort(-flat, kind="stable")[: self._top] if flat[i] > 0]
         words = [
             f"{self._queries[query]} → {self._keys[key]} {decimal(float(flat[index]))}"

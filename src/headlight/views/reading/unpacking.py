@@ -26,17 +26,17 @@ _OF_TOKENS = {
 def unpack(
     header: Mapping[str, Any], get: Callable[[str], bytes], *, second: bool = False
 ) -> xr.Dataset:
-    """The measures of pairs of positions that were packed, each within its bound.
+    """Return the measures of pairs of positions that were packed, each within its bound.
 
     Cells that were not kept are NaN.
 
     Args:
-        header: of the view.
-        get: the blob of a name, as it was packed.
-        second: the second of two readings, and not the first.
+        header: Header of the view.
+        get: Function that returns the blob of a name, as it was packed.
+        second: Whether to return the second of two readings, and not the first.
 
     Raises:
-        ResultError: the format is a later one, or none; or there is no second reading.
+        ResultError: The format is a later one, or none; or there is no second reading.
     """
     check_format(header)
     if second and "second" not in header:
@@ -62,7 +62,7 @@ def unpack(
 def _unpacked(
     kind: str, part: Mapping[str, Any], get: Callable[[str], bytes], end: str
 ) -> xr.Dataset:
-    """One kind of attention; ``end`` is what the measures of this reading end in."""
+    """Return one kind of attention; ``end`` is the suffix of the measures of this reading."""
     variables: dict[str, xr.DataArray] = {}
     shape = (len(part["queries"]["tokens"]), len(part["keys"]["tokens"]))
     measures = _measures_of(part, end)
@@ -99,7 +99,7 @@ def _unpacked(
 
 
 def _one_of_two(whole: xr.Dataset, part: Mapping[str, Any], end: str) -> xr.Dataset:
-    """One of two readings without the tokens, layers and heads of the other."""
+    """Return one of two readings without the tokens, layers and heads of the other."""
     other = "first" if end else "second"
     own = {
         side: [at for at, of in enumerate(part[many]["of"]) if of != other]
@@ -124,7 +124,7 @@ def _measures_of(part: Mapping[str, Any], end: str) -> dict[str, Mapping[str, An
 
 
 def _joined(name: str, maps: Sequence[NDArray[np.float32]]) -> xr.DataArray:
-    """Layers as one array; those with fewer heads are filled up with NaN."""
+    """Join layers to one array; those with fewer heads are filled up with NaN."""
     heads = max(len(each) for each in maps)
     filled = [
         np.pad(

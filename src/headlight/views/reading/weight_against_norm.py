@@ -15,12 +15,11 @@ Shares = Float[np.ndarray, "head query key"]
 
 
 def shares_of_layer(part: xr.Dataset, name: str, layer: int) -> Shares:
-    """A measure of a layer, by its place, as shares of rows."""
+    """Return a measure of a layer, by its place, as shares of rows."""
     return _shares(part[name].isel(layer=layer).transpose(*PER_HEAD[1:]).values)
 
 
 def _shares(values: NDArray[Any]) -> Shares:
-    """Each row as shares of its sum; NaN where that is 0."""
     sizes = np.where(np.isfinite(values), np.maximum(values, 0), np.nan)
     whole = np.nansum(sizes, axis=-1, keepdims=True)
     return np.asarray(sizes / np.where(whole > 0, whole, np.nan), dtype=np.float64)
@@ -32,7 +31,7 @@ Place = tuple[int, int]
 def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
     """Return the head and cell where the norm of the last word differs most from its weight.
 
-    Of generated text it is the row that predicted the first token.
+    In generated text, the row that predicted the first token takes the place of the last word.
     The head is that of the largest sum of differences of shares; the key that of its largest
     difference but for keys that are hidden at first.  The first head, and its largest cell, where
     a reading has one of both alone.
@@ -53,7 +52,7 @@ def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
 
 
 def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]]:
-    """Return as a statistic how far weight and norm of each head are apart, the mean over tokens.
+    """Return, as a statistic, the mean distance of weight and norm of each head over tokens.
 
     It is half the sum of differences of shares, 0 where both are the same and 1 where they have
     nothing in common; the first token of a decoder, which has no choice, is left out.
@@ -79,7 +78,7 @@ def _gap(part: xr.Dataset, layer: int) -> Shares:
 
 
 def largest_cell(values: NDArray[Any]) -> Place:
-    """Query and key of the largest size."""
+    """Return query and key of the largest size."""
     sizes = np.nan_to_num(np.abs(values))
     query, key = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
     return int(query), int(key)

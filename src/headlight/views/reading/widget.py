@@ -1,4 +1,4 @@
-"""The view in a notebook, whose kernel gives the cells of layers when they are asked for."""
+"""View in a notebook, whose kernel gives the cells of layers on request."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -19,23 +19,23 @@ Function = Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]
 
 
 class ReadingWidget(anywidget.AnyWidget):
-    """A reading as a widget.
+    """Reading as a widget.
 
-    What a notebook keeps is the page with the small maps of all heads. The browser asks for blobs
+    A notebook keeps the page with the small maps of all heads. The browser asks for blobs
     by messages, ``{"ask": name, "answer": number}``, and gets ``{"answer": number}`` with the blob
     as its buffer, or with a sentence as ``refused``; notebooks do not keep messages.
 
     ``{"call": name, "params": object, "answer": number}`` begins a function, whose first step is
     answered as ``step``; ``{"next": number}`` asks for the next one, and ``{"stop": number}`` ends
-    it. Since every step is asked for, the kernel is free between them, and the model never runs
+    it. Since every step is requested, the kernel is free between them, and the model never runs
     beside a cell.
 
     Args:
-        reading: of one kind of attention, or of several.
-        second: another reading, of the same kinds, that it is compared with.
-        height: in pixels.
-        functions: that the view may ask for, by name: of what the browser gives, steps, of which
-            the last is the ``result``.
+        reading: Reading of one kind of attention, or of several.
+        second: Reading that it is compared with, of the same kinds.
+        height: Height in pixels.
+        functions: Functions that the view may request, by name: they take the parameters from
+            the browser, and yield steps, of which the last is the ``result``.
     """
 
     _esm = f"{joined_script(MODULES)}\nexport default from_notebook;\n"
@@ -73,10 +73,11 @@ class ReadingWidget(anywidget.AnyWidget):
             self.send({"answer": number, "refused": str(refusal)})
 
     def _step(self, number: str, message: dict[str, Any]) -> dict[str, Any]:
-        """The first step of a function that is called, or the next of one that runs."""
+        """Return the first step of a function that is called, or the next of one that runs."""
         if "call" in message:
             name, params = str(message["call"]), message.get("params")
             if name not in self._functions:
+                # The name comes from a browser, and may be of any length.
                 raise UnknownNameError("function", name[:100], self._functions)
             self._running[number] = self._functions[name](
                 params if isinstance(params, dict) else {}
