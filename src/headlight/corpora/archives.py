@@ -16,16 +16,16 @@ from headlight.files import Location, storable, why_unread
 
 TAR_SUFFIXES = {".tar", ".tgz", ".txz", ".tbz", ".tbz2", ".tzst"}
 HEADER_LIMIT = 2**20
-"""Bytes of a name or of attributes in a tar file, which are held in memory."""
+"""Largest number of bytes of a name or of attributes in a tar file, which are held in memory."""
 
 CHUNK = 2**16
 
 Member = tuple[str, io.BufferedIOBase, io.BufferedReader]
-"""Its name, its content, and the archive as it lies on the disk."""
+"""Name and content of a member, and the archive as it lies on the disk."""
 
 
 def text_files(path: Location) -> Generator[Lines, None, None]:
-    """The text files of `path`, each to be read before the next is asked for.
+    """Yield the text files of `path`, each to be read before the next is requested.
 
     A tar file, compressed or not, and a zip file stand for the regular files in them, in the order
     of the archive; hidden files and companions such as ``README.md`` are left out.
@@ -44,7 +44,7 @@ def text_files(path: Location) -> Generator[Lines, None, None]:
 
 
 def is_packed(path: Location) -> bool:
-    """Whether a file is compressed, or an archive: it has fewer bytes than its texts."""
+    """Return whether a file is compressed, or an archive: it has fewer bytes than its texts."""
     suffix, packed = suffixes(path)
     return bool(packed) or suffix in TAR_SUFFIXES or suffix == ".zip"
 
@@ -95,7 +95,7 @@ def _tar(path: Location) -> Iterator[Member]:
 
 
 def _check_rest(stream: io.BufferedIOBase) -> None:
-    """Read to the end: only there a compressed file shows whether it is whole."""
+    """Read to the end, since only there a compressed file shows whether it is whole."""
     while chunk := stream.read(CHUNK):
         if chunk.strip(b"\0"):
             raise tarfile.ReadError("something follows the end of the archive")
@@ -115,11 +115,11 @@ def _is_text(name: str) -> bool:
 
 
 class StrictHeader(tarfile.TarInfo):
-    """A header that is damaged or missing is an error; by itself tarfile takes it for the end."""
+    """Header whose damage or lack is an error; by itself tarfile takes it for the end."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "StrictHeader":
-        """The header of one member.
+        """Return the header of one member.
 
         Raises:
             tarfile.ReadError: It is no header, or announces more than `HEADER_LIMIT` bytes of name.

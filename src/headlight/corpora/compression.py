@@ -22,7 +22,7 @@ ZSTANDARD_CHUNK = 1024
 
 
 class ZstandardStream(io.RawIOBase):
-    """The content of a zstandard file of one or more frames.
+    """Content of a zstandard file of one or more frames.
 
     The library's own stream reader takes a truncated file for a shorter one; this one raises.
     """
@@ -35,11 +35,11 @@ class ZstandardStream(io.RawIOBase):
         self._inside = False
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True: the content can always be read."""
         return True
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
-        """Fill `buffer` with what comes next; 0 at the end.
+        """Fill `buffer` with the next bytes, and return their number; 0 at the end.
 
         Raises:
             EOFError: The file ends inside a frame.
@@ -72,11 +72,11 @@ DECOMPRESSORS: dict[str, tuple[bytes, Decompressor]] = {
     ".bz2": (b"BZh", lambda stream: bz2.BZ2File(stream)),
     ".zst": (b"\x28\xb5\x2f\xfd", lambda stream: io.BufferedReader(ZstandardStream(stream))),
 }
-"""Suffix, the bytes such a file begins with, and how it is read."""
+"""First bytes of compressed files and the function that reads them, by suffix."""
 
 
 def open_file(path: Location) -> io.BufferedReader:
-    """The bytes of a file, wherever it is.
+    """Open the bytes of a file, wherever it is.
 
     Raises:
         CorpusError: The file cannot be opened.
@@ -90,11 +90,11 @@ def open_file(path: Location) -> io.BufferedReader:
 
 @contextmanager
 def open_bytes(path: Location) -> Iterator[tuple[io.BufferedIOBase, io.BufferedReader]]:
-    """The content of a file, and the file itself; the suffix says how it is compressed.
+    """Open the content of a file, and the file itself; the suffix says how it is compressed.
 
     Raises:
-        CorpusError: The file cannot be opened, or somebody has written to it by the time that it is
-            read to its end: what was read would be of two versions.
+        CorpusError: The file cannot be opened, or was written to before it was read to its end:
+            the content would be of two versions.
     """
     with ExitStack() as stack:
         file = stack.enter_context(open_file(path))
@@ -112,7 +112,7 @@ def open_bytes(path: Location) -> Iterator[tuple[io.BufferedIOBase, io.BufferedR
 
 
 def _version(file: io.BufferedReader) -> tuple[int, int] | None:
-    """Return the size of a file and when it was written; None where it is not on this machine."""
+    """Return the size and the time of writing of a file; None where it is not on this machine."""
     try:
         status = os.fstat(file.fileno())
     except OSError:
@@ -121,7 +121,7 @@ def _version(file: io.BufferedReader) -> tuple[int, int] | None:
 
 
 def decompress(stream: io.BufferedIOBase) -> io.BufferedIOBase:
-    """The content of a stream without a name, such as standard input; its first bytes say how."""
+    """Return the content of a stream without a name; its first bytes say how it is compressed."""
     raw = cast("io.RawIOBase", stream)
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(raw)
     start = buffered.peek(8)
@@ -137,7 +137,7 @@ def _is_no_text(start: bytes) -> bool:
 
 
 def suffixes(path: str | Location) -> tuple[str, str]:
-    """The suffix of a file and that of its compression, in small letters: ``.txt`` and ``.gz``."""
+    """Return the suffixes of a file and its compression, in small letters: ``.txt``, ``.gz``."""
     name = str(path).lower()
     if "://" in name:  # zip://a.txt::s3://bucket/b.zip, https://host/a.txt?key=1
         name = re.split(r"::|\?", name, maxsplit=1)[0]

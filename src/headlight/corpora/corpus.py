@@ -69,16 +69,16 @@ class CorpusCounts:
 
 
 FileReader = Callable[[Lines, CorpusCounts], Iterator[Element]]
-"""From the lines of one file to its elements; what is left out is counted."""
+"""Function from the lines of one file to its elements; what is left out is counted."""
 
 
 def unless_invalid(
     parse: Callable[[], Parsed], invalid: str, counts: CorpusCounts
 ) -> Parsed | None:
-    """Parse an element; None, and counted, if it is invalid and such are skipped.
+    """Parse an element; count it and return None if it is invalid and such elements are skipped.
 
     Raises:
-        CorpusError: It is invalid, and such are refused.
+        CorpusError: The element is invalid, and such elements are refused.
     """
     try:
         return parse()
@@ -90,7 +90,7 @@ def unless_invalid(
 
 
 def with_text(elements: Iterable[Element | None], counts: CorpusCounts) -> Iterator[Element]:
-    """The elements that hold something; the others, None, are counted."""
+    """Yield the elements that hold something; the others, None, are counted."""
     for element in elements:
         if element is None:
             counts.blank += 1
@@ -105,13 +105,14 @@ class Corpus(Generic[Element]):
     It can be iterated again, unless it is standard input or was made of an iterator.
 
     Attributes:
-        source: What it was opened from, as reports show it.
-        read: Reads the elements, and counts what it leaves out.
-        kind: What the elements are.
-        limit: Elements that are read at most; None for all.
+        source: Source that it was opened from, as reports show it.
+        read: Function that reads the elements, and counts what it leaves out.
+        kind: Kind of the elements.
+        limit: Largest number of elements that are read; None for all.
         once: Whether it can be iterated only once.
-        share_of: About which share of it its first elements are; None where that is not known.
-        counts: What the latest iteration could not keep so far.
+        share_of: Function from a number of first elements to their approximate share of the corpus;
+            None where that is not known.
+        counts: Counts of what the latest iteration could not keep so far.
     """
 
     source: str
@@ -123,7 +124,7 @@ class Corpus(Generic[Element]):
     counts: CorpusCounts = field(default_factory=CorpusCounts, init=False, repr=False)
 
     def __iter__(self) -> Iterator[Element]:
-        """The elements.
+        """Iterate over the elements.
 
         Raises:
             CorpusError: Something cannot be read, or there is no element at all.
@@ -137,7 +138,7 @@ class Corpus(Generic[Element]):
         return self.counts.invalid
 
     def take(self, number: int | None) -> "Corpus[Element]":
-        """A corpus of the first elements, or of all: no more is read than they need.
+        """Return a corpus of the first elements, or of all: no more is read than they need.
 
         Raises:
             UsageError: The number is less than 1.
@@ -162,17 +163,17 @@ class Corpus(Generic[Element]):
 def corpus_of_files(
     source: str | Location, kind: CorpusKind, format: FileReader[Element], part: str | None = None
 ) -> Corpus[Element]:
-    """A corpus of the files that a source stands for, those in archives included.
+    """Return a corpus of the files that a source stands for, those in archives included.
 
     Args:
-        source: A path, a pattern or a folder.
-        kind: What the elements are.
-        format: How a file is read.
-        part: What the names of the files must hold, if not all are meant.
+        source: Path, pattern or folder.
+        kind: Kind of the elements.
+        format: Function that reads a file.
+        part: Text that the names of the files must hold, if not all are meant.
 
     Raises:
-        CorpusError: There is no such file, nothing matches, a folder holds no files, or those of a
-            data set of another library.
+        CorpusError: There is no such file, nothing matches, or a folder holds no files, or those of
+            a data set of another library.
     """
     if marker := saved_data_set(source):
         raise CorpusError(
@@ -198,9 +199,9 @@ def corpus_of_files(
 def _share_of_files(
     paths: Sequence[Location], format: FileReader[Element], elements: int
 ) -> float | None:
-    """Up to which of their bytes files are read for the first elements, which are read again.
+    """Return the share of bytes of files up to the first elements, which are read again.
 
-    None of files elsewhere, which would have to be fetched again, and of small packed ones.
+    None for files elsewhere, which would have to be fetched again, and for small packed files.
     """
     sizes = [path.stat().st_size for path in paths if isinstance(path, Path)]
     if len(sizes) < len(paths) or not sum(sizes):
@@ -228,15 +229,15 @@ def corpus_in_memory(
     format: str | None = None,
     read: Callable[[Iterable[Any]], Iterator[Element | None]] = iter,
 ) -> Corpus[Element]:
-    """A corpus of what is there already; a corpus stays as it is.
+    """Return a corpus of objects in memory; a corpus stays as it is.
 
     Args:
-        elements: Of an iterator the corpus can be read only once.
-        kind: What they are.
-        source: What reports call them.
-        element: The class that each of them has.
-        format: The format asked for, which must be None.
-        read: What makes elements of them, or None of what holds nothing.
+        elements: Objects in memory; the corpus of an iterator can be read only once.
+        kind: Kind of the elements.
+        source: Name of the elements in reports.
+        element: Class that each object must have.
+        format: Requested format, which must be None.
+        read: Function that makes elements of the objects, or None of an object that holds nothing.
 
     Raises:
         UsageError: A format is given, or it is a corpus of something else, or no corpus at all.
@@ -264,7 +265,7 @@ def corpus_in_memory(
 
 
 def _checked(elements: Iterable[Any], element: type, wanted: str) -> Iterator[Any]:
-    """The elements, each of which is of the class."""
+    """Yield the elements, each of which must be of the class."""
     for each in elements:
         if not isinstance(each, element):
             raise UsageError(
@@ -277,7 +278,7 @@ def _checked(elements: Iterable[Any], element: type, wanted: str) -> Iterator[An
 def corpus_read_once(
     source: str, read: Callable[[CorpusCounts], Iterator[Element]], kind: CorpusKind = "text"
 ) -> Corpus[Element]:
-    """A corpus that refuses to be iterated a second time."""
+    """Return a corpus that refuses to be iterated a second time."""
     used = False
 
     def guarded(counts: CorpusCounts) -> Iterator[Element]:

@@ -15,15 +15,16 @@ BLANK_LINES_BEFORE = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text that stands for itself.
+    """Text that stands for itself.
 
     Attributes:
-        name: Where it begins, for messages: ``"a.txt:12"`` (file and line) or ``"hf:imdb[3]"``.
-        paragraphs: Its units in order, of which none is blank.  What a unit is depends on the
-            format: a paragraph of an encyclopedia or one line of plain text, stripped; a paragraph
-            of a string, with its indentation; the whole text, in the format ``raw`` with all blanks
+        name: Place where it begins, for messages: ``"a.txt:12"`` (file and line) or
+            ``"hf:imdb[3]"``.
+        paragraphs: Units in their order, none of them blank.  The unit depends on the format: a
+            paragraph of an encyclopedia or one line of plain text, stripped; a paragraph of a
+            string, with its indentation; the whole text, in the format ``raw`` with all blanks
             around it; of a chat, the chat as JSON.
-        chat: The messages that it is, if it is a chat.
+        chat: Chat, if the document is one.
     """
 
     name: str
@@ -31,10 +32,10 @@ class Document:
     chat: Chat | None = None
 
     def text_paragraphs(self) -> tuple[str, ...]:
-        """Return the paragraphs of what is no chat.
+        """Return the paragraphs of a document that is no chat.
 
         Raises:
-            CorpusError: It is one.
+            CorpusError: The document is a chat.
         """
         if self.chat is not None:
             raise CorpusError(
@@ -45,7 +46,7 @@ class Document:
 
 
 class Draft:
-    """A document that is being read, unit by unit, and may not grow beyond `DOCUMENT_LIMIT`."""
+    """Document that is being read, unit by unit, and may not grow beyond `DOCUMENT_LIMIT`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -56,8 +57,9 @@ class Draft:
         """Append a unit, without blanks around it; blank ones are left out.
 
         Args:
-            text: the unit.
-            indented: Keep the indentation of its first line, as it means something in code.
+            text: Unit to append.
+            indented: Whether the indentation of its first line is kept, as it has a meaning in
+                code.
 
         Raises:
             CorpusError: The document is now longer than `DOCUMENT_LIMIT` characters.
@@ -74,21 +76,21 @@ class Draft:
         self._paragraphs.append(text)
 
     def finish(self) -> Document | None:
-        """The document, or None when it holds no text."""
+        """Return the document, or None when it holds no text."""
         return Document(self.name, tuple(self._paragraphs)) if self._paragraphs else None
 
 
 def document_of_value(name: str, value: object, column: str | None = None) -> Document | None:
-    """The document that one cell of a table, one JSON value or one Python object holds.
+    """Return the document that one cell of a table, JSON value or Python object holds.
 
     A string is split into paragraphs at blank lines (single line breaks stay in the text); a list
     of strings is taken as the paragraphs themselves; a list of messages is a chat.  Nothing
     (``None``, blanks) gives None.
 
     Args:
-        name: Of the document.
-        value: What is there.
-        column: Where it stands, for a refusal.
+        name: Name of the document.
+        value: Value of the cell or object.
+        column: Column of the value, for a refusal.
 
     Raises:
         CorpusError: The value is none of these, or is not valid Unicode, or is messages that cannot

@@ -19,10 +19,10 @@ class FileKind(NamedTuple):
     """Kind of a file without text.
 
     Attributes:
-        description: What it is, and what to do.
-        suffixes: Of such files, in small letters.
-        start: Pattern of their first bytes; where it is that of other kinds as well, or the file
-            may be text all the same, the suffix decides.
+        description: Description of the kind, and advice what to do.
+        suffixes: Suffixes of such files, in small letters.
+        start: Pattern of their first bytes; where other kinds have it as well, or the file may be
+            text all the same, the suffix decides.
     """
 
     description: str
@@ -96,7 +96,7 @@ FRONT_MATTER = FileKind(
 )
 
 LONGEST_START = 512
-"""Bytes of a file that are looked at."""
+"""Number of bytes of a file that are examined."""
 
 _MARKS = {
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
@@ -105,11 +105,11 @@ _MARKS = {
 
 
 def kind_without_text(start: bytes, suffix: str = "") -> str:
-    """Return what a file is that begins so, and what to do; nothing where it may be text.
+    """Return the description of a file that begins so; empty where it may be text.
 
     Args:
-        start: The first bytes, `LONGEST_START` of them where there are as many.
-        suffix: Of its name, which tells apart kinds that begin alike.
+        start: First bytes, `LONGEST_START` of them where there are as many.
+        suffix: Suffix of its name, which tells apart kinds that begin alike.
     """
     kinds = [kind for kind in BINARY if _begins(start, kind)]
     named = [kind for kind in kinds if suffix.lower() in kind.suffixes]
@@ -125,9 +125,10 @@ def why_no_text(raw: bytes, suffix: str, problem: UnicodeDecodeError | None = No
     """Return why a line is no text in UTF-8, and what to do.
 
     Args:
-        raw: The line.
-        suffix: Of the name of its file.
-        problem: Where it is no UTF-8; None where it is, and holds a zero byte.
+        raw: Line of the file.
+        suffix: Suffix of the name of its file.
+        problem: Error of decoding, where the line is no UTF-8; None where it is UTF-8 and holds a
+            zero byte.
     """
     if kind := next((kind for kind in BINARY if suffix in kind.suffixes), None):
         return f"the file is {kind.description}"
@@ -146,11 +147,11 @@ def why_no_text(raw: bytes, suffix: str, problem: UnicodeDecodeError | None = No
 
 
 def markup_of(first: str, suffix: str) -> str:
-    """Return which text of another program a file is; nothing of any other.
+    """Return which text of another program a file is; empty for any other file.
 
     Args:
-        first: Its first line.
-        suffix: Of its name.
+        first: First line of the file.
+        suffix: Suffix of its name.
     """
     start = first.encode("utf-8", "replace").lstrip()
     if suffix in FRONT_MATTER.suffixes and _begins(start, FRONT_MATTER):
@@ -164,6 +165,6 @@ def _begins(start: bytes, kind: FileKind) -> bool:
 
 
 def _alternates(raw: bytes) -> bool:
-    """Return whether most of every other byte is zero alone, as in UTF-16 of Latin letters."""
+    """Return whether every other byte alone is mostly zero, as in UTF-16 of Latin letters."""
     one, other = sorted(raw[first::2].count(0) / max(len(raw) / 2, 1) for first in (0, 1))
     return one < 0.5 < other and len(raw) > 3

@@ -16,7 +16,7 @@ ANY_FOLDERS = "**"
 
 
 def files(source: str | Location) -> list[Location]:
-    """The files of a source, in a fixed order.
+    """Return the files of a source, in a fixed order.
 
     A folder is read recursively and in the order of the names; hidden files and files such as
     ``README.md`` or ``LICENSE`` are left out of it.  What is no path is taken as a pattern, where
@@ -70,7 +70,7 @@ def _hidden_parts(path: Location) -> int:
 
 
 def _expand(path: Location, above: tuple[Path, ...] = ()) -> Iterator[Location]:
-    """A file, or the files of a folder, which lies in the folders above."""
+    """Yield a file, or the files of a folder, which lies in the folders above."""
     if not path.is_dir():
         _demand_file(path)
         yield path
@@ -106,7 +106,7 @@ def _demand_end(pattern: Path) -> None:
 
 
 def _with_folder(above: tuple[Path, ...], folder: Location) -> tuple[Path, ...]:
-    """The folders above and this one, as they are without links."""
+    """Return the folders above and this folder, with links resolved."""
     if not isinstance(folder, Path):
         return above
     real = folder.resolve()
@@ -119,7 +119,7 @@ def _with_folder(above: tuple[Path, ...], folder: Location) -> tuple[Path, ...]:
 
 
 def is_companion(name: str) -> bool:
-    """Whether a file explains its folder: ``README.md``, ``license``, ``LICENSE-texts.txt``."""
+    """Return whether a file explains its folder: ``README.md``, ``license``, ``LICENSE-a.txt``."""
     stem = name.split(".")[0]
     # In small letters only the whole name counts: "notice-board.txt" may well be a text.
     first = stem.replace("_", "-").split("-")[0]

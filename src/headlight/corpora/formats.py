@@ -18,13 +18,13 @@ GROUP = "headlight.formats"
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format of files, besides those that `headlight.corpora.open_corpus` reads by itself.
+    """Format of files, besides those that `headlight.corpora.open_corpus` reads by itself.
 
     Attributes:
-        name: what is given as ``format``.
-        open: opens what a user names: a path, a pattern, a folder, ``-`` or ``hf:NAME``.
+        name: Name that is given as ``format``.
+        open: Function that opens a source: a path, a pattern, a folder, ``-`` or ``hf:NAME``.
         holds: ``texts``, or ``pairs`` of texts, which a model reads together.
-        sample: file that is read where no corpus is named; None without one.
+        sample: File that is read where no corpus is named; None without a sample.
     """
 
     name: str
@@ -48,7 +48,7 @@ def find_format(name: str, needed: str | None = None) -> Format | None:
 
     Args:
         name: Name of the format.
-        needed: What needs it, for the refusal; by default the format itself.
+        needed: Feature that needs the format, for the refusal; by default the format itself.
 
     Raises:
         UsageError: A distribution has it that is not installed.

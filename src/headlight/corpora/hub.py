@@ -17,7 +17,7 @@ SAVED = ("state.json", "dataset_dict.json")  # what `save_to_disk` leaves in a f
 
 
 def saved_data_set(source: str | Location) -> Path | None:
-    """Return the file by which a folder is one of `save_to_disk`; None of all else."""
+    """Return the file that marks a folder of `save_to_disk`; None for all else."""
     place = location(source, error=CorpusError)
     if not isinstance(place, Path):
         return None
@@ -39,7 +39,7 @@ def data_set_name(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """The parts of ``hf:NAME:CONFIG:SPLIT:COLUMN``, told apart by their place.
+    """Parts of ``hf:NAME:CONFIG:SPLIT:COLUMN``, told apart by their place.
 
     An empty part stands for its default, so ``hf:imdb::test`` is the test split of the only
     configuration.  NAME may be a folder, written with a slash (``hf:./folder``), or one of
@@ -54,15 +54,15 @@ class HubSource:
 
     @classmethod
     def parse(cls, source: str, format: str | None = None) -> "HubSource":
-        """The parts of a source that begins with ``hf:``.
+        """Return the parts of a source that begins with ``hf:``.
 
         Args:
-            source: What was asked for.
+            source: Requested source.
             format: None, since a data set has a format of its own.
 
         Raises:
             UsageError: There is no name, there are too many parts or no files, or a slice or a
-                format is asked for.
+                format is requested.
         """
         if format is not None:
             raise UsageError(
@@ -82,15 +82,15 @@ class HubSource:
 def hub_rows(
     parts: HubSource, label: str, preferred: Sequence[str] = ("train",)
 ) -> Iterator[Mapping[str, object]]:
-    """The rows of a split, streaming.
+    """Yield the rows of a split, streaming.
 
-    Without SPLIT the first of `preferred` that there is, or the only one; no code that comes with
-    a data set is ever run.
+    Without SPLIT it is the first of `preferred` that there is, or the only one; no code that comes
+    with a data set is ever run.
 
     Args:
-        parts: What is read.
-        label: What messages call it.
-        preferred: Splits, where none is named.
+        parts: Parts of the source.
+        label: Name of the source in messages.
+        preferred: Splits to prefer where none is named.
 
     Raises:
         CorpusError: The data set or the split does not exist, or cannot be read.
@@ -101,11 +101,11 @@ def hub_rows(
 
 
 def hub_splits(parts: HubSource, label: str) -> list[str]:
-    """The names of the splits of a data set; none of a single split that was saved.
+    """Return the names of the splits of a data set; empty for a single split that was saved.
 
     Args:
-        parts: What is looked at.
-        label: What messages call it.
+        parts: Parts of the source.
+        label: Name of the source in messages.
 
     Raises:
         CorpusError: The data set does not exist, or cannot be read.
@@ -117,11 +117,11 @@ def hub_splits(parts: HubSource, label: str) -> list[str]:
 
 
 def hub_revision(parts: HubSource, label: str) -> list[str]:
-    """Return the revision and files of a hub's data set, which change as it does.
+    """Return identifiers of the revision and files of a hub's data set, which change as it does.
 
     Args:
-        parts: What is read.
-        label: What messages call it.
+        parts: Parts of the source.
+        label: Name of the source in messages.
 
     Raises:
         CorpusError: The data set does not exist, or its hub cannot be reached.

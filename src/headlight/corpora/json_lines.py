@@ -11,10 +11,10 @@ from headlight.errors import CorpusError
 
 
 def json_object(line: str, place: str) -> dict[str, object]:
-    """The object that a line is.
+    """Return the JSON object of a line.
 
     Raises:
-        CorpusError: It is none.
+        CorpusError: The line is no JSON object.
     """
     try:
         row = json.loads(line, object_pairs_hook=_with_each_key_once)
@@ -42,7 +42,7 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_rows(lines: Lines) -> Iterator[Row]:
-    """One object per line.
+    """Yield one object per line.
 
     Raises:
         CorpusError: A line is no object.

@@ -18,13 +18,13 @@ BREAKS = re.compile(r"\s*(<br\s*/?>\s*)+")
 LABELLED_LINE = re.compile(r"[0-4] \S.*\S \S")
 
 QUOTED = re.compile(r"\s*[>|:]|\s*In article\b|.*\b(writes|wrote|says|said):\s*$")
-"""Lines of a message that are somebody else's, and those that say whose."""
+"""Pattern of lines that a message quotes, and of those that name the quoted author."""
 
 LabelledRow = tuple[str, Mapping[str, object]]
 
 
 def treebank_sentences(lines: Lines) -> Iterator[LabelledRow]:
-    """The Stanford Sentiment Treebank as lines: the label, a blank, the sentence.
+    """Yield rows of the Stanford Sentiment Treebank: the label, a blank, the sentence.
 
     Raises:
         CorpusError: A line holds no sentence behind a label.
@@ -43,7 +43,7 @@ def treebank_sentences(lines: Lines) -> Iterator[LabelledRow]:
 
 
 def news(lines: Lines) -> Iterator[LabelledRow]:
-    """AG News without a header: the text, a tab, the name of the class.
+    """Yield rows of AG News without a header: the text, a tab, the name of the class.
 
     Raises:
         CorpusError: A line does not have two fields.
@@ -61,7 +61,7 @@ def news(lines: Lines) -> Iterator[LabelledRow]:
 
 
 def reviews(lines: Lines) -> Iterator[LabelledRow]:
-    """Film reviews of IMDb as JSON lines; ``<br />`` is a blank.
+    """Yield film reviews of IMDb from JSON lines; ``<br />`` is a blank.
 
     Raises:
         CorpusError: A line is no object.
@@ -75,10 +75,10 @@ def reviews(lines: Lines) -> Iterator[LabelledRow]:
 
 
 def messages(lines: Lines) -> Iterator[LabelledRow | None]:
-    """One message of a newsgroup, whose folder says the group; only what its author wrote.
+    """Yield one message of a newsgroup, whose folder names the group; only its author's own text.
 
-    Without the header, quotations and signature, as Jain and Wallace (2019) read them.  In some
-    copies tabs stand for the line breaks.  A message of which nothing is left is None.
+    The header, quotations and signature are left out, as Jain and Wallace (2019) read messages.  In
+    some copies tabs stand for the line breaks.  A message of which nothing is left is None.
 
     Raises:
         CorpusError: The file is longer than `DOCUMENT_LIMIT`.
@@ -109,7 +109,7 @@ def _signature(lines: list[str]) -> int:
 
 
 def guess_labelled(lines: Lines) -> str | None:
-    """The format of a file of one of these sets, by its name and first line; None if of none."""
+    """Return the format of a file of these sets, by its name and first line; None for others."""
     if PurePath(lines.name).name.isdecimal():
         return "newsgroups"
     first = lines.first().rstrip("\r\n")

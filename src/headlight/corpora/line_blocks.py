@@ -12,9 +12,9 @@ class Block:
     """Consecutive lines of a file that are not blank.
 
     Attributes:
-        file: The file, for messages.
+        file: Name of the file, for messages.
         start: Number of the first line in the file, from 1.
-        lines: The lines, without their line breaks.
+        lines: Lines without their line breaks.
     """
 
     file: str
@@ -22,12 +22,12 @@ class Block:
     lines: tuple[str, ...]
 
     def place(self, index: int) -> str:
-        """File and line of ``lines[index]``: ``"dev.conllu:12"``."""
+        """Return file and line of ``lines[index]``: ``"dev.conllu:12"``."""
         return f"{self.file}:{self.start + index}"
 
 
 def blocks(lines: Lines) -> Iterator[Block]:
-    """The blocks of a file, one at a time.
+    """Yield the blocks of a file, one at a time.
 
     Raises:
         CorpusError: The file cannot be read, or a block is longer than `DOCUMENT_LIMIT`.

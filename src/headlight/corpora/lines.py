@@ -24,19 +24,20 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Lines:
-    r"""The lines of one file, read one at a time, each with its line break.
+    r"""Lines of one file, read one at a time, each with its line break.
 
     Only ``\n`` ends a line: U+2028 and its like are characters of the text.
 
     Attributes:
-        name: The file, for messages.
+        name: Name of the file, for messages.
         number: Number of the line that was read last, from 1; 0 before the first.
-        encoding: Of the file; a reader that knows the format may change it before lines are read.
+        encoding: Encoding of the file; a reader that knows the format may change it before lines
+            are read.
 
     Args:
-        stream: The text, unpacked.
-        name: See above.
-        file: As it lies on the disk; by default nobody asks how much of it was read.
+        stream: Unpacked text.
+        name: Name of the file, for messages.
+        file: File as it lies on the disk, which tells how much of it was read; None if unknown.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Lines:
         return self
 
     def __next__(self) -> str:
-        """The next line.
+        """Return the next line.
 
         Raises:
             CorpusError: The file cannot be read, or the line is binary, too long or not UTF-8.
@@ -68,38 +69,39 @@ class Lines:
         return line
 
     def first(self) -> str:
-        """The first line, which stays to be read; empty when there is none."""
+        """Return the first line, which stays to be read; empty when there is none."""
         if self._waiting is None:
             self._waiting = self._read()
         return self._waiting
 
     @property
     def suffix(self) -> str:
-        """The suffix of the file, without that of its compression: ``".conllu"``."""
+        """Return the suffix of the file, without that of its compression: ``".conllu"``."""
         return suffixes(self.name)[0]
 
     @property
     def bytes_read(self) -> int:
-        """Return the bytes of the file read so far; of packed ones `READ_AHEAD` too many at most.
+        """Return the number of bytes of the file that were read so far.
 
-        Zero of a stream without a file.
+        For packed files it is too large by `READ_AHEAD` at most; it is 0 for a stream without a
+        file.
         """
         return 0 if self._file is None else self._file.tell()
 
     @property
     def place(self) -> str:
-        """File and line, as messages name them: ``"a.txt:12"``."""
+        """Return file and line, as messages name them: ``"a.txt:12"``."""
         return f"{self.name}:{self.number}"
 
     def whole(self, content: str, cure: str) -> list[str]:
         """Return all lines, which are one document together.
 
         Args:
-            content: Name of what the file holds, for a refusal.
+            content: Name of the content of the file, for a refusal.
             cure: Advice on a document that is too long.
 
         Raises:
-            CorpusError: It is longer than `DOCUMENT_LIMIT` characters.
+            CorpusError: The document is longer than `DOCUMENT_LIMIT` characters.
         """
         gathered: list[str] = []
         size = 0

@@ -11,10 +11,10 @@ from headlight.errors import CorpusError
 
 
 def medium_of(source: object) -> Literal["pictures", "speech"] | None:
-    """Return what a source holds: nothing but pictures, or sound; None of all else.
+    """Return the medium of a source: nothing but pictures, or sound; None for all else.
 
     Args:
-        source: A corpus, or a file, folder or pattern; see `open_recordings`.
+        source: Corpus, or a file, folder or pattern; see `open_recordings`.
     """
     if isinstance(source, Corpus):
         return source.kind if source.kind in ("pictures", "speech") else None

@@ -30,11 +30,11 @@ def open_sentence_pairs(
     columns: Iterable[str] | None = None,
     label: str | None = None,
 ) -> Corpus[SentencePair]:
-    """Sentence pairs, or single sentences, from a file, a pattern, a folder or a data set.
+    """Open sentence pairs, or single sentences, of a file, a pattern, a folder or a data set.
 
     Files may be compressed or archives, as for `open_treebank`.  Formats:
 
-    * ``mrpc``: what Microsoft distributes, and GLUE: tabs, a header with ``#1 String``, and
+    * ``mrpc``: the files of Microsoft, and of GLUE: tabs, a header with ``#1 String``, and
       quotation marks that are never closed because they are characters;
     * ``cola``: four columns without a header, the sentence in the last; GLUE's the same;
     * ``mnli``: JSON lines with ``sentence1``, ``sentence2`` and ``gold_label``, or the same as
@@ -50,16 +50,17 @@ def open_sentence_pairs(
     Blank lines are passed over; any other line that holds no pair is refused.
 
     Args:
-        source: A path, a pattern, a folder, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of
-            the library ``datasets``, such as ``hf:glue:mrpc:validation``, or pairs, which may also
-            be tuples of a text and its label, or of two texts and their label; an open corpus of
-            pairs stays as it is.
-        format: One of `PAIR_FORMATS`; by default the suffix and the first line of a file say it.
-        split: Of a data set the split, by default the validation split, else the test split, else
-            the training split; of files those that have it in their names, by default all.
-        columns: The name of the column with the sentence, or the names of two; by default they are
+        source: Path, pattern, folder, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the
+            library ``datasets``, such as ``hf:glue:mrpc:validation``, or pairs, which may also be
+            tuples of a text and its label, or of two texts and their label; an open corpus of pairs
+            stays as it is.
+        format: Format, one of `PAIR_FORMATS`; by default the suffix and the first line of a file
+            say it.
+        split: Split of a data set, by default the validation split, else the test split, else
+            the training split; for files, a part of their names, by default all files.
+        columns: Name of the column with the sentence, or the names of two; by default they are
             found by the names that such data sets give them.
-        label: The name of the column with the label; by default it is found in the same way.
+        label: Name of the column with the label; by default it is found in the same way.
 
     Raises:
         UsageError: The format is unknown, or options do not go together.

@@ -16,7 +16,7 @@ from headlight.corpora.tables import Row, comma_rows, named_fields, tab_fields, 
 from headlight.errors import CorpusError
 
 ACCEPTABILITY = ("source", "label", "mark", "sentence")
-"""The columns of CoLA, which has no header."""
+"""Columns of CoLA, which has no header."""
 
 ONLY_MNLI = ("promptID", "genre")
 """Columns that tell MNLI from other data in its format."""
@@ -25,7 +25,7 @@ SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "cs
 
 
 def acceptability_rows(lines: Lines) -> Iterator[Row]:
-    """Rows of CoLA: source, label, the author's own mark, and the sentence; no header.
+    """Yield rows of CoLA: source, label, the author's own mark, and the sentence; no header.
 
     The test set of GLUE is different: it has a header, and no labels.
 
@@ -59,14 +59,14 @@ PAIR_FORMATS: dict[str, Callable[[Lines], Iterator[Row | None]]] = {
     "imdb": reviews,
     "newsgroups": messages,
 }
-"""The formats that a file of sentence pairs may have."""
+"""Formats that a file of sentence pairs may have."""
 
 
 def guess(suffix: str, lines: Lines, columns: tuple[str, ...] | None) -> str:
-    """The format of a file, by its suffix, else by its first line.
+    """Return the format of a file, by its suffix, else by its first line.
 
     Raises:
-        CorpusError: It looks like none of them.
+        CorpusError: The file looks like none of the formats.
     """
     format_name = guess_labelled(lines) if columns is None else None
     if format_name:

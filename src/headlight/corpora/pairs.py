@@ -9,13 +9,13 @@ from headlight.errors import CorpusError
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """One example of a task that judges sentences or pairs of sentences.
+    """Example of a task that judges sentences or pairs of sentences.
 
     Attributes:
-        name: Where it is from, for messages: ``"dev.tsv:12"`` or ``"hf:glue:mrpc[3]"``.
-        first: The first sentence, or the premise; stripped and not empty.
-        second: The second sentence, or the hypothesis; None where there is only one.
-        label: As the source writes it; None where it has none, or says that there is none.
+        name: Place that it is from, for messages: ``"dev.tsv:12"`` or ``"hf:glue:mrpc[3]"``.
+        first: First sentence, or the premise; stripped and not empty.
+        second: Second sentence, or the hypothesis; None where there is only one.
+        label: Label as the source writes it; None where it has none, or says that there is none.
     """
 
     name: str
@@ -45,7 +45,7 @@ NO_LABEL = ("", "-", "-1")
 
 
 def sentence_columns(available: Collection[str]) -> tuple[str, ...] | None:
-    """The columns of sentences that are known by their names; None where none are."""
+    """Return the columns of sentences that are known by their names; None where none are."""
     return next((names for names in SENTENCES if all(n in available for n in names)), None)
 
 
@@ -54,8 +54,8 @@ class PairColumns:
     """Names of columns, or keys.
 
     Attributes:
-        sentences: One or two.
-        label: None where there is no label.
+        sentences: Columns of one or two sentences.
+        label: Column of the label; None where there is no label.
     """
 
     sentences: tuple[str, ...]
@@ -91,7 +91,7 @@ class PairColumns:
         return cls(sentences, label if label not in sentences else None)
 
     def pair(self, row: Mapping[str, object], place: str) -> SentencePair:
-        """The pair that a row holds.
+        """Return the pair that a row holds.
 
         Raises:
             CorpusError: A column is missing, or holds no sentence.

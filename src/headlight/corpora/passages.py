@@ -10,7 +10,7 @@ from headlight.errors import UsageError, setting
 from headlight.files import parse_json, read
 
 EXAMPLE = ("question", "context", "answer")
-"""Names of what an example holds: a text or a chat, its passages, and an answer or nothing."""
+"""Keys of an example: a text or a chat, its passages, and an answer or nothing."""
 
 
 def examples_of(
@@ -19,12 +19,12 @@ def examples_of(
     """Return the examples that are handed over: one, or several in the place of the question.
 
     Args:
-        question: a text, or messages of a chat; or several examples, objects with `EXAMPLE`.
-        context: the passages of one.
-        answer: the answer of one; None where the model writes it.
+        question: Text, or messages of a chat; or several examples, objects with `EXAMPLE`.
+        context: Passages of a single example.
+        answer: Answer of a single example; None where the model writes it.
 
     Raises:
-        UsageError: no passage or an empty one, no question, or an empty answer.
+        UsageError: No passage or an empty one, no question, or an empty answer.
     """
     examples: list[Any] = [{"question": question, "context": context or (), "answer": answer}]
     if isinstance(question, list | tuple) and not is_chat(question):
@@ -49,10 +49,10 @@ def examples_of(
 
 
 def require_passages(passages: Sequence[str]) -> None:
-    """Refuse passages of which there is none, or one that is empty.
+    """Refuse passages if there are none, or if a passage is empty.
 
     Raises:
-        UsageError: it is so.
+        UsageError: There is no passage, or an empty one.
     """
     if not passages:
         raise UsageError(f"there is no passage to compare; give some as {setting('context')}.")
@@ -65,7 +65,7 @@ def read_examples(path: Path) -> list[Any]:
     """Return the examples of a file of JSON lines.
 
     Raises:
-        UsageError: there is no such file, or a line is no JSON.
+        UsageError: There is no such file, or a line is no JSON.
     """
     examples = []
     for number, line in enumerate(read(path, error=UsageError).splitlines(), 1):

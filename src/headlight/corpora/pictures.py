@@ -32,11 +32,11 @@ LARGEST, MOST_BYTES = 768, 150_000
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture in a file.
+    """Picture in a file.
 
     Attributes:
-        name: Where it is from, for messages.
-        image: Its file, which is decoded when a model sees it.
+        name: Place that it is from, for messages.
+        image: File of the picture, which is decoded when a model sees it.
     """
 
     name: str
@@ -49,7 +49,7 @@ def open_pictures(source: "str | Location | Iterable[Picture]") -> Corpus[Pictur
     Nothing is decoded yet.
 
     Args:
-        source: A path, a pattern, a folder, or pictures; an open corpus of them stays as it is.
+        source: Path, pattern, folder, or pictures; an open corpus of them stays as it is.
 
     Raises:
         CorpusError: There is no such file, or none of them is a picture.
@@ -81,7 +81,7 @@ def decode_picture(image: "Location | str | bytes | Image") -> "Image":
     """Return a picture as RGB, turned as its camera was held, transparent parts on white.
 
     Args:
-        image: A file of PNG, JPEG, WebP, BMP, GIF or TIFF, its content, or a picture of Pillow,
+        image: File of PNG, JPEG, WebP, BMP, GIF or TIFF, its content, or a picture of Pillow,
             which is read as the file that it could be saved to.
 
     Raises:

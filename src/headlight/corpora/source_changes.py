@@ -18,17 +18,18 @@ _READ_AT_ONCE = 1 << 22
 
 
 def source_state(source: str) -> list[Any]:
-    """The state of a source as JSON: name, size and time of each file; nothing is read.
+    """Return the state of a source as JSON: name, size and time of each file; nothing is read.
 
-    Patterns, ``~``, folders and addresses stand for the files that would be read.  Of a data set of
-    a hub the state is its revision; what ``hf:`` reads from files here has the state of the files.
+    Patterns, ``~``, folders and addresses stand for the files that would be read.  The state of a
+    data set of a hub is its revision; a source that ``hf:`` reads from local files has the state of
+    the files.
 
     Args:
-        source: such as `headlight.corpora.open_corpus` reads.
+        source: Source, such as `headlight.corpora.open_corpus` reads.
 
     Raises:
-        CorpusError: there is no such source, or it cannot be looked at.
-        UsageError: a data set is asked for, and the library is not installed.
+        CorpusError: There is no such source, or it cannot be examined.
+        UsageError: A data set is requested, and the library is not installed.
     """
     if not source.startswith(PREFIX):
         return [source, *_states(source)]
@@ -41,10 +42,10 @@ def source_state(source: str) -> list[Any]:
 
 
 def source_digest(source: str) -> str:
-    """SHA-256 of all bytes of the files of a source, wherever they lie and whenever they came.
+    """Return SHA-256 of all bytes of the files of a source, whatever their places and times.
 
     Raises:
-        CorpusError: there is no such source, or it cannot be read.
+        CorpusError: There is no such source, or it cannot be read.
     """
     chain = hashlib.sha256()
     for file in files(source):

@@ -23,13 +23,13 @@ Times = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording and its transcript.
+    """Recording and its transcript.
 
     Attributes:
-        name: Where it is from, for messages.
-        audio: The file with its sound, which is read when a model hears it.
-        text: What is said, in words that blanks separate.
-        times: When each of these words is said; None where that is not known.
+        name: Place that it is from, for messages.
+        audio: File with its sound, which is read when a model hears it.
+        text: Transcript, in words that blanks separate.
+        times: Times of these words; None where they are not known.
     """
 
     name: str
@@ -39,15 +39,16 @@ class Recording:
 
 
 def checked_times(text: str, rows: Iterable[tuple[str, object, object]], place: str) -> Times:
-    """The times of the words of a transcript.
+    """Return the times of the words of a transcript.
 
     Args:
-        text: The transcript.
-        rows: A word, its beginning and its end in seconds; as many as the transcript has words.
-        place: Where they are from, for messages.
+        text: Transcript.
+        rows: Rows of a word, its beginning and its end in seconds, one for each word of the
+            transcript.
+        place: Place that they are from, for messages.
 
     Raises:
-        CorpusError: They are not those of the words, are no numbers, or go back in time.
+        CorpusError: The times are not those of the words, are no numbers, or go back in time.
     """
     words, times, now = text.split(), [], 0.0
     triples = list(rows)
@@ -75,7 +76,7 @@ def checked_times(text: str, rows: Iterable[tuple[str, object, object]], place: 
 
 
 def _seconds(value: object) -> float:
-    """A number of seconds; -1 for what is none."""
+    """Return a number of seconds; -1 for any other value."""
     try:
         seconds = float(value)  # type: ignore[arg-type]  # of whatever the file holds
     except (TypeError, ValueError):
@@ -84,12 +85,12 @@ def _seconds(value: object) -> float:
 
 
 TRANSCRIPT, TIMES = ".txt", ".times"
-"""Suffixes of what lies beside a sound: its words, and when each is said."""
+"""Suffixes of the files beside a sound: its words, and their times."""
 
 AUDIO = ("audio", "path", "file")
 """Columns and keys that may name the file with the sound; the first that is there does."""
 WORDS = "words"
-"""The key of JSON lines with the words and their times."""
+"""Key of JSON lines with the words and their times."""
 
 TABLES = {
     ".tsv": tab_rows,
@@ -103,7 +104,7 @@ TABLES = {
 def open_recordings(
     source: str | Location | Iterable[Recording], *, column: str | None = None
 ) -> Corpus[Recording]:
-    """Recordings of speech with their transcripts.
+    """Open recordings of speech with their transcripts.
 
     * A folder, a pattern or a file of WAV files: beside ``a.wav`` lies ``a.txt`` with its
       transcript, and there may be ``a.times`` with a line for each word of it: the word, its
@@ -115,7 +116,7 @@ def open_recordings(
     No sound is read yet.
 
     Args:
-        source: A path, a pattern, a folder, or recordings; an open corpus of them stays as it is.
+        source: Path, pattern, folder, or recordings; an open corpus of them stays as it is.
         column: Column or key of the transcript; by default ``text``.
 
     Raises:
@@ -150,12 +151,12 @@ def open_recordings(
 
 
 def is_sound(file: Location) -> bool:
-    """Whether a file has the suffix of sound that is read here."""
+    """Return whether a file has the suffix of sound that is read here."""
     return file.suffix.lower() == SOUND
 
 
 def _beside(sound: Location) -> Recording:
-    """A recording whose transcript lies beside its sound."""
+    """Return a recording whose transcript lies beside its sound."""
     name, transcript = storable(sound), sound.with_suffix(TRANSCRIPT)
     if not transcript.exists():
         raise CorpusError(

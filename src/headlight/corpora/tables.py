@@ -9,13 +9,13 @@ from headlight.errors import CorpusError
 
 
 class CommaSeparated(csv.excel):
-    """RFC 4180, and strict: a quotation mark that never closes is an error, not one long field."""
+    """Strict dialect of RFC 4180: an unclosed quotation mark is an error, not one long field."""
 
     strict = True
 
 
 class TabSeparated(csv.excel_tab):
-    """Tabs separate fields and nothing else counts: quotation marks are characters of the text."""
+    """Dialect of tabs between fields, where quotation marks are characters of the text."""
 
     quoting = csv.QUOTE_NONE
 
@@ -48,7 +48,7 @@ def check_width(fields: Sequence[str], width: int, place: str, dialect: type[csv
     """Refuse a row of a table with more fields than the header, or fewer.
 
     Raises:
-        CorpusError: It is one.
+        CorpusError: The row has another number of fields.
     """
     if len(fields) == width:
         return
@@ -63,7 +63,7 @@ def check_width(fields: Sequence[str], width: int, place: str, dialect: type[csv
 
 
 def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, list[str]]]:
-    """The place and the fields of every row, the header first; a blank line has no fields.
+    """Yield the place and the fields of every row, the header first; a blank line has no fields.
 
     Raises:
         CorpusError: The table is malformed.
@@ -100,18 +100,18 @@ QUOTED = re.compile(r'(?<![^,\r\n])"[^"]*(?:""[^"]*)*("(?=[,\r\n]|\Z))?')
 
 
 def _line_of_open_quote(row: str) -> int:
-    """Return at which line of a malformed row, from 0, the field begins that does not end."""
+    """Return the line of a malformed row, from 0, in which the unclosed field begins."""
     open_fields = (field for field in QUOTED.finditer(row) if field[1] is None)
     field = next(open_fields, None)
     return row.count("\n", 0, field.start()) if field else row.count("\n", 0, len(row) - 1)
 
 
 Row = tuple[str, Mapping[str, object]]
-"""File and line of a row, and what it holds by the name of the column."""
+"""File and line of a row, and its values by the names of the columns."""
 
 
 def tab_rows(lines: Lines) -> Iterator[Row]:
-    """Rows of a table with a header; tabs separate fields, and quotation marks are characters.
+    """Yield rows of a table with a header; tabs separate fields, quotation marks are characters.
 
     Raises:
         CorpusError: A row has more or fewer fields than the header.
@@ -124,7 +124,7 @@ def tab_rows(lines: Lines) -> Iterator[Row]:
 
 
 def comma_rows(lines: Lines) -> Iterator[Row]:
-    """Rows of a table with a header; fields may be quoted, and may then span lines.
+    """Yield rows of a table with a header; fields may be quoted, and may then span lines.
 
     Raises:
         CorpusError: The table is malformed, or a row has more or fewer fields than the header.
@@ -157,5 +157,5 @@ DIGITS = 9
 
 
 def number(text: str) -> int | None:
-    """A number that is written with digits only, or None."""
+    """Return a number that is written with digits only, or None."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else None

@@ -15,20 +15,20 @@ from headlight.files import Location
 from headlight.settings import require_choice
 
 DOCUMENT_START = "-DOCSTART-"
-"""The word of a line that begins a document and is none (CoNLL-2003)."""
+"""Mark, in the place of a word, of a line that begins a document (CoNLL-2003)."""
 
 TAGGED_FORMATS = ("columns",)
-"""The formats that a file of tagged sentences may have."""
+"""Formats that a file of tagged sentences may have."""
 
 LAST = -1
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence(Sentence):
-    """A sentence without a tree, of which every word has a tag.
+    """Sentence without a tree, of which every word has a tag.
 
     Attributes:
-        tags: Of the words, as the source writes them: ``B-NP``, ``NN``.
+        tags: Tags of the words, as the source writes them: ``B-NP``, ``NN``.
     """
 
     tags: tuple[str, ...] = ()
@@ -40,17 +40,17 @@ def open_tagged(
     format: str | None = None,
     columns: Iterable[str | int] | None = None,
 ) -> Corpus[TaggedSentence]:
-    """Tagged sentences from a file, a pattern or a folder, as CoNLL-2000 and its like have them.
+    """Open tagged sentences of a file, a pattern or a folder, as CoNLL-2000 and its like have them.
 
     A word stands in a line with its tag, in columns that blanks or tabs separate; a blank line ends
     the sentence.  Lines that begin a document (``-DOCSTART-``) are no sentences.  Files may be
     compressed or archives, as for `open_treebank`.
 
     Args:
-        source: A path, a pattern, a folder, or sentences: `TaggedSentence`, or tuples of words and
+        source: Path, pattern, folder, or sentences: `TaggedSentence`, or tuples of words and
             tags; an open corpus stays as it is.
-        format: One of `TAGGED_FORMATS`, of which there is one.
-        columns: The numbers, from 1, of the columns of the word and of the tag; by default the
+        format: Format, the only one of `TAGGED_FORMATS`.
+        columns: Numbers, from 1, of the columns of the word and of the tag; by default the
             first and the last.
 
     Raises:

@@ -5,7 +5,7 @@ from headlight.errors import CorpusError, UsageError, per_door
 
 
 def demand_characters(text: str, name: str) -> None:
-    """Refuse what JSON can write and no text can hold.
+    """Refuse characters that JSON can write and no text can hold.
 
     Raises:
         CorpusError: The text holds half of a surrogate pair.
@@ -18,14 +18,14 @@ def demand_characters(text: str, name: str) -> None:
 
 
 def require_text(text: object, name: str) -> None:
-    """Refuse what is no text, or one without a word.
+    """Refuse a value that is no text, or a text without a word.
 
     Args:
-        text: what is to be read.
-        name: what it is called: ``text``, ``second text``.
+        text: Text to be read.
+        name: Name of the text: ``text``, ``second text``.
 
     Raises:
-        UsageError: it is so.
+        UsageError: The value is no text, or has no word.
     """
     if isinstance(text, str | list | tuple) and not text:
         raise UsageError(f"the {name} is empty; write at least one word.")
@@ -58,7 +58,7 @@ def refuse_chat(value: object, name: str, column: str | None = None) -> None:
     """Refuse messages of a chat where texts are read, or where messages have no name.
 
     Raises:
-        CorpusError: The value is some.
+        CorpusError: The value is messages of a chat.
     """
     if holds_chat(value):
         place = f"the column {column!r} holds" if column else "here is"

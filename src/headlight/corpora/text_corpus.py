@@ -27,7 +27,7 @@ Source = str | Location | Iterable[Readable]
 def open_corpus(
     source: Source | Corpus[Document], *, format: str | None = None, column: str | None = None
 ) -> Corpus[Document]:
-    """A corpus from a file, a pattern, a folder, standard input, a data set or Python strings.
+    """Open a corpus of a file, a pattern, a folder, standard input, a data set or Python strings.
 
     Files may be compressed (``.gz .xz .bz2 .zst``) or archives (``.tar``, also compressed, and
     ``.zip``), which are read member by member, and must be UTF-8.  Formats:
@@ -35,18 +35,19 @@ def open_corpus(
     * ``paragraphs``: plain text; a blank line ends a document, its lines are its paragraphs;
     * ``lines``: plain text; every line is a document;
     * ``raw``: plain text; every file is a document, with its line breaks and its indentation;
-    * ``wikipedia``: what WikiExtractor writes, ``<doc ...>`` to ``</doc>``;
+    * ``wikipedia``: the output of WikiExtractor, ``<doc ...>`` to ``</doc>``;
     * ``jsonl``: an object per line, whose `column` is a string or a list of strings;
     * ``csv``, ``tsv``: a table with a header line.
 
     Args:
-        source: A path, a pattern such as ``"texts/**/*.txt.gz"``, a folder, ``-`` for standard
-            input, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the library ``datasets``,
-            an iterable of strings, each a document with blank lines between its paragraphs, or an
-            open corpus, which stays as it is.
-        format: One of `FORMATS`, or a `headlight.corpora.Format` of another package.  By default
-            the suffix says it (``.jsonl .ndjson .json .csv .tsv``; programs, such as ``.py``, are
-            ``raw``); another file is ``wikipedia`` if it begins with ``<doc``, else ``paragraphs``.
+        source: Path, pattern such as ``"texts/**/*.txt.gz"``, folder, ``-`` for standard input,
+            ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the library ``datasets``, an
+            iterable of strings, each a document with blank lines between its paragraphs, or an open
+            corpus, which stays as it is.
+        format: Format, one of `FORMATS`, or the name of a `headlight.corpora.Format` of another
+            package.  By default the suffix says it (``.jsonl .ndjson .json .csv .tsv``; programs,
+            such as ``.py``, are ``raw``); another file is ``wikipedia`` if it begins with ``<doc``,
+            else ``paragraphs``.
         column: Key or column that holds the text; by default ``text``, or the only one.
 
     Raises:
@@ -85,7 +86,7 @@ def _open_by(name: str, source: Source | Corpus[Document], column: str | None) -
 
 
 def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:
-    """One document per row; without COLUMN the column ``text``, or the only one."""
+    """Return a corpus of one document per row; without COLUMN of ``text``, or the only column."""
     parts = HubSource.parse(source, format)  # complains now rather than at the first document
     label = source.replace("\n", " ")
 

@@ -22,10 +22,10 @@ DEFAULT, MESSAGES = "text", "messages"
 
 
 def text_column(column: str | None, available: Sequence[str], place: str) -> str:
-    """The column asked for; else ``text``; else the only one there is.
+    """Return the requested column; else ``text``; else the only one there is.
 
     Raises:
-        CorpusError: There is no such column, or it cannot be told which one is meant.
+        CorpusError: There is no such column, or it is unclear which column is meant.
     """
     if column is None and DEFAULT not in available and len(available) == 1:
         return available[0]
@@ -39,9 +39,9 @@ def text_column(column: str | None, available: Sequence[str], place: str) -> str
 
 
 def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document | None]:
-    """One document per line; the key `column` holds its text, a list of its paragraphs, or a chat.
+    """Yield a document per line; the key `column` holds its text, list of paragraphs, or chat.
 
-    Without a name, that is ``text``, or ``messages``, or the only one there is.  Blank lines
+    Without a name, the key is ``text``, or ``messages``, or the only one there is.  Blank lines
     are passed over; objects whose text is empty or ``null`` are None.
 
     Raises:
@@ -57,19 +57,19 @@ def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document | None]:
 
 
 def read_csv(lines: Lines, column: str | None) -> Iterator[Document | None]:
-    """One document per row of a comma-separated table; fields may be quoted and span lines."""
+    """Return a document for each row of a table with commas; fields may be quoted, span lines."""
     return _rows(lines, column, CommaSeparated)
 
 
 def read_tsv(lines: Lines, column: str | None) -> Iterator[Document | None]:
-    """One document per line of a tab-separated table, without quoting."""
+    """Return a document for each line of a table with tabs, without quoting."""
     return _rows(lines, column, TabSeparated)
 
 
 def _rows(
     lines: Lines, column: str | None, dialect: type[csv.Dialect]
 ) -> Iterator[Document | None]:
-    """One document per row; None for rows whose text is empty."""
+    """Yield one document per row; None for rows whose text is empty."""
     rows = table_rows(lines, dialect)
     place, header = next(rows, ("", None))
     if header is None:
@@ -86,11 +86,11 @@ def _rows(
 
 
 Reader = Callable[[Lines, CorpusCounts], Iterator[Document | None]]
-"""From the lines of a file to its documents; None for one without a text."""
+"""Function from the lines of a file to its documents; None for a document without a text."""
 
 
 def read_paragraphs(lines: Lines, counts: CorpusCounts) -> Iterator[Document | None]:
-    """A blank line ends a document; every line of a document is one of its paragraphs.
+    """Yield documents that blank lines end; every line of a document is one of its paragraphs.
 
     With one sentence per line this is also the input format of Clark et al. (2019).
     """
@@ -114,7 +114,7 @@ def _with_lines_counted(draft: Draft, counts: CorpusCounts) -> Document | None:
 
 
 def read_lines(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
-    """Every line is a document of one paragraph; blank lines are left out."""
+    """Yield every line as a document of one paragraph; blank lines are left out."""
     for line in lines:
         text = line.strip()
         if text:
@@ -122,7 +122,7 @@ def read_lines(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
 
 
 def read_raw(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
-    """A file is a document, with its line breaks, its indentation and its blank lines."""
+    """Yield a file as a document, with its line breaks, its indentation and its blank lines."""
     text = "".join(lines.whole("file", "divide it"))
     yield Document(f"{lines.name}:1", (text,)) if text.strip() else None
 
@@ -132,7 +132,7 @@ CLOSING = "</doc>"
 
 
 def read_wikipedia(lines: Lines, _: CorpusCounts) -> Iterator[Document | None]:
-    """One document per article, without its title, which is the first line after ``<doc ...>``.
+    """Yield one document per article, without its title, the first line after ``<doc ...>``.
 
     Blank lines separate paragraphs; the lines of one paragraph are joined by a blank.  Articles
     that hold nothing but a title are None.
@@ -168,7 +168,7 @@ def _article(lines: Lines) -> Document | None:
 
 
 def _body(lines: Lines, place: str) -> Iterator[str]:
-    """The stripped lines up to ``</doc>``."""
+    """Yield the stripped lines up to ``</doc>``."""
     for line in lines:
         stripped = line.strip()
         if stripped == CLOSING:
@@ -193,7 +193,7 @@ TABLES: dict[str, Callable[[Lines, str | None], Iterator[Document | None]]] = {
     "tsv": read_tsv,
 }
 FORMATS = (*PLAIN, *TABLES)
-"""The formats a file may have."""
+"""Formats that a file may have."""
 
 PROGRAMS = (
     ".c",

@@ -13,23 +13,23 @@ from headlight.errors import CorpusError, UsageError
 from headlight.files import Location
 
 SEVERAL = 20
-"""Fewer lines without a blank one between them are a document."""
+"""Least number of lines for texts of their own; fewer without a blank one are a document."""
 ENDS = (*".!?…;:。！？؟।\"'”’»)]}",)
 """Characters at the end of a line that ends a sentence."""
 COLUMNS = (40, 200)
-"""Between which widths prose is wrapped."""
+"""Least and largest width at which prose is wrapped, in characters."""
 FULL, MOST = 0.75, 0.6
 """Least width of a full line, relative to the widest; least share of those in wrapped prose."""
 
 
 def is_a_text_a_line(lines: Sequence[str]) -> bool:
-    """Whether lines of a file are texts of their own, such as sentences, and not one document.
+    """Return whether lines of a file are texts of their own, such as sentences, not one document.
 
     They are many, none is blank, and they are not prose that is wrapped, whose lines are about as
     wide as each other and mostly end in the middle of a sentence.
 
     Args:
-        lines: The first of the file.
+        lines: First lines of the file.
     """
     texts = [line.strip() for line in lines]
     while texts and not texts[-1]:
@@ -47,14 +47,14 @@ def _is_wrapped(texts: Sequence[str]) -> bool:
 
 
 LOOKED_AT, CHARACTERS = 10_000, 2**24
-"""Lines by which a file is taken as texts, one a line; fewer, if they have this many characters."""
+"""Largest numbers of lines and characters by which a file is taken as texts, one a line."""
 
 
 def holds_a_text_a_line(source: object) -> bool:
-    """Whether a source is one plain file of many lines, each of which is a text of its own.
+    """Return whether a source is one plain file of many lines, each a text of its own.
 
-    `headlight.corpora.text_lines.is_a_text_a_line` is the rule. What cannot be read is not: the
-    reader will say why.
+    `headlight.corpora.text_lines.is_a_text_a_line` is the rule. A source that cannot be read is no
+    such file: the reader will say why.
 
     Args:
         source: See `open_corpus`.
@@ -73,7 +73,7 @@ def holds_a_text_a_line(source: object) -> bool:
 
 
 def _beginning(lines: Lines) -> list[str]:
-    """The first lines of plain text; none of another format."""
+    """Return the first lines of plain text; none for another format."""
     beginning: list[str] = []
     characters_left = CHARACTERS
     for line in islice(lines, LOOKED_AT if guess_format(lines) == "paragraphs" else 0):

@@ -31,7 +31,7 @@ def adjacent_segments(
     lone_units: str = "join",
     decoder_start: int | None = None,
 ) -> Examples:
-    """Two segments per example, the second the true continuation of the first.
+    """Make examples of two segments, the second the true continuation of the first.
 
     The units are the paragraphs of a document: with one sentence per line, sentences as in the
     original; with encyclopedia text, paragraphs.  Room is what `length` leaves beside the special
@@ -57,17 +57,17 @@ def adjacent_segments(
     its place in the corpus alone, so an example is the same wherever a run is taken up.
 
     Args:
-        documents: Usually of `open_corpus`.
-        tokenizer: A fast Hugging Face tokenizer.  What stands around the segments is its own, such
-            as ``[CLS] A [SEP] B [SEP]`` or ``<s> A </s></s> B </s>``; one that adds nothing (GPT-2)
-            gives A directly followed by B.
-        length: Tokens in an example at most, special tokens included.
-        seed: Of the random numbers; not negative.
+        documents: Documents, usually of `open_corpus`.
+        tokenizer: Fast Hugging Face tokenizer.  It puts its own special tokens around the segments,
+            such as ``[CLS] A [SEP] B [SEP]`` or ``<s> A </s></s> B </s>``; a tokenizer that adds
+            nothing (GPT-2) gives A directly followed by B.
+        length: Largest number of tokens in an example, special tokens included.
+        seed: Seed of the random numbers; not negative.
         segment_ids: Token type ids; ``pair`` as the tokenizer gives them, ``zeros`` as in the
             released attention maps of Clark et al.
         lone_units: Whether a unit that fills the room alone waits for the next one (``join``) or
             ends its document (``discard``).
-        decoder_start: For encoder-decoder models, the id with which the decoder begins: the second
+        decoder_start: Id with which the decoder of an encoder-decoder model begins: the second
             segment then becomes `Encoded.target`, and `length` bounds both together.
 
     Raises:
@@ -102,11 +102,11 @@ def adjacent_segments(
 
 @dataclass(frozen=True, slots=True)
 class SegmentPair:
-    """The two segments of an example before they are shortened.
+    """Segments of an example before they are shortened.
 
     Attributes:
-        name: Of the example.
-        origin: Of the example, see `Encoded`.
+        name: Name of the example.
+        origin: Origin of the example; see `Encoded`.
         first: Text of the first segment.
         second: Text of the second segment.
         generator: Random numbers of the document, which its pairs share.
@@ -121,12 +121,12 @@ class SegmentPair:
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """Settings of how documents are cut into chunks.
+    """Settings by which documents are cut into chunks.
 
     Attributes:
-        room: Tokens that close a chunk.
-        at_least: Units without which it stays open all the same.
-        seed: Of the random numbers.
+        room: Number of tokens that close a chunk.
+        at_least: Number of units without which it stays open all the same.
+        seed: Seed of the random numbers.
     """
 
     room: int
@@ -136,7 +136,7 @@ class Chunking:
     def pairs(
         self, group: Sequence[Document], units: dict[str, Pieces], counts: Counts
     ) -> list[SegmentPair]:
-        """The segments of some documents, given the pieces of their units."""
+        """Return the segments of some documents, given the pieces of their units."""
         pairs: list[SegmentPair] = []
         for document in group:
             place = counts.documents
@@ -167,7 +167,7 @@ class Chunking:
             yield SegmentPair(f"{name}#{number}", (place, number), first, second, generator)
 
     def _chunks(self, lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """From which unit to before which each chunk goes."""
+        """Yield the first unit of each chunk, and the unit after its last."""
         start = total = 0
         for stop, length in enumerate(lengths, start=1):
             total += length
@@ -204,7 +204,7 @@ def _look_up(
 def _fit(
     first: Pieces, second: Pieces, room: int, generator: np.random.Generator, counts: Counts
 ) -> tuple[Pieces, Pieces]:
-    """Both segments, shortened so that they fit the room together."""
+    """Shorten both segments so that they fit the room together."""
     kept_first, kept_second = len(first), len(second)
     excess = kept_first + kept_second - room
     for _ in range(excess):

@@ -26,7 +26,7 @@ def fetched(tree: Tree) -> Tree:
     """Return a tree of tensors with all of them on the host, which waits for a device only once.
 
     Args:
-        tree: dictionaries, lists and tuples; what else is in it stays as it is.
+        tree: Dictionaries, lists and tuples; other values in it stay as they are.
     """
     leaves, form = tree_flatten(tree)
     away: dict[torch.device, dict[int, Tensor]] = {}
@@ -52,19 +52,20 @@ class Batch:
         token_type_ids: Segment of every token; 0 for padding.
         category: Index into `headlight.vocabulary.CATEGORIES`; -1 for padding.
         word: Number of the word within the example; -1 for special tokens, -2 for padding.
-        lengths: Tokens in each example.
-        target_ids: What the decoder is given (``decoder_input_ids``); None without a decoder text.
-        target_mask: As `attention_mask`, for the target.
-        target_category: As `category`, for the target.
-        target_word: As `word`, for the target.
-        target_lengths: As `lengths`, for the target.
-        names: What the examples are called, for messages; empty where nobody has said.
-        features: What an encoder of sound is given in place of ids; None for texts.
-        heard: Of sound the positions that it fills; the silence after them is attended to, and as
-            attending positions it is left out.
-        arguments: Of a prompt beside a picture all that the language model is given; else None.
-        padded: From which column to before which some example has padding; by default of all.
-        target_padded: The same of the target.
+        lengths: Number of tokens in each example.
+        target_ids: Input of the decoder (``decoder_input_ids``); None without a decoder text.
+        target_mask: Mask of the target, like `attention_mask`.
+        target_category: Categories of the target, like `category`.
+        target_word: Words of the target, like `word`.
+        target_lengths: Lengths of the targets, like `lengths`.
+        names: Names of the examples, for messages; empty where they have none.
+        features: Input of an encoder of sound or pictures in place of ids; None for texts.
+        heard: Number of positions that sound fills; the silence after them is attended to, but left
+            out as attending positions.
+        arguments: Arguments of the language model for a prompt beside a picture; else None.
+        padded: First column in which some example has padding, and the column after the last; by
+            default all columns.
+        target_padded: Padded columns of the target.
     """
 
     input_ids: Int64[Tensor, "batch token"]
@@ -86,7 +87,7 @@ class Batch:
     target_padded: Columns = (0, None)
 
     def repeated(self: B, number: int) -> B:
-        """This many copies of the batch, one after the other."""
+        """Return this many copies of the batch, one after the other."""
         tensors_by_name = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors: dict[str, Any] = {
             name: each.repeat(number, *[1] * (each.ndim - 1))
@@ -96,7 +97,7 @@ class Batch:
         return replace(self, **tensors, names=self.names * number)
 
     def on_host(self: B) -> B:
-        """Return the batch where no device has to be waited for."""
+        """Return the batch with its tensors on the host, where nothing waits for a device."""
         return replace(
             self, **fetched({each.name: getattr(self, each.name) for each in fields(self)})
         )
@@ -114,7 +115,7 @@ class Batch:
         )
 
     def target_alone(self) -> "Batch":
-        """The targets as texts of their own, padded on the right, all of one segment.
+        """Return the targets as texts of their own, padded on the right, all of one segment.
 
         Raises:
             UsageError: There are none.
@@ -139,14 +140,14 @@ def collate(
     side: str = "right",
     device: torch.device | str = "cpu",
 ) -> Batch:
-    """Examples as one batch, in their order.
+    """Return examples as one batch, in their order.
 
     Args:
-        examples: At least one; all with a target, or none.
-        pad_id: Vocabulary id that fills the gaps; which one does not matter, it is masked.
-        side: Where padding goes, ``right`` or ``left``.  Targets are always padded on the right,
+        examples: Examples, at least one; all with a target, or none.
+        pad_id: Vocabulary id that fills the gaps; any id will do, since it is masked.
+        side: Side of the padding, ``right`` or ``left``.  Targets are always padded on the right,
             because decoders count their positions from the left.
-        device: Where the tensors go.
+        device: Device of the tensors.
 
     Raises:
         UsageError: There are no examples, only some have a target, or the side is neither.
@@ -191,7 +192,6 @@ def collate(
 
 
 def _padded(rows: Sequence[Sequence[int]], side: str) -> Columns:
-    """Return the columns in which some row is filled up."""
     lengths = [len(row) for row in rows]
     shortest, width = min(lengths), max(lengths)
     return (0, width - shortest) if side == "left" else (shortest, width)

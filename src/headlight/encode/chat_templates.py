@@ -21,12 +21,12 @@ OPENS, CLOSES = "\ue000", "\ue001"
 
 @dataclass(frozen=True, slots=True)
 class WrittenChat:
-    """A chat as a text.
+    """Chat as a text.
 
     Attributes:
-        text: All of it.
+        text: Whole text.
         segments: Names of its segments, in their order.
-        ends: For each the character after its last.
+        ends: Ends of the segments: the character after the last of each.
     """
 
     text: str
@@ -102,7 +102,7 @@ def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
 
 
 def first_characters(text: str, offsets: Any) -> Iterator[int]:
-    """Yield of each piece its first character that is no blank; of blanks alone the first."""
+    """Yield the first non-blank character of each piece; the first of a piece of blanks alone."""
     for start, end in offsets.tolist():
         blank = end - start - len(text[start:end].lstrip())
         yield start if blank == end - start else start + blank
@@ -121,7 +121,7 @@ def _words_within(words: Sequence[int], names: Sequence[str]) -> tuple[list[int]
 
 
 def _literals(text: str, marks: Sequence[str]) -> list[str] | None:
-    """Return what stands around the marks; None if each is not there once, in order."""
+    """Return the texts around the marks; None unless each mark is there once, in order."""
     literals = []
     for mark in marks:
         literal, present, text = text.partition(mark)
@@ -174,7 +174,7 @@ def _templated(
 
 @lru_cache(maxsize=2)  # two models are compared
 def _writer(tokenizer: Any, state: str) -> BoundedCopy:
-    """Return what writes chats by the template that the tokenizer has now."""
+    """Return a function that writes chats by the template that the tokenizer has now."""
 
     def write(messages: Any, answer: bool, tokenize: bool) -> Any:
         written = tokenizer.apply_chat_template(
@@ -191,14 +191,13 @@ def _name(tokenizer: Any) -> str:
 
 
 def _undividable(reason: str) -> UsageError:
-    """Return the refusal of a chat whose tokens cannot be told apart by message."""
     return UsageError(
         f"{reason}, so it cannot be said which tokens are whose; {_without_template()}."
     )
 
 
 def _without_template() -> str:
-    """Return how messages are read one after the other."""
+    """Return the advice to read messages one after the other."""
     return per_door(
         python="read the messages one after the other, as headlight.corpora.Chat.of(messages, "
         "template=False)",

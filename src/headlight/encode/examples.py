@@ -18,24 +18,24 @@ Extended = TypeVar("Extended", bound="Encoded")
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One example with its special tokens.
+    """Example with its special tokens.
 
     Attributes:
-        name: Where its text comes from; examples of one document end in ``#0``, ``#1``, ...
+        name: Place that its text comes from; examples of one document end in ``#0``, ``#1``, ...
         ids: Vocabulary ids.
         segments: Token type ids, of the same length.
         categories: Indices into `headlight.vocabulary.CATEGORIES`, of the same length.
-        words: For every token the number of its word within the example, from 0; -1 for special
-            tokens, also for those that are written in a text.  Words are what blanks separate.
-        target: What the decoder of an encoder-decoder model is given, else empty.
-        target_categories: As `categories`, for `target`.
-        target_words: As `words`, for `target`, counted from 0 again.
+        words: Number of the word of every token within the example, from 0; -1 for special tokens,
+            also for those that are written in a text.  Blanks separate words.
+        target: Input of the decoder of an encoder-decoder model, else empty.
+        target_categories: Categories of `target`, like `categories`.
+        target_words: Words of `target`, like `words`, counted from 0 again.
         origin: Number of its document (or sentence, or pair) in the corpus, and of the example
-            among those of the document, both from 0; None for one that was made alone.
-        unit: Number of what is drawn at once when a corpus is: of the document that its sentence
-            is of where the file says so, else of its text, from 0.
-        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`, or of
-            ``prompt`` and ``answer``; empty where a text has no named ones.
+            among those of the document, both from 0; None for an example that was made alone.
+        unit: Number of the unit by which a corpus is resampled: the document of its sentence where
+            the file says so, else its text, from 0.
+        segment_names: Segment of every token, one of `headlight.vocabulary.SEGMENTS`, or
+            ``prompt`` or ``answer``; empty for a text without named segments.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Encoded:
 
     @property
     def shows_its_kinds(self) -> bool:
-        """Whether tracing can tell kinds of attention apart by the shapes of their weights."""
+        """Return whether tracing can tell kinds of attention apart by the shapes of weights."""
         return not self.target or 1 < len(self.target) != len(self.ids)
 
     def continued(self: Extended, ids: Sequence[int]) -> Extended:
@@ -67,7 +67,7 @@ class Encoded:
         )
 
     def beginning(self, tokens: int) -> "Encoded":
-        """The first tokens of a longer example; of its target one less, to tell them apart."""
+        """Return the first tokens; one less of the target, to tell both sides apart by length."""
         if max(len(self.ids), len(self.target)) <= tokens:
             return self
         return Encoded(
@@ -87,12 +87,12 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """By which tokens of examples are counted.
+    """Ids by which unknown and special tokens of examples are counted.
 
     Attributes:
-        unknown: The id that stands for what the tokenizer does not know.
+        unknown: Id that stands for text that the tokenizer does not know.
         special: Ids of special tokens that a text may hold written out.
-        before: How many tokens the tokenizer puts before a text.
+        before: Number of tokens that the tokenizer puts before a text.
     """
 
     unknown: int | None
@@ -128,18 +128,18 @@ Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
 
 AT_ONCE = 512
-"""Elements of a corpus that are tokenised together where nothing else is asked for."""
+"""Elements of a corpus that are tokenised together where nothing else is requested."""
 TEXT_SUM = "text_sum"
-"""The count that is the sum of a number of each text that was read, whatever the tokenizer."""
+"""Name of the count that sums a number of each text that was read, whatever the tokenizer."""
 LOST = tuple(each.name for each in fields(CorpusCounts))
 """Names of the counts of what corpora leave out."""
 NOTHING_LOST = CorpusCounts()
 CHARACTERS = 1024
-"""For each element that a shard may have, this many characters: a shard of long ones has fewer."""
+"""Characters in a shard for each element that it may have: a shard of long ones has fewer."""
 
 
 def annotate(example: Encoded, kind: type[Extended], **annotation: Any) -> Extended:
-    """The example as one of a kind that knows more: its annotation."""
+    """Return the example as an instance of a class that adds an annotation."""
     values = {each.name: getattr(example, each.name) for each in fields(Encoded)}
     return kind(**values, **annotation)
 
@@ -194,12 +194,12 @@ class Recipe(Generic[Item, Example]):
     """Recipe by which elements of a corpus become examples.
 
     Attributes:
-        items: The elements; they can be iterated again.
-        texts: What of an element is tokenised.
-        encode: Makes the examples of some elements that follow each other, and counts what becomes
-            of them.  Where it counts several documents before it makes their examples, it says
-            `Encoded.origin` itself.
-        marks: By which tokens are counted; nothing is by default.
+        items: Elements, which can be iterated again.
+        texts: Function that returns the texts of an element to be tokenised.
+        encode: Function that makes the examples of some consecutive elements, and counts what
+            becomes of them.  Where it counts several documents before it makes their examples, it
+            sets `Encoded.origin` itself.
+        marks: Marks by which tokens are counted; by default nothing is counted.
     """
 
     items: Iterable[Item]
@@ -212,10 +212,10 @@ class Examples(Generic[Example]):
     """Examples in the order of their documents; made while one iterates, and again every time.
 
     Args:
-        recipe: How they are made.
+        recipe: Recipe of the examples.
 
     Attributes:
-        counts: What the latest iteration has seen so far.
+        counts: Counts of what the latest iteration has seen so far.
     """
 
     def __init__(self, recipe: Recipe[Any, Example]) -> None:
@@ -229,7 +229,7 @@ class Examples(Generic[Example]):
         """Begin to read them shard by shard, see `ExampleShards`.
 
         Args:
-            size: Elements of the corpus in a shard at most.
+            size: Largest number of elements of the corpus in a shard.
         """
         self.counts = Counts()
         return ExampleShards(self._recipe, self.counts, size)
@@ -250,16 +250,16 @@ class Examples(Generic[Example]):
 
 
 class ExampleShards(Generic[Example]):
-    """One iteration over examples, by elements of the corpus that are tokenised together.
+    """Iteration over examples, by elements of the corpus that are tokenised together.
 
     Where a shard begins depends on the texts alone, so that it can be passed over by reading it,
     and its examples depend on nothing before it but the number of elements.
 
     Args:
-        recipe: How examples are made.
-        counts: What was seen so far, which is kept up to date.
-        size: Elements in a shard at most; one with more than `CHARACTERS` times as many characters
-            ends earlier, so that shards of long documents are not much more work.
+        recipe: Recipe of the examples.
+        counts: Counts of what was seen so far, which are kept up to date.
+        size: Largest number of elements in a shard; a shard with more than `CHARACTERS` times as
+            many characters ends earlier, so that shards of long documents are not much more work.
     """
 
     def __init__(self, recipe: Recipe[Any, Example], counts: Counts, size: int) -> None:
@@ -277,7 +277,7 @@ class ExampleShards(Generic[Example]):
 
     @property
     def at_end(self) -> bool:
-        """Whether there is no shard any more."""
+        """Return whether there is no further shard."""
         return not self._elements
 
     @property
@@ -286,7 +286,7 @@ class ExampleShards(Generic[Example]):
         return self._read.hexdigest()
 
     def take(self, most: int | None = None) -> tuple[Sequence[Example], Mapping[str, int]]:
-        """The examples of the next shard, or the first of them, and what became of its elements."""
+        """Return examples of the next shard, all or the first, and counts of its elements."""
         before = asdict(self._counts) | {"documents": self._passed}
         examples = list(islice(self.made(), most))
         counts = {name: count - before[name] for name, count in asdict(self._counts).items()}
@@ -300,7 +300,7 @@ class ExampleShards(Generic[Example]):
         return examples, counts | _sums(lost)
 
     def made(self) -> Iterator[Example]:
-        """The examples of the next shard, while they are made; it stays the next."""
+        """Yield the examples of the next shard, while they are made; it stays the next."""
         self._counts.documents = self._passed  # also where some were passed over
         document, within = -1, 0
         for example in self._recipe.encode(self._elements, self._counts):
@@ -357,7 +357,6 @@ class ExampleShards(Generic[Example]):
 
 
 def _sums(losses: Sequence[CorpusCounts]) -> dict[str, int]:
-    """Return the sums of what a corpus has left out, without those that are 0."""
     sums = {name: sum(getattr(each, name) for each in losses) for name in LOST}
     return {name: number for name, number in sums.items() if number}
 
@@ -370,15 +369,15 @@ def _number_of(texts: Sequence[str]) -> int:
 
 
 def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[int]]:
-    """Indices of examples of similar length, so that little of a batch is padding.
+    """Return indices of examples of similar length, so that little of a batch is padding.
 
     Examples are taken in the order of their lengths, equal ones in their own order.  A batch is
     closed before its size with padding, tokens of the decoder included, would exceed the budget;
     an example that exceeds it alone makes a batch by itself.
 
     Args:
-        examples: As many as one wants to look at together, say a shard.
-        token_budget: Tokens in a batch at most, padding included; at least 1.
+        examples: Examples to batch together, such as a shard.
+        token_budget: Largest number of tokens in a batch, padding included; at least 1.
 
     Raises:
         UsageError: The budget is not positive.

@@ -17,12 +17,13 @@ _PLACE = re.compile(rf"(\s*){OPENS}(\d+){CLOSES}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question with its passages, which may change places or be left out.
+    """Question with its passages, which may change places or be left out.
 
     Attributes:
-        passages: Their texts.
-        contents: Of each message, or the one text; a mark stands in the place of each passage.
-        chat: The messages; None of a text.
+        passages: Texts of the passages.
+        contents: Content of each message, or the one text; a mark stands in the place of each
+            passage.
+        chat: Messages; None for a text.
     """
 
     passages: tuple[str, ...]
@@ -61,9 +62,9 @@ class Prompt:
         """Return the prompt as a text, and the characters of each passage in it.
 
         Args:
-            tokenizer: By whose template a chat is written.
-            order: The number of the passage in each place.
-            kept: Numbers of passages; the others go, with the blanks before them.
+            tokenizer: Tokenizer whose template writes a chat.
+            order: Number of the passage in each place.
+            kept: Numbers of the passages to keep; the others go, with the blanks before them.
 
         Raises:
             UsageError: See `write_chat`.
@@ -95,7 +96,7 @@ class Prompt:
     def encode(
         self, tokenizer: Any, order: Sequence[int], kept: Collection[int]
     ) -> tuple[Encoded, list[int]]:
-        """Return the prompt as tokens to go on from, and the number of each one's passage, or -1.
+        """Return the prompt as tokens to go on from, and the passage of each token, or -1.
 
         For the arguments see `written`.
         """
@@ -116,10 +117,10 @@ class Prompt:
 
 
 def _without_marks(texts: list[str]) -> list[str]:
-    """Return texts that hold no mark of ours.
+    """Return the texts, which must hold no mark of ours.
 
     Raises:
-        UsageError: One holds it, or is not valid Unicode.
+        UsageError: A text holds a mark, or is not valid Unicode.
     """
     if any(OPENS in require_characters(text, "the question") for text in texts):
         raise UsageError(
@@ -132,7 +133,7 @@ def _marked(contents: list[str], passages: Sequence[str], marks: Sequence[str]) 
     """Return texts with marks in the place of passages.
 
     Raises:
-        UsageError: One stands there several times, not at all, or within another.
+        UsageError: A passage stands there several times, not at all, or within another.
     """
     for number, (passage, mark) in enumerate(zip(passages, marks, strict=True), 1):
         count = sum(content.count(passage) for content in contents)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedPrompt(Encoded):
-    """A prompt beside a picture, as the language model behind an encoder of pictures reads it.
+    """Prompt beside a picture, as the language model behind an encoder of pictures reads it.
 
     Its `ids` are those of the prompt, and for patches those of a `Layout`.
 
     Attributes:
         arguments: Arguments of the language model, from the embeddings on.
-        image: The picture as it is shown.
+        image: Picture as it is shown.
     """
 
     arguments: Mapping[str, Any]
@@ -47,13 +47,13 @@ def encode_prompt(
     """Return a prompt in which the patches of a picture stand in place of its image tokens.
 
     Args:
-        tokenizer: A fast Hugging Face tokenizer.
-        prompt: The text, with the image token once.
-        ids: What the processor of the model has made of the prompt.
+        tokenizer: Fast Hugging Face tokenizer.
+        prompt: Text, with the image token once.
+        ids: Ids that the processor of the model has made of the prompt.
         image_id: Id of the image token.
-        layout: Patches, as many as `ids` holds image tokens.
-        mark: Of the picture.
-        max_length: Tokens at most.
+        layout: Layout with as many patches as `ids` holds image tokens.
+        mark: Mark of the picture.
+        max_length: Largest number of tokens.
 
     Raises:
         UsageError: The tokenizer makes other tokens of the prompt, or it is too long.

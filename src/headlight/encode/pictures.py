@@ -32,9 +32,9 @@ class Layout:
     """Positions of an encoder for pictures of one size.
 
     Attributes:
-        rows: Patches from top to bottom.
-        columns: Patches from left to right.
-        places: What stands at each position.
+        rows: Number of patches from top to bottom.
+        columns: Number of patches from left to right.
+        places: Patch or name at each position.
     """
 
     rows: int
@@ -65,8 +65,9 @@ class Layout:
         """Return an id for each position, below those of frames, that holds its name and a mark.
 
         Args:
-            mark: Of the picture.
-            image: Number of the picture beside a prompt, from 1; 0 of one that is read alone.
+            mark: Mark of the picture.
+            image: Number of the picture beside a prompt, from 1; 0 for a picture that is read
+                alone.
         """
         own = -1 - _MARKED - mark * _PLACES - 2 * image * _SIDE**2
         return tuple(own - _number(place) for place in self.places)
@@ -74,15 +75,15 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedPicture(Encoded):
-    """A picture as an encoder sees it.
+    """Picture as an encoder sees it.
 
     Its `ids` hold the names of its positions, see `place_name`; they are below 0, as no id of a
     vocabulary is, and no model is given them.
 
     Attributes:
-        index: Which picture of the corpus it is, from 0.
-        image: Its file, or the picture itself.
-        layout: What stands at each position.
+        index: Number of the picture in the corpus, from 0.
+        image: File of the picture, or the picture itself.
+        layout: Layout of its positions.
     """
 
     index: int
@@ -100,8 +101,8 @@ def pictures(
     """Return every picture as one example.
 
     Args:
-        corpus: Usually of `headlight.corpora.open_pictures`.
-        layout_of: What the model makes of a picture.
+        corpus: Pictures, usually of `headlight.corpora.open_pictures`.
+        layout_of: Function from a picture to the layout that the model makes of it.
 
     Raises:
         CorpusError: While iterating: a file is no picture that is read here.
@@ -121,9 +122,9 @@ def encode_picture(
     """Return a picture as an example.
 
     Args:
-        image: A file, or a picture of Pillow.
-        layout_of: What the model makes of it.
-        index: Which picture of a corpus it is.
+        image: File, or picture of Pillow.
+        layout_of: Function from a picture to the layout that the model makes of it.
+        index: Number of the picture in a corpus.
 
     Raises:
         CorpusError: The file is no picture that is read here, or it is neither.
@@ -146,14 +147,14 @@ def encode_picture(
 
 
 def picture_name(image: "str | Location | Image") -> str:
-    """Return what a picture is called: its file, if it has one."""
+    """Return the name of a picture: its file, if it has one."""
     return storable(image) if isinstance(image, str | Location) else "a picture"
 
 
 def place_name(number: int) -> str | None:
-    """Return the name of a position by its id; None of another id.
+    """Return the name of a position by its id; None for another id.
 
-    Of a patch it is ``row×column``; of one beside a prompt ``image 1 row×column``.
+    A patch is called ``row×column``; beside a prompt it is ``image 1 row×column``.
     """
     if number >= -_MARKED:
         return None

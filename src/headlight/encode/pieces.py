@@ -15,12 +15,12 @@ from headlight.errors import CorpusError, UsageError
 
 WORD = re.compile(r"\S+")
 SPECIAL_WORD = -1
-"""In the place of the number of a word."""
+"""Value in the place of the number of a word."""
 
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """The part of a Hugging Face tokenizer that is used here."""
+    """Part of a Hugging Face tokenizer that is used here."""
 
     is_fast: bool
 
@@ -51,7 +51,7 @@ class Encoding:
 
     Attributes:
         ids: Vocabulary ids.
-        offsets: The first character of every piece, and the one after its last.
+        offsets: First character of every piece, and the one after its last.
     """
 
     ids: Sequence[int]
@@ -60,13 +60,13 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A text without special tokens.
+    """Text without the special tokens that a tokenizer adds.
 
     Attributes:
         ids: Vocabulary ids.
-        words: For every piece the number of its word, from 0; -1 for a special token.
-        word_count: Words in the text.
-        segment_names: For every piece the segment that it is of, where a text has named ones.
+        words: Number of the word of every piece, from 0; -1 for a special token.
+        word_count: Number of words in the text.
+        segment_names: Segment of every piece, where a text has named segments.
     """
 
     ids: Sequence[int]
@@ -78,7 +78,7 @@ class Pieces:
         return len(self.ids)
 
     def window(self, start: int, stop: int) -> "Pieces":
-        """The pieces from `start` to before `stop`; words are counted from the first one kept."""
+        """Return the pieces from `start` to before `stop`; words count from the first one kept."""
         words_of_window = self.words[start:stop]
         first = next((word for word in words_of_window if word >= 0), 0) if start else 0
         last = self.word_count if stop >= len(self) else max(words_of_window, default=first - 1) + 1
@@ -112,7 +112,7 @@ def special_ids(tokenizer: Any) -> frozenset[int]:
 
 
 def unknown_id(tokenizer: Any) -> int | None:
-    """The id that stands for whatever a tokenizer does not know, if it stands for nothing else."""
+    """Return the id of text that a tokenizer does not know, if it stands for nothing else."""
     names = ("unk", "cls", "sep", "bos", "eos", "pad")
     unknown, *others = (getattr(tokenizer, f"{name}_token_id", None) for name in names)
     model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
@@ -123,15 +123,15 @@ def unknown_id(tokenizer: Any) -> int | None:
 def tokenise(
     tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False, special_apart: bool = True
 ) -> list[Pieces]:
-    """The pieces of every text.
+    """Return the pieces of every text.
 
     Args:
-        tokenizer: A fast one.
-        texts: As they are; what looks like a special token (``[MASK]``) becomes one if the
-            tokenizer is set so, which is its default.
-        target: Tokenise as text for a decoder (``text_target=``).
-        special_apart: Whether a special token that is written in a text is of no word; else words
-            are what blanks separate, as links number them.
+        tokenizer: Fast tokenizer.
+        texts: Texts as they are; text that looks like a special token (``[MASK]``) becomes one if
+            the tokenizer is set so, which is its default.
+        target: Whether texts are tokenised as text for a decoder (``text_target=``).
+        special_apart: Whether a special token that is written in a text belongs to no word; else
+            blanks alone separate words, as links number them.
     """
     special = special_ids(tokenizer) if special_apart else frozenset()
     return [
@@ -141,7 +141,7 @@ def tokenise(
 
 
 def pieces_of_encoding(text: str, encoding: Encoding, special: frozenset[int]) -> Pieces:
-    """Return the pieces of a text, of which special ones are of no word."""
+    """Return the pieces of a text, of which special ones belong to no word."""
     pieces = Pieces(encoding.ids, *_words(text, encoding.offsets))
     return pieces if special.isdisjoint(pieces.ids) else _without_special(pieces, special)
 
@@ -149,7 +149,7 @@ def pieces_of_encoding(text: str, encoding: Encoding, special: frozenset[int]) -
 def encodings(
     tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False
 ) -> list[Encoding]:
-    """The texts without special tokens; as `tokenise`.
+    """Encode the texts without special tokens; see `tokenise`.
 
     The pieces of a text depend on what is near.  So a text that is longer than `STRETCH` is given
     to the tokenizer in stretches, each with some context, of which only its own pieces are kept:
@@ -167,7 +167,7 @@ def encodings(
 
 
 def _encode(tokenizer: Tokenizer, texts: Sequence[str], target: bool) -> list[Encoding]:
-    """In one call of the tokenizer."""
+    """Encode texts in one call of the tokenizer."""
     if not texts:
         return []
     place = "text_target" if target else "text"
@@ -190,6 +190,7 @@ def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
     before = 0
     for start, stop in _stretches(text):
         first = _break(text, max(start - CONTEXT, before))
+        # Without a break so near, as in a very long word, the stretch before is the context.
         first = first if first < start else before
         last = _break(text, stop + CONTEXT)
         (encoding,) = _encode(tokenizer, [text[first:last]], target)
@@ -217,15 +218,14 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _break(text: str, start: int) -> int:
-    """The next end of a word."""
     match = BREAK.search(text, start)
     return match.start() if match else len(text)
 
 
 def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[int], int]:
-    """The word of the first character of each piece that is no blank, and how many words there are.
+    """Return the word of the first non-blank character of each piece, and the number of words.
 
-    Words are what blanks separate, so that corpora that come tokenised keep their tokens.  A piece
+    Blanks alone separate words, so that corpora that come tokenised keep their tokens.  A piece
     may begin with the blank before its word, and several pieces may share one character; a piece
     of blanks alone belongs to the word after it, or to the last.
     """
@@ -236,7 +236,7 @@ def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[i
 
 
 def _without_special(pieces: Pieces, special: frozenset[int]) -> Pieces:
-    """The pieces, where each special token is of no word, and ends the word before it."""
+    """Return the pieces; each special token belongs to no word, and ends the word before it."""
     words = array("i")
     number, before = -1, None
     for token, word in zip(pieces.ids, pieces.words, strict=True):
@@ -260,8 +260,9 @@ _SIGNS = {
 
 
 def piece_style(tokenizer: Tokenizer) -> str:
-    """``byte-level``, ``sentencepiece``, ``wordpiece``, ``end-of-word``, or nothing if unknown.
+    """Return the style in which a vocabulary writes pieces; empty if unknown.
 
+    It is ``byte-level``, ``sentencepiece``, ``wordpiece`` or ``end-of-word``;
     `headlight.findings.piece_text` shows pieces by it.
     """
     fast: Any = with_words(tokenizer)

@@ -20,7 +20,7 @@ class EncodedPair(Encoded):
     """One or two sentences as an example.
 
     Attributes:
-        label: As the source writes it; None where it has none.
+        label: Label as the source writes it; None where it has none.
     """
 
     label: str | None = field(kw_only=True)
@@ -34,21 +34,21 @@ def sentence_pairs(
     overflow: str = "truncate",
     decoder_start: int | None = None,
 ) -> Examples[EncodedPair]:
-    """Every pair as one example of two segments, and every single sentence as one of one.
+    """Return every pair as an example of two segments, and every single sentence as one of one.
 
     A pair with a sentence in which the tokenizer finds nothing is left out.  `Examples.counts` says
     how many those were, how many were truncated, and how many did not fit.
 
     Args:
-        pairs: Usually of `open_sentence_pairs`.
-        tokenizer: A fast Hugging Face tokenizer.  What stands around the sentences is its own, such
-            as ``[CLS] A [SEP] B [SEP]`` with segments 0 and 1.
-        max_length: Tokens in an example at most, special tokens included; with a decoder, on either
-            side.
-        overflow: What becomes of a longer one: ``truncate`` takes tokens from the end of the longer
+        pairs: Pairs, usually of `open_sentence_pairs`.
+        tokenizer: Fast Hugging Face tokenizer.  It puts its own special tokens around the
+            sentences, such as ``[CLS] A [SEP] B [SEP]`` with segments 0 and 1.
+        max_length: Largest number of tokens in an example, special tokens included; with a decoder,
+            on either side.
+        overflow: Treatment of a longer pair: ``truncate`` takes tokens from the end of the longer
             sentence (of the second, when they are equally long) until it fits, as BERT's own code
             does; ``skip`` leaves it out; ``error`` refuses it.
-        decoder_start: For encoder-decoder models, the id with which the decoder begins: the second
+        decoder_start: Id with which the decoder of an encoder-decoder model begins: the second
             sentence then becomes `Encoded.target`.
 
     Raises:
@@ -77,7 +77,7 @@ def _texts(pair: SentencePair) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _PairEncoder:
-    """Makes an example of a pair."""
+    """Encoder of a pair."""
 
     assembly: Assembly
     max_length: int
@@ -85,7 +85,7 @@ class _PairEncoder:
 
     @classmethod
     def of(cls, assembly: Assembly, max_length: int, overflow: str) -> "_PairEncoder":
-        """Refuse lengths in which two sentences of one token do not fit."""
+        """Return the encoder; refuse lengths in which two sentences of one token do not fit."""
         assembly.room(max_length)
         if assembly.decoder_start is None and max_length - assembly.pair_size < 2:
             raise UsageError(
@@ -97,7 +97,7 @@ class _PairEncoder:
     def examples(
         self, name: str, first: Pieces, second: Pieces | None, counts: Counts
     ) -> Iterator[Encoded]:
-        """One example, or none."""
+        """Yield one example, or none."""
         if second is None and self.assembly.decoder_start is not None:
             raise CorpusError(
                 f"{name}: there is only one sentence, and the decoder of the model wants a second; "
@@ -126,7 +126,7 @@ class _PairEncoder:
         return self.assembly.two(name, first, second.window(0, size))
 
     def _fitting(self, first: Pieces, second: Pieces | None) -> tuple[int, int]:
-        """Return the number of pieces of each that fit."""
+        """Return the number of pieces of each sentence that fit."""
         single = self.max_length - self.assembly.single.size
         if second is None:
             return min(len(first), single), 0

@@ -22,20 +22,20 @@ Unencodable = Literal["error", "skip"]
 
 @runtime_checkable
 class HasWords(Protocol):
-    """A sentence, or a document of several."""
+    """Sentence, or document of several."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words, in order."""
+        """Return all words, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence(Encoded):
-    """A sentence as an example; `words` numbers the words of the sentence.
+    """Sentence as an example; `words` numbers the words of the sentence.
 
     Attributes:
-        sentence: The sentence, of which words at the end may have been cut off.
-        kept: How many of its words are there, whole, counted from the first.
+        sentence: Sentence, of which words at the end may have been cut off.
+        kept: Number of its whole words that are kept, counted from the first.
     """
 
     sentence: Sentence = field(kw_only=True)
@@ -50,7 +50,7 @@ def sentences(
     overflow: str = "skip",
     unencodable: str = "error",
 ) -> Examples[EncodedSentence]:
-    """Every sentence as one example.
+    """Return every sentence as one example.
 
     Words are joined by single blanks, also where the text that they come from has none: "do n't ."
     and not "don't.".  What a tokenizer makes of that is not always what it makes of running text.
@@ -62,13 +62,13 @@ def sentences(
     many did not fit, and how many have words that the tokenizer does not keep.
 
     Args:
-        sentences: Usually of `open_treebank`.
-        tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
-        max_length: Tokens in an example at most, special tokens included.
-        overflow: What becomes of a longer sentence: ``skip`` leaves it out, as Clark et al. do;
+        sentences: Sentences, usually of `open_treebank`.
+        tokenizer: Fast Hugging Face tokenizer; its own special tokens are added.
+        max_length: Largest number of tokens in an example, special tokens included.
+        overflow: Treatment of a longer sentence: ``skip`` leaves it out, as Clark et al. do;
             ``truncate`` keeps the whole words that fit, and leaves it out if not even the first
             does; ``error`` refuses it.
-        unencodable: What becomes of a sentence with a word of which the tokenizer makes no token
+        unencodable: Treatment of a sentence with a word of which the tokenizer makes no token
             (control characters, or what its normaliser drops) or that shares a token with the next
             word: ``error`` refuses it, ``skip`` leaves it out.
 
@@ -98,7 +98,7 @@ def text_of_words(annotated: HasWords) -> tuple[str]:
 
 
 def word_error(sentence: Sentence, number: int, reason: str) -> CorpusError:
-    """The error for a word, whose number in its sentence is counted from 0."""
+    """Return the error for a word, whose number in its sentence is counted from 0."""
     return CorpusError(
         f"{sentence.name}: word {number + 1}, {sentence.words[number]!r}, {reason}; change the "
         f"word, or leave out what holds such words with {setting('unencodable=skip')}."
@@ -107,7 +107,7 @@ def word_error(sentence: Sentence, number: int, reason: str) -> CorpusError:
 
 @dataclass(frozen=True, slots=True)
 class _SentenceEncoder:
-    """Makes an example of a sentence."""
+    """Encoder of a sentence."""
 
     assembly: Assembly
     room: int
@@ -117,7 +117,7 @@ class _SentenceEncoder:
     def examples(
         self, sentence: Sentence, pieces: WordPieces, counts: Counts
     ) -> Iterator[EncodedSentence]:
-        """One example, or none."""
+        """Yield one example, or none."""
         word_count = bisect_right(pieces.ends, self.room)
         too_long = word_count < pieces.word_count
         if too_long and self.overflow == "error":

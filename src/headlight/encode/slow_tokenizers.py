@@ -26,9 +26,9 @@ class MarkedEncoding:
 
     Attributes:
         ids: Vocabulary ids.
-        offsets: Of each piece the characters of its whole word.
-        sequence_ids: 0 for pieces of the text, None for what the tokenizer adds.
-        type_ids: 0 everywhere.
+        offsets: Characters of the whole word of each piece.
+        sequence_ids: 0 for pieces of the text, None for tokens that the tokenizer adds.
+        type_ids: Token type ids, 0 everywhere.
     """
 
     ids: list[int]
@@ -38,10 +38,10 @@ class MarkedEncoding:
 
 
 class MarkedTokenizer:
-    """The part of a fast tokenizer that is used here, over a slow one.
+    """Part of a fast tokenizer that is used here, over a slow one.
 
     Args:
-        slow: A tokenizer of transformers that begins words with `MARK`.
+        slow: Tokenizer of transformers that begins words with `MARK`.
     """
 
     is_fast = True
@@ -64,7 +64,7 @@ class MarkedTokenizer:
         add_special_tokens: bool = True,
         **_: Any,
     ) -> Any:
-        """The encodings of texts, or of texts for a decoder; two texts together are not made."""
+        """Return the encodings of texts, or of texts for a decoder; pairs are not encoded."""
         target = text is None
         texts = (text_target if target else text) or ()
         with self._reading(target):
@@ -73,7 +73,7 @@ class MarkedTokenizer:
 
     @contextmanager
     def _reading(self, target: bool) -> "Iterator[None]":
-        """Within the block the tokenizer reads text of the target language."""
+        """Let the tokenizer, within the block, read text of the target language."""
         if not target:
             yield
             return
@@ -99,7 +99,7 @@ class MarkedTokenizer:
         )
 
     def _dealt_out(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        """The pieces of a text, and of each the characters of its word."""
+        """Return the pieces of a text, and the characters of the word of each piece."""
         spans = _spans(text)
         pieces = self._slow.tokenize(text)
         if sum(piece.startswith(MARK) for piece in pieces) == len(spans):
@@ -117,7 +117,7 @@ _made: "WeakKeyDictionary[Any, MarkedTokenizer]" = WeakKeyDictionary()
 
 
 def with_words(tokenizer: Any) -> Any:
-    """The tokenizer itself if it is fast, or knows no marks; else what deals its pieces out."""
+    """Return the tokenizer itself if it is fast or knows no marks, else a `MarkedTokenizer`."""
     if tokenizer.is_fast:
         return tokenizer
     if tokenizer not in _made:
@@ -129,7 +129,7 @@ def with_words(tokenizer: Any) -> Any:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """First and last character of every word, as blanks separate them."""
+    """Return the start and end of every word, as blanks separate them."""
     spans, start = [], 0
     for word in text.split():
         start = text.index(word, start)
@@ -139,7 +139,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _counted(pieces: Sequence[str]) -> list[int]:
-    """The number of the word of each piece; −1 before the first mark."""
+    """Return the number of the word of each piece; −1 before the first mark."""
     numbers, number = [], -1
     for piece in pieces:
         number += piece.startswith(MARK)
@@ -148,7 +148,7 @@ def _counted(pieces: Sequence[str]) -> list[int]:
 
 
 def _place(inner: Sequence[int], whole: Sequence[int]) -> int:
-    """Return the index of the first piece of the text among those that are put around it."""
+    """Return the index of the first piece of the text among all ids, special tokens included."""
     size = len(inner)
     return next(
         (at for at in range(len(whole) - size + 1) if list(whole[at : at + size]) == list(inner)), 0

@@ -27,8 +27,8 @@ VOCABULARY_TRIALS = 2000
 class WithSpecialTokens:
     """Ids, token type ids and words of an example, special tokens included.
 
-    ``categories`` are what tokens are of which the vocabulary says nothing: a special token before
-    a text begins it, another ends one.
+    ``categories`` hold for tokens of which the vocabulary says nothing: a special token before a
+    text begins it, another ends one.
     """
 
     ids: tuple[int, ...]
@@ -52,7 +52,7 @@ class Template:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, *, pair: bool, target: bool = False) -> "Template":
-        """Read off an example that the tokenizer itself has put together.
+        """Read the template off an example that the tokenizer itself has put together.
 
         Raises:
             ModelError: No text at all gives a token.
@@ -68,7 +68,7 @@ class Template:
 
     @property
     def size(self) -> int:
-        """The number of special tokens."""
+        """Return the number of special tokens."""
         return len(self.before) + len(self.between) + len(self.after)
 
     def without_segments(self) -> "Template":
@@ -78,7 +78,7 @@ class Template:
         return Template(before, between, after, (0, 0))
 
     def with_special_tokens(self, first: Pieces, second: Pieces | None = None) -> WithSpecialTokens:
-        """The texts with the special tokens; words of the second are counted on from the first."""
+        """Add special tokens to texts; words of the second are counted on from the first."""
         second = second or Pieces((), (), 0)
         marks = (self.before, self.between, self.after)
         before, between, after = (tuple(token for token, _ in mark) for mark in marks)
@@ -131,16 +131,16 @@ def _end(owners: list[int | None], owner: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """All that has to be known of a tokenizer to put examples together.
+    """Facts about a tokenizer by which examples are put together.
 
     Attributes:
-        single: What it puts around one text.
-        pair: What it puts around two texts.
-        target: What it puts around a text of the target language.
-        categories: The categories of its vocabulary.
-        decoder_start: The id with which the decoder begins; None if there is no decoder that
-            takes a text of its own.
-        marks: By which tokens are counted.
+        single: Template around one text.
+        pair: Template around two texts.
+        target: Template around a text of the target language.
+        categories: Categories of its vocabulary.
+        decoder_start: Id with which the decoder begins; None if there is no decoder that takes a
+            text of its own.
+        marks: Marks by which tokens are counted.
     """
 
     single: Template
@@ -152,7 +152,7 @@ class Assembly:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, decoder_start: int | None = None) -> "Assembly":
-        """Read off a fast tokenizer.
+        """Read the facts off a fast tokenizer.
 
         Raises:
             UsageError: The tokenizer is a slow one.
@@ -183,16 +183,16 @@ class Assembly:
 
     @property
     def pair_size(self) -> int:
-        """The number of special tokens in an example of two texts."""
+        """Return the number of special tokens in an example of two texts."""
         if self.decoder_start is None:
             return self.pair.size
         return self.single.size + self.target.size
 
     def room(self, max_length: int) -> int:
-        """Pieces that fit beside the special tokens of one text.
+        """Return the number of pieces that fit beside the special tokens of one text.
 
         Raises:
-            UsageError: None.
+            UsageError: No piece fits.
         """
         room = max_length - self.single.size
         if room < 1:
@@ -203,7 +203,7 @@ class Assembly:
         return room
 
     def one(self, name: str, text: Pieces) -> Encoded:
-        """An example of one text; special tokens around named segments are the template's."""
+        """Return an example of one text; special tokens around segments are the template's."""
         example = self._encoded(name, self.single.with_special_tokens(text))
         if not text.segment_names:
             return example
@@ -212,13 +212,13 @@ class Assembly:
         return replace(example, segment_names=(*before, *text.segment_names, *after))
 
     def two(self, name: str, first: Pieces, second: Pieces) -> Encoded:
-        """An example of two texts; with a decoder, the second is what the decoder is given."""
+        """Return an example of two texts; with a decoder, the second is the decoder's input."""
         if self.decoder_start is not None:
             return self._translate(name, first, second, self.decoder_start)
         return self._encoded(name, self.pair.with_special_tokens(first, second))
 
     def apart(self, name: str, first: Pieces, second: Pieces) -> Encoded:
-        """Two texts, each as an encoder reads it by itself; the second is `Encoded.target`."""
+        """Return two texts, each as an encoder reads it alone; the second is `Encoded.target`."""
         source = self._encoded(name, self.single.with_special_tokens(first))
         target = self._encoded(name, self.target.with_special_tokens(second))
         return replace(
@@ -229,7 +229,7 @@ class Assembly:
         )
 
     def special_tokens(self) -> Encoded:
-        """The special tokens around a text, and around one for the decoder, without a text."""
+        """Return the special tokens around a text, and around a decoder's text, without texts."""
         nothing = Pieces((), (), 0)
         if self.decoder_start is None:
             return self.one("special tokens", nothing)
@@ -258,13 +258,13 @@ Names = dict[str, str]
 def special_tokens(tokenizer: Tokenizer, decoder_start: int | None = None) -> tuple[Names, Names]:
     """Return the names of the special tokens around a text, and around one for the decoder.
 
-    They are read off what the tokenizer itself puts there: of NLLB the source begins with
-    ``deu_Latn``, and the target with ``</s> and eng_Latn``.  A category of which nothing is there
-    has the name that the tokenizer gives it, if it has one.
+    They are read off what the tokenizer itself puts there: in NLLB the source begins with
+    ``deu_Latn``, and the target with ``</s> and eng_Latn``.  A category without such a token has
+    the name that the tokenizer gives it, if any.
 
     Args:
-        tokenizer: A fast Hugging Face tokenizer.
-        decoder_start: The id with which the decoder begins; without one both are the same.
+        tokenizer: Fast Hugging Face tokenizer.
+        decoder_start: Id with which the decoder begins; without it both results are the same.
 
     Raises:
         UsageError: The tokenizer is slow.

@@ -20,7 +20,7 @@ FRAME_NAMES = {"all": "all frames", "sep": "final silence", "other": "sound"}
 """Names of frames by category; silence fills the window after the end of the sound."""
 
 _MILLISECONDS = 1 << 20
-"""More than a window has."""
+"""More milliseconds than a window has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Hearing:
     """Window of sound that a model encodes: of fixed length, filled up with silence.
 
     Attributes:
-        rate: Samples in a second.
-        window: Seconds that it hears at once.
-        frames: Positions of the encoder for a window.
+        rate: Number of samples in a second.
+        window: Length of a window in seconds.
+        frames: Number of positions of the encoder for a window.
     """
 
     rate: int
@@ -38,7 +38,7 @@ class Hearing:
     frames: int
 
     def heard(self, seconds: float) -> int:
-        """The frames that so much sound fills."""
+        """Return the number of frames that so much sound fills."""
         return min(self.frames, ceil(seconds / self.window * self.frames))
 
     def begins(self, frame: int) -> float:
@@ -48,19 +48,19 @@ class Hearing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedSpeech(Encoded):
-    """A window of sound, as the encoder hears it, and its transcript, as the decoder reads it.
+    """Window of sound, as the encoder hears it, and its transcript, as the decoder reads it.
 
-    Its `ids` say when a frame begins and which sound it is of, see `frame_time`; they are below 0,
+    Its `ids` tell when a frame begins and which sound it is of, see `frame_time`; they are below 0,
     as no id of a vocabulary is, and no model is given them.  Frames of the silence that fills the
     window belong to no word, as special tokens do, and are of the category ``sep``.
 
     Attributes:
-        index: Which recording of the corpus it is, from 0.
-        audio: The file with the sound.
-        heard: Frames that sound fills; the window is the rest.
-        frame: How long a frame is, in seconds.
-        target_text: The words of the transcript; `target_words` numbers these.
-        times: When each of them is said, in seconds; None where that is not known.
+        index: Number of the recording in the corpus, from 0.
+        audio: File with the sound.
+        heard: Number of frames that sound fills; silence fills the rest of the window.
+        frame: Length of a frame in seconds.
+        target_text: Words of the transcript, which `target_words` numbers.
+        times: Beginning and end of each of these words in seconds; None if unknown.
     """
 
     index: int
@@ -71,7 +71,7 @@ class EncodedSpeech(Encoded):
     times: tuple[tuple[float, float], ...] | None = None
 
     def beginning(self, tokens: int) -> "EncodedSpeech":
-        """The whole window, with the first words: sound is heard as a whole."""
+        """Return the whole window, with the first words: sound is heard as a whole."""
         return replace(
             self,
             target=self.target[: tokens - 1],
@@ -89,17 +89,18 @@ def recordings(
     max_length: int | None = None,
     overflow: str = "skip",
 ) -> Examples[EncodedSpeech]:
-    """Every recording as one example; those that are too long are left out and counted.
+    """Return every recording as one example; those that are too long are left out and counted.
 
     Args:
-        corpus: Usually of `headlight.corpora.open_recordings`.
-        tokenizer: A fast Hugging Face tokenizer; what it puts around a transcript belongs to no
-            word.
-        hearing: How the model hears.
-        decoder_start: The id with which the decoder begins.
-        max_length: Tokens of a transcript at most, special tokens included.
-        overflow: What becomes of sound that is longer than the window, or of a longer transcript:
-            with ``error`` it is refused, else left out; cut off, words and sound would not fit.
+        corpus: Recordings, usually of `headlight.corpora.open_recordings`.
+        tokenizer: Fast Hugging Face tokenizer; the special tokens that it puts around a transcript
+            belong to no word.
+        hearing: Window of sound of the model.
+        decoder_start: Id with which the decoder begins.
+        max_length: Largest number of tokens of a transcript, special tokens included.
+        overflow: Treatment of sound that is longer than the window, or of a longer transcript:
+            with ``error`` it is refused, else left out; if it were cut, words and sound would not
+            match.
 
     Raises:
         UsageError: The tokenizer is slow, or `max_length` leaves no room.
@@ -132,10 +133,10 @@ def recordings(
 
 
 def without_mark(numbers: Any) -> Any:
-    """Numbers of frames that say nothing but when they begin, whatever sound they are of.
+    """Return numbers of frames that tell only when they begin, whatever sound they are of.
 
     Args:
-        numbers: Among `EncodedSpeech.ids`, as an array or tensor.
+        numbers: Numbers among `EncodedSpeech.ids`, as an array or tensor.
     """
     return -1 - (-1 - numbers) % _MILLISECONDS
 
@@ -156,7 +157,7 @@ def token_names(tokenizer: Any, ids: Sequence[int]) -> list[str]:
 
 
 def _texts(recording: Recording) -> tuple[str, str]:
-    """Its words, and its sound as far as that is known without reading it."""
+    """Return its words, and the file of its sound with its size, which needs no reading."""
     try:
         size = recording.audio.stat().st_size
     except OSError:  # which is refused where it is heard
@@ -165,9 +166,9 @@ def _texts(recording: Recording) -> tuple[str, str]:
 
 
 def _as_read(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
-    """The transcript as the decoder reads it while it predicts it: the last token is never given.
+    """Return the transcript as the decoder reads it while predicting: without the last token.
 
-    Tokenizers of speech often put the token there themselves with which the decoder begins.
+    Tokenizers of speech often add the token themselves with which the decoder begins.
     """
     labels = assembly.apart(name, pieces, pieces)
     if labels.target[0] != start:
@@ -183,7 +184,7 @@ def _as_read(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
 def _heard(
     recording: Recording, words: Encoded, hearing: Hearing, index: int, longest: int | None
 ) -> EncodedSpeech | str:
-    """The example, or why there is none."""
+    """Return the example, or why there is none."""
     sound = read_sound(recording.audio, hearing.rate)
     seconds = len(sound) / hearing.rate
     if seconds > hearing.window:

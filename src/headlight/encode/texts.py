@@ -27,16 +27,16 @@ def texts(
     max_length: int,
     overflow: str = "truncate",
 ) -> Examples:
-    """Every document as one example, its paragraphs joined by a blank; chats by their template.
+    """Return documents as examples, paragraphs joined by a blank; chats by their template.
 
     Documents in which the tokenizer finds nothing are left out.  `Examples.counts` says how many
     those were, and what was truncated or split.
 
     Args:
-        documents: Usually of `open_corpus`.
-        tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
-        max_length: Tokens in an example at most, special tokens included.
-        overflow: What becomes of a longer document: ``truncate`` keeps its beginning, ``split``
+        documents: Documents, usually of `open_corpus`.
+        tokenizer: Fast Hugging Face tokenizer; its own special tokens are added.
+        max_length: Largest number of tokens in an example, special tokens included.
+        overflow: Treatment of a longer document: ``truncate`` keeps its beginning, ``split``
             cuts it into windows that follow each other without overlap, each an example with
             special tokens of its own, and ``error`` refuses it.
 
@@ -111,16 +111,17 @@ def encode_one(
     max_length: int | None = None,
     decoder_start: int | None = None,
 ) -> Encoded:
-    """One text, or two, as an example; nothing is ever cut off.
+    """Return one text, or two, as an example; nothing is ever cut off.
 
     Args:
-        tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
-        text: The first text, or a chat, around which its template puts special tokens of its own.
-        pair: The second one, which follows the first; see `decoder_start`.
-        max_length: Tokens at most, special tokens included; with a decoder, on either side.
-        decoder_start: For encoder-decoder models, the id with which the decoder begins
-            (``model.config.decoder_start_token_id``): the second text then becomes what the
-            decoder is given, `Encoded.target`.
+        tokenizer: Fast Hugging Face tokenizer; its own special tokens are added.
+        text: First text, or a chat, around which its template puts special tokens of its own.
+        pair: Second text, which follows the first; see `decoder_start`.
+        max_length: Largest number of tokens, special tokens included; with a decoder, on either
+            side.
+        decoder_start: Id with which the decoder of an encoder-decoder model begins
+            (``model.config.decoder_start_token_id``): the second text then becomes the input of
+            the decoder, `Encoded.target`.
 
     Raises:
         UsageError: The tokenizer is slow, a text is empty, too long or not valid Unicode, or a chat
@@ -163,9 +164,9 @@ def count_types(
     """Count each type, special tokens included; nothing but the tokenizer runs.
 
     Args:
-        examples: what will be looked at.
-        types: the size of the vocabulary.
-        target: count what the decoder is given instead.
+        examples: Examples to count in.
+        types: Size of the vocabulary.
+        target: Whether the input of the decoder is counted instead.
     """
     counts = np.zeros(types, dtype=np.int64)
     for example in examples:

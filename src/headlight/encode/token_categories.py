@@ -19,7 +19,7 @@ ENDINGS = ("", "</w>")
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """The categories of one tokenizer's vocabulary.
+    """Categories of the vocabulary of a tokenizer.
 
     * ``cls``: what the tokenizer puts before a text: the token for the class or the beginning of
       the sequence (``[CLS]``, ``<s>``), a language code; also a beginning that is written as the
@@ -38,7 +38,7 @@ class Categories:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Categories":
-        """Read off the tokenizer's special tokens and vocabulary."""
+        """Read the categories off the tokenizer's special tokens and vocabulary."""
         vocabulary = cast("Any", with_words(tokenizer)).backend_tokenizer
         spellings = map("".join, product(BOUNDARIES, ".,", ENDINGS))
         punctuation = (vocabulary.token_to_id(piece) for piece in spellings)
@@ -50,16 +50,15 @@ class Categories:
 
     @property
     def _of_text(self) -> dict[int, int]:
-        """The categories of tokens of a text."""
         return {token: each for token, each in self.of_id.items() if each == PUNCTUATION}
 
     def of_ids(self, ids: Sequence[int], others: Sequence[int]) -> tuple[int, ...]:
-        """The category of every token of one example.
+        """Return the category of every token of an example.
 
         Args:
-            ids: Of the tokens.
-            others: Their categories if the vocabulary says nothing of them; those of a text are
-                `OTHER`, and no beginning or end.
+            ids: Ids of the tokens.
+            others: Categories of the tokens if the vocabulary says nothing of them; those of a text
+                are `OTHER`, and no beginning or end.
         """
         of_text = self._of_text
         categories = [
@@ -79,11 +78,11 @@ def word_ids(tokenizer: Tokenizer, words: Iterable[str]) -> tuple[int, ...]:
     """Return the tokens of a vocabulary that are written as one of the words.
 
     Each word counts with and without a capital.  A piece of a longer word may be written so as
-    well; who has a text knows which are words.
+    well; only the text tells which pieces are words.
 
     Args:
-        tokenizer: of the vocabulary.
-        words: in small letters.
+        tokenizer: Tokenizer of the vocabulary.
+        words: Words in small letters.
     """
     vocabulary = cast("Any", with_words(tokenizer)).backend_tokenizer
     word_set = frozenset(words)

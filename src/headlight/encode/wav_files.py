@@ -13,17 +13,17 @@ from headlight.files import Location, location, open_file, storable, why_unread
 
 _FULL_SCALE = 1 << 15
 _OF_STREAMS = 0x7FFF0000
-"""Bytes from which on a header says nothing, because its writer could not know the length."""
+"""Length from which on a header says nothing, because its writer could not know the length."""
 HIGHEST_RATE = 1_000_000
 """Samples in a second that a file may have; recorders take 384,000 at most."""
 
 
 def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
-    """A recording as one channel between -1 and 1, at a rate.
+    """Return a recording as one channel between -1 and 1, at a rate.
 
     Args:
-        audio: A WAV file of 16-bit samples, at any rate and with any number of channels.
-        rate: Samples in a second.
+        audio: WAV file of 16-bit samples, at any rate and with any number of channels.
+        rate: Number of samples in a second.
 
     Raises:
         CorpusError: There is no such file, it is of another format, or empty.
@@ -61,7 +61,7 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
 
 
 def _no_sound(audio: Location, problem: Exception, wanted: str) -> CorpusError:
-    """Return the refusal of what is no WAV file; the beginning says of which sound it is."""
+    """Return the refusal of what is no WAV file; the beginning tells whether it is other sound."""
     name, start = storable(audio), b""
     with suppress(Exception), open_file(audio, error=CorpusError) as raw:
         start = raw.read(LONGEST_START)

@@ -16,8 +16,8 @@ class Line:
     """Words, joined by single blanks; a word may itself hold blanks.
 
     Attributes:
-        text: All of them.
-        spans: For every word its first character, and the one after its last.
+        text: Whole line.
+        spans: First character of every word, and the one after its last.
     """
 
     text: str
@@ -25,7 +25,7 @@ class Line:
 
     @classmethod
     def of(cls, words: Sequence[str]) -> "Line":
-        """Join them; what is no valid Unicode is left empty, so that it gets no token."""
+        """Join words; a word that is no valid Unicode is left empty, so that it gets no token."""
         text = " ".join(words)
         if not _is_valid(text):
             words = [word if _is_valid(word) else "" for word in words]
@@ -37,12 +37,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class WordPieces:
-    """The pieces of a line.
+    """Pieces of a line.
 
     Attributes:
-        pieces: Each with the number of its word.
-        ends: For every word how many pieces there are up to its last.
-        fault: The first word that cannot be told apart by its pieces, and what is wrong with it.
+        pieces: Pieces, each with the number of its word.
+        ends: Number of pieces up to the last piece of every word.
+        fault: First word that cannot be told apart by its pieces, and what is wrong with it.
     """
 
     pieces: Pieces
@@ -51,7 +51,7 @@ class WordPieces:
 
     @property
     def word_count(self) -> int:
-        """Words of the line."""
+        """Return the number of words of the line."""
         return len(self.ends)
 
     def begin(self, word: int) -> int:
@@ -59,16 +59,16 @@ class WordPieces:
         return self.ends[word - 1] if word else 0
 
     def fault_within(self, stop: int) -> tuple[int, str] | None:
-        """The fault, if it concerns one of the first `stop` words."""
+        """Return the fault, if it concerns one of the first `stop` words."""
         return self.fault if self.fault is not None and self.fault[0] < stop else None
 
     def of_words(self, first: int, stop: int) -> Pieces:
-        """The pieces of the words from `first` to before `stop`, which are counted from 0."""
+        """Return the pieces of the words from `first` to before `stop`, counted from 0."""
         return self.pieces.window(self.begin(first), self.begin(stop))
 
 
 def pieces_of_lines(tokenizer: Tokenizer, lines: Sequence[Line]) -> list[WordPieces]:
-    """The pieces of every line."""
+    """Return the pieces of every line."""
     texts = [line.text for line in lines]
     return [
         _assign(line.spans, encoding.ids, encoding.offsets.tolist())
@@ -79,7 +79,7 @@ def pieces_of_lines(tokenizer: Tokenizer, lines: Sequence[Line]) -> list[WordPie
 def _assign(
     spans: Sequence[tuple[int, int]], ids: Sequence[int], offsets: Sequence[Sequence[int]]
 ) -> WordPieces:
-    """Each piece to the word of its first character that is not a blank between words.
+    """Assign each piece to the word of its first character that is not a blank between words.
 
     Several pieces may share one character.  A piece that stands for nothing but the blank belongs
     to the word after it, or to the last, without counting as a piece that shows the word.

@@ -9,7 +9,7 @@ from headlight.findings.phrases import name_of, number, percent
 
 
 def ablation(result: xr.Dataset) -> list[str]:
-    """Without which head, or layer, predictions move most, and how many can be spared."""
+    """Say without which head, or layer, predictions move most, and how many can be spared."""
     sentences = []
     loss, right = float(result["own_loss"]), float(result["own_accuracy"])
     for scope in ("head", "layer"):

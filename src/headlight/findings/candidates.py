@@ -64,11 +64,11 @@ _REST = ("other", "missing")
 
 
 def coincides(result: xr.Dataset, measure: str) -> bool:
-    """Return whether a measure is another one in a result, so that nothing is ranked by it.
+    """Return whether a measure equals another one in a result, so that nothing is ranked by it.
 
     Args:
-        result: of one kind of attention: a reading, or of any study.
-        measure: of attention; ``""`` of a number that belongs to none.
+        result: Reading, or result of any study, of one kind of attention.
+        measure: Measure of attention; ``""`` for a number that belongs to no measure.
     """
     if measure != BOTH[1]:
         return False
@@ -83,7 +83,7 @@ def agree_by_construction(one: str, other: str) -> bool:
 
 
 def _is_nearly_weight(result: xr.Dataset) -> bool:
-    """Whether nearly all texts of a survey are so short that both are one."""
+    """Return whether nearly all texts of a survey are so short that both measures are one."""
     weight, effective = (
         np.stack([share(result, name, category) for category in CATEGORIES]) for name in BOTH
     )
@@ -97,12 +97,12 @@ def _is_nearly_weight(result: xr.Dataset) -> bool:
 
 
 def is_ranked(result: xr.Dataset, row: Statistic, measure: str = "") -> bool:
-    """Return whether heads may be ranked by a row, and one be named for it.
+    """Return whether heads may be ranked by a row, and a head be named for it.
 
     Args:
-        result: a survey or a reading, of one kind of attention.
-        row: of the statistics.
-        measure: by which; ``""`` of all, or of a row that belongs to none.
+        result: Survey or reading, of one kind of attention.
+        row: Row of the table of statistics.
+        measure: Measure of the row; ``""`` for all, or for a row that belongs to no measure.
     """
     return not (
         row.name in _REST
@@ -118,7 +118,7 @@ def is_understood(result: xr.Dataset) -> bool:
 
 
 def why_of_tokens(result: xr.Dataset, row: Statistic) -> str:
-    """Return why the tokens of a result are none to rank heads by a row; empty where they are."""
+    """Return why the tokens of a result forbid ranking heads by a row; empty where they do not."""
     has_many = unknown_share(result) > MANY_UNKNOWN
     if not is_understood(result) or (row.compares and has_many):
         return "tokens that the tokenizer does not know look alike to the model"
@@ -130,12 +130,12 @@ def why_of_tokens(result: xr.Dataset, row: Statistic) -> str:
 
 
 def candidates(result: xr.Dataset, row: Statistic, measure: str = "") -> Estimate:
-    """Return the numbers of a row by layer and head; NaN of heads that may not be named for it.
+    """Return the numbers of a row by layer and head; NaN for heads that may not be named for it.
 
     Args:
-        result: as above.
-        row: of the statistics.
-        measure: by which; of rows that belong to none ``""``.
+        result: Survey or reading, of one kind of attention.
+        row: Row of the table of statistics.
+        measure: Measure of the row; ``""`` for rows that belong to no measure.
     """
     numbers = numbers_of(result, row, measure)
     named = np.full(numbers.value.shape, is_ranked(result, row, measure))
@@ -148,11 +148,11 @@ def candidates(result: xr.Dataset, row: Statistic, measure: str = "") -> Estimat
 
 
 def above_others(numbers: Estimate, scale: float = 1.0) -> np.ndarray:
-    """Return which numbers are ten points above the mean of the others; one alone always is.
+    """Return which numbers are ten points above the mean of the others; a lone number always is.
 
     Args:
-        numbers: of any shape.
-        scale: all that there can be.
+        numbers: Numbers of any shape.
+        scale: Largest possible value, of which ten points are a tenth.
     """
     is_known = np.isfinite(numbers.value)
     number = int(is_known.sum())
@@ -163,7 +163,7 @@ def above_others(numbers: Estimate, scale: float = 1.0) -> np.ndarray:
 
 
 def differ(one: float, other: float, scale: float = 1.0) -> bool:
-    """Return whether two numbers are ten points apart, of all that there can be."""
+    """Return whether two numbers are ten points of the largest possible value apart."""
     return bool(abs(one - other) >= APART * scale)
 
 
@@ -189,7 +189,7 @@ def is_of_single_words(result: xr.Dataset) -> bool:
 
 
 def _has_template(result: xr.Dataset) -> bool:
-    """Whether the template of a chat has written some of the tokens."""
+    """Return whether the template of a chat has written some of the tokens."""
     if OF_READING in result or "key_segment" in result.coords:
         return bool(of_template(result, "key_segment"))
     row = statistic(TEMPLATE)
@@ -202,8 +202,8 @@ def unknown(result: xr.Dataset, tokens: str) -> list[int]:
     """Return the places of tokens that the tokenizer does not know.
 
     Args:
-        result: a reading, or another result of one text.
-        tokens: the coordinate that holds them, such as ``key_token``.
+        result: Reading, or another result of one text.
+        tokens: Coordinate of the tokens, such as ``key_token``.
     """
     return [at for at, token in enumerate(result[tokens].values) if str(token) in UNKNOWN_TOKENS]
 
@@ -214,7 +214,7 @@ def unsaid(result: xr.Dataset, side: str) -> list[int]:
     These are where attention is parked, unknown tokens, and those of the template of a chat.
 
     Args:
-        result: a reading, or another result of one text, of one kind of attention.
+        result: Reading, or another result of one text, of one kind of attention.
         side: ``query`` or ``key``.
     """
     places = {*parked(result, side), *unknown(result, f"{side}_token")}
@@ -225,18 +225,18 @@ def of_template(result: xr.Dataset, segments: str) -> list[int]:
     """Return the places of tokens that the template of a chat has written.
 
     Args:
-        result: of one text.
-        segments: the coordinate with the named segment of each token.
+        result: Result of one text.
+        segments: Coordinate with the named segment of each token.
     """
     names = result[segments].values if segments in result.coords else ()
     return [at for at, name in enumerate(names) if str(name) == TEMPLATE]
 
 
 def last_word(reading: xr.Dataset) -> int:
-    """Return the place of the last query that is a word; the last one where none is.
+    """Return the place of the last query that is a word; the last query where none is.
 
-    Of a picture it is the position for the class, which is made of all of it.  Of a chat it is the
-    last one that somebody has said, and not the template.
+    For a picture it is the position of the class, which is made of the whole picture.  For a chat
+    it is the last word that a message says, and not the template.
     """
     names = [*map(category_name, reading["query_category"].values)]
     if reading.attrs.get("kind") == "encoder" and "picture" in reading.attrs and "cls" in names:
@@ -253,8 +253,8 @@ def largest_said(values: np.ndarray, hidden: Collection[int]) -> list[int]:
     """Return the places of positive values that may be said, the largest first.
 
     Args:
-        values: of each token.
-        hidden: places that are left out, as `unsaid` returns them.
+        values: Value of each token.
+        hidden: Places that are left out, as `unsaid` returns them.
     """
     order = np.argsort(-np.nan_to_num(values), kind="stable").tolist()
     return [at for at in order if at not in hidden and values[at] > 0]

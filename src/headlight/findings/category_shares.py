@@ -8,14 +8,14 @@ from headlight.findings.variables import observed
 from headlight.vocabulary import CATEGORIES
 
 TOTALS = ("weight", "norm")
-"""Measures of which is compared what goes to each category of keys."""
+"""Measures whose totals by category of keys are compared."""
 
 TOKENS = {"token_share": "key_category", "token_count": "key_group"}
 """Names in results of the number of tokens of a category, and of its axis."""
 
 
 def occurs(result: xr.Dataset, category: str) -> bool:
-    """Whether any attended token was of the category, as far as the result says."""
+    """Return whether any attended token was of the category, as far as the result says."""
     counts = [observed(result, name, (), **{dim: category}) for name, dim in TOKENS.items()]
     return not any(float(count) == 0 for count in counts)
 
@@ -23,14 +23,14 @@ def occurs(result: xr.Dataset, category: str) -> bool:
 def share(
     result: xr.Dataset, measure: str, category: str, query: str = "all"
 ) -> NDArray[np.float64]:
-    """The share of a measure that goes to a token category, [layer, head]; NaN without any."""
+    """Return the share of a measure that a token category gets, [layer, head]; NaN without any."""
     if not occurs(result, category):
         return np.full((result.sizes["layer"], result.sizes["head"]), np.nan)
     return observed(result, "share", measure=measure, query_category=query, key_category=category)
 
 
 def out_of_reach(result: xr.Dataset, query: str = "all") -> NDArray[np.float64]:
-    """The share of the weight that cannot change the head's output, [layer, head].
+    """Return the share of the weight that cannot change the head's output, [layer, head].
 
     It is what a row of effective attention lacks (Brunner et al. 2020, Eq. 9).
     """
@@ -44,14 +44,14 @@ def out_of_reach(result: xr.Dataset, query: str = "all") -> NDArray[np.float64]:
 
 
 def shares_by_key(result: xr.Dataset, measure: str) -> tuple[list[str], NDArray[np.float64]]:
-    """Return categories of keys, sinks being one where they were looked for, and what each gets.
+    """Return the categories of keys, with sinks where they were sought, and the share of each.
 
     Args:
-        result: a survey.
-        measure: of `TOTALS`.
+        result: Survey.
+        measure: Measure, one of `TOTALS`.
 
     Returns:
-        their names; and of all that a head gives the share of each, [layer, head, category].
+        Names of the categories, and their shares of all that a head gives, [layer, head, category].
     """
     if "group_total" in result:
         dim, name, labels = "key_group", "group_total", {}

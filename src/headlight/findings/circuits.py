@@ -18,10 +18,10 @@ Place = tuple[int, int]
 
 
 def most(scores: xr.DataArray) -> list[tuple[str, float]]:
-    """Heads and their scores, from the highest; those without one are last.
+    """Return heads and their scores, from the highest; heads without a score are last.
 
     Args:
-        scores: over layer and head.
+        scores: Scores over layer and head.
     """
     values = scores.transpose("layer", "head").values
     order = np.argsort(-np.where(np.isfinite(values), values, -np.inf), axis=None, kind="stable")
@@ -36,12 +36,12 @@ def most(scores: xr.DataArray) -> list[tuple[str, float]]:
 def joined_heads(
     result: xr.Dataset, path: str, number: int
 ) -> list[tuple[float, tuple[Place, Place]]]:
-    """The pairs of heads with the highest composition scores.
+    """Return the pairs of heads with the highest composition scores.
 
     Args:
-        result: of the study.
+        result: Result of the study.
         path: ``query``, ``key`` or ``value``.
-        number: of pairs at most.
+        number: Largest number of pairs.
     """
     axes = ("layer", "head", "later_layer", "later_head")
     scores = result["composition"].sel(path=path).transpose(*axes)
@@ -60,7 +60,7 @@ def joined_heads(
 OF_WEIGHTS = "which are the same for all texts and need no interval"
 
 CIRCUIT_ANSWERS = 5
-"""Heads that are named at most."""
+"""Largest number of heads that are named."""
 
 
 def circuits(result: xr.Dataset) -> list[str]:
@@ -97,7 +97,7 @@ def _repeated(result: xr.Dataset) -> list[str]:
 
 
 def _names(result: xr.Dataset) -> list[str]:
-    """All heads, in the order of estimates."""
+    """Return the names of all heads, in the order of estimates."""
     return [
         head_name(int(layer), int(head))
         for layer in result["layer"].values

@@ -70,7 +70,7 @@ Array = NDArray[np.float64]
 
 
 class _Statistic(NamedTuple):
-    """A number of heads: what it says, by which measure, and where a survey has it."""
+    """Statistic of heads: its behaviour, its measure, and its place in a survey."""
 
     behaviour: str
     measure: str
@@ -84,7 +84,7 @@ class _Statistic(NamedTuple):
 
     @property
     def about(self) -> str:
-        """Return the measure that the number is of, or about; empty of others."""
+        """Return the measure that the number is of, or about; empty for other numbers."""
         return self.measure or row_of(self.behaviour).about
 
 
@@ -97,15 +97,15 @@ def shares() -> list[str]:
 def differences(
     runs: Sequence[xr.Dataset], *, match: str = "place", names: Sequence[str] = ()
 ) -> xr.Dataset:
-    """Each head of the first survey beside one of every other, with what differs.
+    """Compare each head of the first survey with a head of every other survey.
 
     Args:
-        runs: of `headlight.survey`, of one kind of attention each: two models, checkpoints of one
-            training in their order, two corpora, two precisions.
-        match: ``place`` puts heads of one layer and number beside each other; ``behaviour`` those
-            of which each is the nearest to the other in all numbers together (in standard
+        runs: Results of `headlight.survey`, of one kind of attention each: two models, checkpoints
+            of one training in their order, two corpora, two precisions.
+        match: ``place`` matches heads of the same layer and number; ``behaviour`` matches heads
+            that are each nearest to the other in all numbers together (in standard
             deviations over heads); heads without such a partner are left out.
-        names: what the runs are called.
+        names: Names of the runs.
 
     Returns:
         ``value`` of each ``run``, ``statistic``, ``layer`` and ``head`` of the first run, and for
@@ -124,8 +124,8 @@ def differences(
         than 0.3.
 
     Raises:
-        UsageError: there are fewer than two runs, one is no survey or of an earlier version, or
-            heads cannot be put beside each other.
+        UsageError: There are fewer than two runs, a run is no survey or of an earlier version, or
+            heads cannot be matched.
     """
     check_comparable(runs, match)
     tables = [{each.label: each for each in _known(run)} for run in runs]
@@ -190,20 +190,20 @@ def certain_changes(result: xr.Dataset, other: int) -> list[Change]:
     """Return the changes of shares that are no false alarm, the largest first.
 
     Args:
-        result: of `differences`.
-        other: the number of the run that is compared with the first.
+        result: Result of `differences`.
+        other: Number of the run that is compared with the first.
     """
     return _largest_first(result.isel(statistic=_of_shares(result)).sel(other=other), 0.0)
 
 
 def largest_changes(result: xr.Dataset, other: int) -> list[Change]:
-    """Return those of the certain changes for which a head may be named, the largest first.
+    """Return the certain changes for which a head may be named, the largest first.
 
-    They are of ten points at least, and do not follow from another of the same head.
+    They are of ten points at least, and do not follow from another change of the same head.
 
     Args:
-        result: of `differences`.
-        other: the number of the run that is compared with the first.
+        result: Result of `differences`.
+        other: Number of the run that is compared with the first.
     """
     here = result.isel(statistic=named_shares(result)).sel(other=other)
     return _largest_first(here, APART)
@@ -222,7 +222,6 @@ def _largest_first(here: xr.Dataset, least: float) -> list[Change]:
 
 
 def _of_shares(result: xr.Dataset) -> NDArray[np.int64]:
-    """Return the places of the statistics that are shares."""
     return np.flatnonzero(np.isin(result["behaviour"].values, shares()))
 
 
@@ -230,7 +229,7 @@ def named_shares(result: xr.Dataset) -> NDArray[np.int64]:
     """Return the places of the statistics that are shares for which heads may be named.
 
     Args:
-        result: of `differences`.
+        result: Result of `differences`.
     """
     ranked = json.loads(result.attrs["ranked"])
     named = [name in ranked for name in result["behaviour"].values]
@@ -267,7 +266,7 @@ def check_comparable(runs: Sequence[xr.Dataset], match: str) -> None:
     """Refuse surveys that cannot be compared, of which no more than `COMPARED` is needed.
 
     Raises:
-        UsageError: see `differences`.
+        UsageError: See `differences`.
     """
     if len(runs) < 2:
         raise UsageError("one run is compared with nothing; give two or more.")
@@ -304,7 +303,7 @@ def _check_places(runs: Sequence[xr.Dataset]) -> None:
 
 
 def _known(run: xr.Dataset) -> Iterator[_Statistic]:
-    """Return the rows that a survey has numbers of, and knows what blocks move them by."""
+    """Yield the statistics of which a survey has numbers, and their changes by blocks."""
     for row in statistic_table():
         for measure in measures_of(run, row) if applies(run, row) else ():
             variable, where = place_of(run, row, measure)
@@ -314,12 +313,11 @@ def _known(run: xr.Dataset) -> Iterator[_Statistic]:
 
 
 def _coinciding(run: xr.Dataset) -> set[str]:
-    """Return the measures that are another one in a run: by them heads would differ as texts do."""
+    """Return the measures that equal another one in a run: their differences would be of texts."""
     return {name for name in BOTH if coincides(run, name)}
 
 
 def _ranked(runs: Sequence[xr.Dataset]) -> list[str]:
-    """Return the rows for which heads of all runs may be named."""
     return [row.name for row in statistic_table() if all(is_ranked(run, row) for run in runs)]
 
 
@@ -338,7 +336,7 @@ def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> Estimate:
 
 
 def _of_heads(numbers: Estimate, heads: NDArray[np.int64]) -> Estimate:
-    """Return those of some heads, in this order; NaN where the number is -1."""
+    """Return the numbers of some heads, in this order; NaN where the number of the head is -1."""
     chosen = numbers.at((slice(None), np.maximum(heads, 0)))
     return replace(chosen, value=np.where(heads >= 0, chosen.value, np.nan))
 
@@ -348,11 +346,11 @@ _ENDS: Mapping[str, Callable[[Estimate], Array]] = {
     "_low": lambda numbers: numbers.low,
     "_high": lambda numbers: numbers.high,
 }
-"""Numbers and the ends of their intervals, by what their names end with."""
+"""Numbers and the ends of their intervals, by the suffixes of their names."""
 
 
 def _equal(statistics: Sequence[_Statistic], numbers: Sequence[Estimate]) -> dict[str, str]:
-    """Return the labels of numbers that are another under a second name, and that other's.
+    """Return the labels of numbers that equal another number, and the labels of the other.
 
     They are equal for all heads of all runs; what is the same for all heads tells no names apart.
     """
@@ -379,8 +377,9 @@ def _equal(statistics: Sequence[_Statistic], numbers: Sequence[Estimate]) -> dic
 def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.int64], Array]:
     """Return the matched head of the other run for each head of the first, and its distance.
 
-    By behaviour -1 for none: the nearest head of the other run is a partner only if no head of the
-    first run is nearer to it, so that nothing is put beside a head that is merely left over.
+    By behaviour, -1 stands for none: the nearest head of the other run is a partner only if no head
+    of the first run is nearer to it, so that nothing is matched with a head that is merely left
+    over.
     """
     heads = np.arange(first.value.shape[-1])
     if match == "place":
@@ -406,12 +405,12 @@ def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.
 
 
 def _tested(first: Estimate, other: Estimate, *, paired: bool) -> dict[str, Array]:
-    """The difference, its interval, and whether it is one."""
+    """Return the difference, its interval, and its p-value and false discovery rate."""
     from scipy.stats import false_discovery_control
 
     difference = other.minus(first, paired=paired)
     low, high = difference.interval()
-    # Of pairs even rounding would be certain.
+    # In paired runs errors cancel, so that even a difference by rounding would be certain.
     same = np.abs(difference.value) <= SAME * np.maximum(1, np.abs(first.value))
     p_value = np.where(same, 1.0, difference.p_value())
     testable = np.isfinite(p_value) & first.testable & other.testable
@@ -427,7 +426,7 @@ def _tested(first: Estimate, other: Estimate, *, paired: bool) -> dict[str, Arra
 
 
 def _place(heads: NDArray[np.int64], run: xr.Dataset) -> tuple[Array, Array]:
-    """Layer and head of numbers of heads; NaN for none."""
+    """Return layer and head of numbers of heads; NaN for none."""
     layer, head = np.divmod(heads, run.sizes["head"])
     labels = run["layer"].values[np.maximum(layer, 0)]
     return (
@@ -439,7 +438,7 @@ def _place(heads: NDArray[np.int64], run: xr.Dataset) -> tuple[Array, Array]:
 def _of_runs(
     numbers: Sequence[Estimate], runs: Sequence[xr.Dataset], statistics: Sequence[_Statistic]
 ) -> dict[str, Any]:
-    """The highest number of each run, and where shares first are certainly high."""
+    """Return the highest number of each run, and where shares first are certainly high."""
     best = [np.where(np.isfinite(each.value), each.value, -np.inf).argmax(-1) for each in numbers]
     every = np.arange(len(statistics))
     variables: dict[str, Any] = {
@@ -489,7 +488,7 @@ def _names(runs: Sequence[xr.Dataset]) -> list[str]:
 
 
 def _passages(runs: Sequence[xr.Dataset], result: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """Yield passages of both runs for the heads that differ most, one number of each."""
+    """Yield passages of both runs for the heads that differ most, one statistic for each head."""
     for other in range(1, len(runs)):
         heads = set[tuple[int, int]]()
         for statistic, layer, head in largest_changes(result, other):

@@ -15,7 +15,7 @@ def square_matrix(distances: xarray.DataArray) -> Square:
     """Return the distances of one measure as an array.
 
     Raises:
-        UsageError: distances of several measures, or some are missing.
+        UsageError: The distances are by several measures, or some are missing.
     """
     if set(distances.dims) != {"first", "second"}:
         raise UsageError(

@@ -20,7 +20,7 @@ def equal_to_weight(result: xr.Dataset) -> str:
     tokens have the same values, as the same word has twice below the first rotary positions.
 
     Args:
-        result: of one kind of attention: a reading, or of any study.
+        result: Reading, or result of any study, of one kind of attention.
     """
     if set(_BOTH) <= set(result.data_vars):
         same = np.array(equal_layers(result))

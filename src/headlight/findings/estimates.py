@@ -21,16 +21,16 @@ def estimates(
     dims: tuple[str, ...] = ("layer", "head"),
     **labels: str | int | np.integer[Any],
 ) -> Estimate:
-    """Return a variable at these labels with what its interval is computed from.
+    """Return a variable at these labels with the numbers from which its interval is computed.
 
-    Of a result that holds the ends ``_low`` and ``_high`` alone, with these; all NaN where the
-    result has no such variable or label, as of `observed`.
+    A result that holds the ends ``_low`` and ``_high`` alone gives these; all is NaN where the
+    result has no such variable or label, as in `observed`.
 
     Args:
-        result: of any study.
-        name: of the variable.
-        dims: its axes in this order.
-        labels: along its other axes.
+        result: Result of any study.
+        name: Name of the variable.
+        dims: Axes of the estimate, in this order.
+        labels: Labels along the other axes of the variable.
     """
     places = places_of(result, name, labels)
     estimate = None if places is None else estimate_of(result, name, dims, places)
@@ -75,7 +75,7 @@ def means(result: xr.Dataset, name: str, *dims: str) -> Estimate:
 
 
 def pairwise(result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str) -> Estimate:
-    """Return what a matrix over ``dim`` and ``other`` says of pairs, one number each."""
+    """Return the number of each pair in a matrix over ``dim`` and ``other``."""
     labels = [result[axis].values.tolist() for axis in (dim, "other")]
     rows, columns = ([of_dim.index(pair[n]) for pair in pairs] for n, of_dim in enumerate(labels))
     return estimates(result, name, (dim, "other")).at((rows, columns))

@@ -21,7 +21,7 @@ LOWER_IS_BETTER = ("sufficiency", "share_to_flip")
 BEST, WORSE, OPEN = "best", "worse", "inconclusive"
 RANDOM = "random"
 BESIDE = {RANDOM: "control", "leave_one_out": "reference"}
-"""Roles of the maps that are none of the inside of a model, and stand beside those that are."""
+"""Roles of the maps that do not look into a model, and stand beside those that do."""
 
 SAYS = {
     "comprehensiveness": "Most is lost without the tokens that come first by {best}",
@@ -32,7 +32,7 @@ SAYS = {
 }
 
 BY_REMOVAL = ("comprehensiveness", "sufficiency", "share_to_flip")
-"""Questions of which a random order, and leaving one out, show what is little and much."""
+"""Questions for which a random order, and leaving one out, show what is little and much."""
 
 NAMES = {
     **{name: method.label for name, method in METHODS.items()},
@@ -56,18 +56,18 @@ SHOWN = 5e-4
 
 
 def symbol_of(result: xr.Dataset) -> str:
-    """Return how the coefficient of correlation is written."""
+    """Return the symbol of the coefficient of correlation."""
     settings = json.loads(str(result.attrs.get("settings", "{}")))
     return SYMBOLS[settings.get("coefficient", "spearman")]
 
 
 def called(name: str) -> str:
-    """Return what a map is called."""
+    """Return the name of a map."""
     return NAMES.get(name, name)
 
 
 def distinct_maps(result: xr.Dataset) -> tuple[xr.Dataset, dict[str, str]]:
-    """Return the result with maps of equal numbers once, and what its maps are called.
+    """Return the result with maps of equal numbers once, and the names of its maps.
 
     A map that stands for others is called ``weight = effective here``.
     """
@@ -84,7 +84,7 @@ def distinct_maps(result: xr.Dataset) -> tuple[xr.Dataset, dict[str, str]]:
 
 
 def _is_same(result: xr.Dataset, one: str, other: str) -> bool:
-    """Whether two maps of the inside have the same numbers as far as they are shown."""
+    """Return whether two maps of the inside have the same numbers as far as they are shown."""
     if {one, other} & BESIDE.keys():
         return False
     apart = result.drop_sel(other=[one, other]) if "other" in result.dims else result
@@ -96,7 +96,7 @@ def _is_same(result: xr.Dataset, one: str, other: str) -> bool:
 
 
 def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
-    """Return the maps by one question, each with how far it is behind the first.
+    """Return the maps by one question, each with its distance behind the first.
 
     The first is one of those that look into the model: leaving one out does what it is judged by.
 
@@ -141,7 +141,7 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
 
 
 def faithfulness(result: xr.Dataset) -> list[str]:
-    """Return for each question what is certain of its maps, and in one line what is not."""
+    """Return what is certain of the maps by each question, and in one line what is inconclusive."""
     result, names = distinct_maps(result)
     sentences, unclear = [], []
     for question in map(str, result["question"].values) if "question" in result else ():
@@ -178,7 +178,7 @@ def _beside(result: xr.Dataset, question: str) -> str:
 
 
 def _certain(result: xr.Dataset, question: str, names: dict[str, str]) -> list[str]:
-    """Return clauses on which maps, and a random order, are certainly behind or before it."""
+    """Return clauses on the maps, and a random order, certainly behind or before the first."""
     first = str(result.attrs["first"])
     rest = result.drop_sel(map=first)
     worse, tied = (
@@ -197,7 +197,7 @@ def _certain(result: xr.Dataset, question: str, names: dict[str, str]) -> list[s
 
 
 def _closest_pair(result: xr.Dataset, names: dict[str, str]) -> list[str]:
-    """The two maps that agree most, but for those that do by construction."""
+    """Return a finding on the two maps that agree most, but for those that do by construction."""
     if "correlation" not in result:
         return []
     pairs = [

@@ -13,13 +13,13 @@ from headlight.settings.flow import METHODS
 
 
 def flow(result: xr.Dataset) -> list[str]:
-    """Return what is said of tokens that were followed, and of mixing ratios."""
+    """Return findings on tokens that were followed, and on mixing ratios."""
     sentences = _followed(result) if "own" in result else []
     return sentences + _mixing(result) if "mixing" in result else sentences
 
 
 def _followed(result: xr.Dataset) -> list[str]:
-    """Return what tokens come from after the last layer, and which methods agree least."""
+    """Return what tokens come from after the last layer, and how far the methods agree."""
     last = result.isel(layer=-1)
     after = f"After layer {int(last['layer'])}, a token comes from"
     sentences = [
@@ -31,7 +31,7 @@ def _followed(result: xr.Dataset) -> list[str]:
 
 
 def _by_map(last: xr.Dataset, name: str) -> str:
-    """A share of all tokens, by each method."""
+    """Return a share of all tokens, by each method."""
     every = last.sel(token="all")
     numbers = estimates(every, name, ("map",))
     return listed(
@@ -44,7 +44,7 @@ def _by_map(last: xr.Dataset, name: str) -> str:
 
 
 def _agreement(last: xr.Dataset) -> list[str]:
-    """The two methods that are furthest apart, and the two that are closest."""
+    """Return a finding on the two methods that are closest, and the two that are furthest apart."""
     pairs = list(combinations(map(str, last["map"].values), 2))
     numbers = pairwise(last, "agreement", pairs, "map")
     least, most = numbers.times(-1.0).first(), numbers.first()
@@ -108,7 +108,7 @@ def _mixing(result: xr.Dataset) -> list[str]:
 
 
 def _frequency(result: xr.Dataset) -> list[str]:
-    """Rare types against frequent ones, in the layers in which intervals tell them apart."""
+    """Compare rare types with frequent ones, in the layers in which intervals tell them apart."""
     whole = result.sel(scope=WHOLE)
     frequencies = [
         each

@@ -16,10 +16,10 @@ BEHAVIOURS = ("next", "previous", "broad", "cls", "sep", "punctuation")
 """Behaviours that `behaviours` finds by itself; a head is named by the last one that it shows."""
 
 OTHER = "other"
-"""The name of a head without a behaviour."""
+"""Name of a head without a behaviour."""
 
 NEIGHBOUR, CATEGORY = 0.5, 0.6
-"""The share above which a neighbour, or a category of tokens, is what a head is about."""
+"""Shares of the weight above which a head is named for a neighbour, or for a category of tokens."""
 
 BROAD, BROAD_KEYS = 3.8, 128
 """Nats above which a head is broad, where texts have this many tokens."""
@@ -37,22 +37,22 @@ def behaviours(
     """Return the known behaviour of each head, by the released code; later rules override.
 
     More than half to the ``next`` or to the ``previous`` token; ``broad``; more than 60% to
-    ``cls``, ``sep`` or ``punctuation``; what `linguistic` says of it.
+    ``cls``, ``sep`` or ``punctuation``; the name in `linguistic`.
 
     Args:
-        result: of a survey.
-        linguistic: names of heads, (layer, head) from zero, found by other means.
-        measure: by which measure of the survey.
-        broad: the entropy in nats above which a head is broad; 3.8 is for texts of 128 tokens.
+        result: Result of a survey.
+        linguistic: Names of heads, by (layer, head) from zero, found by other means.
+        measure: Measure of the survey.
+        broad: Entropy in nats above which a head is broad; 3.8 is for texts of 128 tokens.
             None takes the same share, 3.8 / ln 128, of the entropy of uniform attention over the
             texts of the survey.
 
     Returns:
-        ``(layer, head)`` of names: one of `BEHAVIOURS`, of `linguistic`, or ``other``; empty where
-        a layer has no such head.
+        Names over ``(layer, head)``: one of `BEHAVIOURS`, of `linguistic`, or ``other``; empty
+        where a layer has no such head.
 
     Raises:
-        UsageError: the survey has no such measure, or a named head is not in it.
+        UsageError: The survey has no such measure, or a named head is not in it.
     """
     if measure not in result["measure"].values:
         raise UsageError(

@@ -13,7 +13,7 @@ from headlight.findings.statistics import applies, count_rows, measures_of, numb
 from headlight.result import refusing_incomplete
 
 VALUE = "value"
-"""The column of numbers that belong to no measure."""
+"""Name of the column of numbers that belong to no measure."""
 
 
 def head_scores() -> tuple[str, ...]:
@@ -26,16 +26,16 @@ def head_scores() -> tuple[str, ...]:
 def heads(
     result: xr.Dataset, behaviour: str, *, by: str | None = None, without_first: bool = False
 ) -> pandas.DataFrame:
-    """Return the heads of a survey, ranked by how much they do one thing.
+    """Return the heads of a survey, ranked by a behaviour.
 
     Args:
-        result: of `headlight.survey`, of one kind of attention.
-        behaviour: what heads do: ``sink``, ``duplicate``, ``induction``, ``subword``, ``copy``,
-            ``previous``, ``entropy``, ``particular_tokens`` (in nats), ... or another of
+        result: Result of `headlight.survey`, of one kind of attention.
+        behaviour: Behaviour of heads: ``sink``, ``duplicate``, ``induction``, ``subword``,
+            ``copy``, ``previous``, ``entropy``, ``particular_tokens`` (in nats), ... or another of
             `head_scores`.
-        by: the measure whose values rank them; by default the first that the survey has.
-        without_first: take the first token out, and of all that does not go to it the share; for
-            what has such a share.
+        by: Measure whose values rank the heads; by default the first that the survey has.
+        without_first: Whether the first token is left out, so that shares are those of all that
+            does not go to it; for behaviours that have such a share.
 
     Returns:
         One row per head, the highest first: ``layer`` and ``head``, zero-based; for each measure a
@@ -44,10 +44,10 @@ def heads(
         ``value``.  Heads of which nothing is known are left out.
 
     Raises:
-        UnknownNameError: heads are not ranked by such a thing, or there is no such measure.
-        UsageError: the result does not hold it, holds it of too few rows of attention, or holds
-            several kinds of attention.
-        ResultError: it lacks what results of surveys have.
+        UnknownNameError: There is no such behaviour, or no such measure.
+        UsageError: The result does not hold the behaviour, holds it for too few rows of attention,
+            or holds several kinds of attention.
+        ResultError: The result lacks what results of surveys have.
     """
     if behaviour not in head_scores():
         raise UnknownNameError("behaviour", behaviour, head_scores())

@@ -9,19 +9,19 @@ from headlight.findings.distance_matrix import import_optional_dependency, squar
 
 
 def tree(distances: xarray.DataArray) -> Float64[np.ndarray, "merge 4"]:
-    """Heads joined two by two, the nearest first, by average linkage.
+    """Join heads two by two, the nearest first, by average linkage.
 
     Args:
-        distances: those of one measure, as for `embedding`; two heads at least.
+        distances: Distances by one measure, as for `embedding`; two heads at least.
 
     Returns:
-        what `scipy.cluster.hierarchy.dendrogram` draws: the two parts of each merge, their
-        distance, and the number of heads in it.  Leaves are numbered as along ``first``; neighbours
-        in the drawing are as near as the tree allows.
+        The linkage that `scipy.cluster.hierarchy.dendrogram` draws: the two parts of each merge,
+        their distance, and the number of heads in it.  Leaves are numbered as along ``first``;
+        neighbours in the drawing are as near as the tree allows.
 
     Raises:
-        UsageError: distances of several measures, fewer than two heads, or some are missing; or
-            scipy is.
+        UsageError: The distances are by several measures, of fewer than two heads, or some are
+            missing; or scipy is not installed.
     """
     square = square_matrix(distances)
     if len(square) < 2:

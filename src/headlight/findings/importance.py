@@ -9,7 +9,7 @@ from headlight.findings.phrases import category_label, listed, number
 
 
 def importance(result: xr.Dataset) -> list[str]:
-    """To which tokens the loss depends most on attention."""
+    """Say to which tokens the loss depends most on attention."""
     if "importance" not in result:
         return []
     means = {

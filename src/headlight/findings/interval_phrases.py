@@ -12,7 +12,7 @@ from headlight.result.estimate import Estimate
 
 
 def interval(low: float, high: float, written: Callable[[float], str] = percent) -> str:
-    """An interval in brackets, with a blank before it; nothing where there is none."""
+    """Return an interval in brackets, with a blank before it; empty where there is none."""
     return f" (95%: {written(low)} to {written(high)})" if isfinite(low + high) else ""
 
 
@@ -20,17 +20,17 @@ NO_INTERVAL = "no interval was computed"
 """Reason for a sentence that says nothing of what it would otherwise compare."""
 
 NAMED = 3
-"""Heads that are named at most, of those that may be first."""
+"""Largest number of heads that are named among those that may be first."""
 
 
 def undecided(numbers: Estimate, names: Sequence[str], which: str, noun: str = "head") -> str:
-    """A sentence where it is inconclusive which number is the largest, with a blank before it.
+    """Say, with a blank before it, that the largest number is inconclusive; empty if it is not.
 
     Args:
-        numbers: of any shape.
-        names: of the numbers, in their order.
-        which: what is inconclusive, such as ``which head finds most``.
-        noun: what is counted where many may be the largest.
+        numbers: Numbers of any shape.
+        names: Names of the numbers, in their order.
+        which: Inconclusive clause, such as ``which head finds most``.
+        noun: Noun that is counted where many may be the largest.
     """
     first = numbers.first()
     if first is None or np.isfinite(numbers.value).sum() < 2:
@@ -49,10 +49,11 @@ def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | N
     """Compare a number with another: ``which is more than the best baseline (50%)``.
 
     Args:
-        one: The number.
-        other: What it stands beside.
-        called: What that is called.
-        difference: Of the two on the same texts, which decides more than their own intervals.
+        one: Number.
+        other: Number to compare it with.
+        called: Name of the other number.
+        difference: Difference of the two on the same texts, which decides more than their own
+            intervals.
     """
     apart = one.minus(other) if difference is None else difference
     verdict = str(apart.against(0.0))
@@ -63,7 +64,7 @@ def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | N
 
 
 def around(one: Estimate, written: Any = percent, *, share: bool = True) -> str:
-    """The interval of one number in brackets; shares end at 0 and 1."""
+    """Return the interval of one number in brackets; shares end at 0 and 1."""
     low, high = float(one.low), float(one.high)
     if share and np.isfinite(low + high):
         low, high = max(low, 0.0), min(high, 1.0)
@@ -78,10 +79,10 @@ def around_first(
     The largest of many is too large by chance; see `Estimate.largest`.
 
     Args:
-        numbers: of any shape.
-        written: makes text of a number.
-        share: whether the interval ends at 0 and 1.
-        lowest: whether it is the smallest that was chosen.
+        numbers: Numbers of any shape.
+        written: Function that makes text of a number.
+        share: Whether the interval ends at 0 and 1.
+        lowest: Whether the smallest number was chosen instead.
     """
     chosen = numbers.times(-1.0) if lowest else numbers
     first = chosen.first()

@@ -14,23 +14,25 @@ from headlight.findings.distance_matrix import Square, import_optional_dependenc
 
 
 def embedding(distances: xarray.DataArray, seed: int = 0) -> xarray.DataArray:
-    """A map of heads on which points are as far apart as heads are, as nearly as possible.
+    """Compute a map of heads whose distances are as nearly as possible those of the heads.
 
     Metric multidimensional scaling (SMACOF, the best of five starts), of the divergences themselves
     and not of their roots, as the authors do.  The map is turned so that it is widest along x;
     which way round it lies means nothing.
 
     Args:
-        distances: those of one measure, ``distance.sel(measure=…)`` of
+        distances: Distances by one measure, ``distance.sel(measure=…)`` of
             `headlight.studies.distances.study.run`.
-        seed: of the random starts.
+        seed: Seed of the random starts.
 
     Returns:
-        ``(index, axis)`` with axis ``x`` and ``y``, and with coordinates ``layer`` and ``head``;
-        the attribute ``stress`` is Kruskal's stress-1, 0 where distances are kept exactly.
+        Points over ``(index, axis)`` with axis ``x`` and ``y``, and with coordinates ``layer`` and
+        ``head``; the attribute ``stress`` is Kruskal's stress-1, 0 where distances are kept
+        exactly.
 
     Raises:
-        UsageError: distances of several measures, or some are missing; or scikit-learn is.
+        UsageError: The distances are by several measures, some are missing, or scikit-learn is not
+            installed.
     """
     square = square_matrix(distances)
     manifold = import_optional_dependency("sklearn.manifold", "scikit-learn")
@@ -63,7 +65,7 @@ def _precomputed(scaling: type) -> dict[str, Any]:
 
 
 def _turned(points: Float64[np.ndarray, "index axis"]) -> Float64[np.ndarray, "index axis"]:
-    """Around their centre, to the principal axes, so that every seed gives the same view."""
+    """Turn points around their centre to the principal axes; every seed then has the same view."""
     centred = points - points.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
     turned = centred @ axes.T
@@ -73,7 +75,7 @@ def _turned(points: Float64[np.ndarray, "index axis"]) -> Float64[np.ndarray, "i
 
 
 def _stress(points: Float64[np.ndarray, "index axis"], square: Square) -> float:
-    """√(Σ (d − δ)² / Σ d²) of distances d on the map and δ between heads (Kruskal 1964)."""
+    """Return √(Σ (d − δ)² / Σ d²) of distances d on the map and δ between heads (Kruskal 1964)."""
     between = np.sqrt(((points[:, None] - points) ** 2).sum(-1))
     whole = (between**2).sum()
     return float(np.sqrt(((between - square) ** 2).sum() / whole)) if whole else 0.0

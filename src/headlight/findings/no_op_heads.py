@@ -12,7 +12,7 @@ from headlight.findings.category_shares import TOTALS, shares_by_key
 from headlight.findings.thresholds import FAR_BELOW
 
 TARGETS = ("cls", "sep", "punctuation", "sink")
-"""Targets of attention that is to do nothing."""
+"""Categories of keys to which heads attend in order to do nothing."""
 
 Shares = NDArray[np.float64]
 
@@ -24,16 +24,16 @@ def no_op(
     weight: float = MOST,
     ratio: float = 1 / FAR_BELOW,
 ) -> pandas.DataFrame:
-    """For every head, how much of its weight goes where little norm follows.
+    """Return, for every head, how much of its weight goes where little norm follows.
 
     A head that attends to a token whose transformed vector is short collects next to nothing: by
     its weights alone it would seem busy.
 
     Args:
-        result: a survey, with sinks where ``ranks`` are among its numbers.
-        targets: the categories of keys that count as such tokens, where the result has them.
-        weight: the share of the weight from which on a head may be called a no-op.
-        ratio: how many times the share of the norm that must be.
+        result: Survey, with sinks where ``ranks`` are among its numbers.
+        targets: Categories of keys that count as such tokens, where the result has them.
+        weight: Share of the weight from which on a head may be called a no-op.
+        ratio: Smallest ratio of that share to the share of the norm.
 
     Returns:
         One row per head, the largest loss first: ``layer`` and ``head``, zero-based;
@@ -72,7 +72,7 @@ def no_op(
 
 
 def _largest(shares: Shares, names: Sequence[str]) -> list[str]:
-    """The name of the largest share of every head; empty without any."""
+    """Return the name of the largest share of every head; empty without any."""
     if not names:
         return [""] * (shares.shape[0] * shares.shape[1])
     rows = np.nan_to_num(shares.reshape(-1, len(names)), nan=-1.0)

@@ -12,13 +12,13 @@ from headlight.findings.variables import observed
 
 @dataclass(frozen=True, slots=True)
 class Attended:
-    """A token that the passage shows: its place in the example, and what it gets.
+    """Attended token of a passage.
 
     Attributes:
-        place: in the example.
-        piece: as the vocabulary writes it.
-        shown: as it stands in the text.
-        weight: what it gets.
+        place: Place in the example.
+        piece: Token as the vocabulary writes it.
+        shown: Token as it stands in the text.
+        weight: Share of the row that the token gets.
     """
 
     place: int
@@ -29,15 +29,15 @@ class Attended:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One row of a head's attention, with its text.
+    """Row of a head's attention, with its text.
 
     Attributes:
-        query: The attending token.
-        place: Of the attending token in its example.
-        length: Attended tokens of the whole example.
-        tokens: Those around the attending token, and those that get most.
-        mean: What the head does on average in the whole example.
-        rank: By which the example can be found again.
+        query: Attending token.
+        place: Place of the attending token in its example.
+        length: Number of attended tokens of the whole example.
+        tokens: Tokens around the attending token, and those that get most.
+        mean: Mean of the behaviour of the head over the whole example.
+        rank: Rank by which the example can be found again.
     """
 
     query: PieceText
@@ -49,13 +49,13 @@ class Passage:
 
 
 def passage_of(result: xr.Dataset, does: str, layer: int, head: int) -> Passage | None:
-    """The passage of a head; None where none was kept, or there is no such thing to do.
+    """Return the passage of a head; None where none was kept, or there is no such behaviour.
 
     Args:
-        result: Of a survey, of one kind of attention.
-        does: What the head does, as `headlight.findings.Highlight.kind` names it.
-        layer: As the model counts it.
-        head: Within the layer.
+        result: Result of a survey, of one kind of attention.
+        does: Behaviour of the head, as `headlight.findings.Highlight.kind` names it.
+        layer: Number of the layer, as the model counts it.
+        head: Number of the head within the layer.
     """
     where: dict[str, str | int] = {"does": does, "layer": layer, "head": head}
 

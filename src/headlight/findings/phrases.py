@@ -18,9 +18,9 @@ def category_label(result: xr.Dataset, category: str, *, attending: bool = False
     ``query_category_names`` those of the attending text, where that is another.
 
     Args:
-        result: of any study.
-        category: of tokens.
-        attending: whether they attend, and are not attended to.
+        result: Result of any study.
+        category: Category of tokens.
+        attending: Whether the tokens attend, and are not attended to.
     """
     default = result.attrs.get("category_names", "{}")
     names = json.loads(result.attrs.get("query_category_names", default) if attending else default)
@@ -36,13 +36,13 @@ def unit_of_keys(result: xr.Dataset) -> str:
 
 
 def name_of(result: xr.Dataset, layer: int, head: int | None = None) -> str:
-    """The name of a head or a layer, with its kind where a result shows several kinds."""
+    """Return the name of a head or a layer, with its kind where a result shows several kinds."""
     name = f"layer {layer}" if head is None else head_name(layer, head)
     return f"{result.attrs['kind']} {name}" if MULTI_KIND in result.attrs else name
 
 
 def percent(part: float) -> str:
-    """A share as a percentage for a sentence: ``61%``, ``0.4%``, ``under 0.1%``."""
+    """Write a share as a percentage for a sentence: ``61%``, ``0.4%``, ``under 0.1%``."""
     value = 100 * part
     if 0 < value < 0.1:
         return "under 0.1%"
@@ -50,7 +50,7 @@ def percent(part: float) -> str:
 
 
 def layer_list(layers: Iterable[int]) -> str:
-    """Layers in words: ``layer 3``, ``layers 2, 4 and 6 to 9``."""
+    """Write layers in words: ``layer 3``, ``layers 2, 4 and 6 to 9``."""
     runs: list[list[int]] = []
     for layer in layers:
         if runs and layer == runs[-1][-1] + 1:
@@ -64,20 +64,20 @@ def layer_list(layers: Iterable[int]) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Words after each other: ``a``, ``a and b``, ``a, b and c``."""
+    """Join words: ``a``, ``a and b``, ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def plural(count: int, noun: str) -> str:
-    """A number with its noun: ``1 text``, ``1,234 texts``."""
+    """Write a number with its noun: ``1 text``, ``1,234 texts``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value: float) -> str:
-    """A number with two digits that count: ``0.31``, ``−0.05``, ``0.0042``, ``12``."""
+    """Write a number with two significant digits: ``0.31``, ``−0.05``, ``0.0042``, ``12``."""
     return f"{value:.2g}".replace("-", "\u2212") if abs(value) < 10 else f"{value:,.0f}"
 
 
 def seconds(value: float) -> str:
-    """A time for a sentence: ``0.08 s``."""
+    """Write a time for a sentence: ``0.08 s``."""
     return f"{value:.2f} s"

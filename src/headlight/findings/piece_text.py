@@ -20,12 +20,12 @@ _ENDING = "</w>"
 
 @dataclass(frozen=True, slots=True)
 class PieceText:
-    """A piece as it is shown.
+    """Piece as it is shown.
 
     Attributes:
-        mark: a blank if the piece has the one before it, ``##`` if it goes on with a word, or
+        mark: Blank if the piece holds the blank before it, ``##`` if it goes on with a word, or
             nothing.
-        text: without the mark; other blanks are made visible.
+        text: Text without the mark; other blanks are made visible.
     """
 
     mark: Literal["", " ", "##"]
@@ -41,9 +41,9 @@ def piece_text(piece: str, style: str = "") -> PieceText:
     """Return the text of a piece.
 
     Args:
-        piece: as the vocabulary writes it.
-        style: how the vocabulary writes, as `headlight.encode.pieces` says; of one that is
-            not known, ``##`` and ``▁`` are taken for marks.
+        piece: Piece as the vocabulary writes it.
+        style: Style of the vocabulary, as `headlight.encode.pieces` names it; if it is unknown,
+            ``##`` and ``▁`` are taken for marks.
     """
     if style == "byte-level":
         return _with_blank(_decoded(piece))
@@ -59,7 +59,7 @@ def piece_text(piece: str, style: str = "") -> PieceText:
 
 
 def _with_blank(text: str) -> PieceText:
-    """One blank before a word is a mark; those at the ends are shown."""
+    """Take one blank before a word for a mark, and show those at the ends."""
     mark: Literal["", " "] = " " if text.startswith(" ") and text.strip() else ""
     text = text.removeprefix(mark)
     inner = text.strip(" ")
@@ -69,10 +69,10 @@ def _with_blank(text: str) -> PieceText:
 
 
 def _decoded(piece: str) -> str:
-    r"""The bytes that letters of a byte-level vocabulary stand for, as text.
+    r"""Decode the bytes that letters of a byte-level vocabulary stand for.
 
     Bytes that are no whole character are written as ``\xf0``; a piece with other letters, such as
-    one that was added, is text already.
+    an added token, is text already.
     """
     letters = _byte_letters()
     if not all(letter in letters for letter in piece):
@@ -82,7 +82,7 @@ def _decoded(piece: str) -> str:
 
 @cache
 def _byte_letters() -> dict[str, int]:
-    """The letter of each byte in GPT-2's vocabulary: itself where it is printable."""
+    """Return the byte of each letter in GPT-2's vocabulary: its own code where it is printable."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(0x100) if byte not in plain]
     named = {chr(byte): byte for byte in plain}

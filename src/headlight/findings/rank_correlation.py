@@ -12,7 +12,7 @@ from headlight.findings.variables import observed
 
 
 def ranks(result: xr.Dataset) -> list[str]:
-    """Whether weight and length go together, pooled and within heads."""
+    """Say whether weight and length go together, pooled and within heads."""
     if "weight_norm_spearman" not in result:
         return []
     pooled = observed(result, "weight_norm_spearman", ("key_group",))

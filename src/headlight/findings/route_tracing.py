@@ -15,11 +15,11 @@ class Link:
     """Link from a token to another that takes from it in a layer, on the way to the chosen one.
 
     Attributes:
-        layer: the number of the layer.
-        token: the place of the token that takes.
-        source: that of the token that it takes from.
-        share: of the chosen token that passes here.
-        heads: by which heads, each with its share of the chosen token, the largest first; heads
+        layer: Number of the layer.
+        token: Place of the receiving token.
+        source: Place of the token that it takes from.
+        share: Share of the chosen token that passes here.
+        heads: Heads of the link, each with its share of the chosen token, the largest first; heads
             whose parts are too small to be kept are not among them.
     """
 
@@ -35,12 +35,12 @@ class Ways:
     """Ways from a token after a layer down to the input.
 
     Attributes:
-        links: those that are large enough, layer by layer from the highest.
-        passing: the share of the chosen token that is at each token before each layer, and in the
-            last row after the last of them; each row adds up to 1.
-        direct: the share that the chosen token takes from each token in any layer; its own is
+        links: Links that are large enough, layer by layer from the highest.
+        passing: Share of the chosen token that is at each token before each layer, and in the
+            last row after the last layer; each row adds up to 1.
+        direct: Share that the chosen token takes from each token in any layer; its own share is
             what it never took from another.
-        most: the largest link to the chosen token, by the token that it takes from.
+        most: Largest link to the chosen token, by the token that it takes from.
     """
 
     links: list[Link]
@@ -60,11 +60,12 @@ def ways_to(
     """Follow a token down to the input, by the product of the shares along each way.
 
     Args:
-        routes: as `headlight.reading.routes.routes` makes them.
-        token: the place of the token.
-        layer: after which it is looked at, as the model counts them; by default the last.
-        least: the share of the chosen token that a link brings at least.
-        hidden: places of tokens from which no link is drawn.
+        routes: Routes, as `headlight.reading.routes.routes` makes them.
+        token: Place of the token.
+        layer: Layer after which the token is observed, as the model counts layers; by default the
+            last.
+        least: Smallest share of the chosen token that a link brings.
+        hidden: Places of tokens from which no link is drawn.
     """
     layers = routes["layer"].values.tolist()
     last = len(layers) - 1 if layer is None else layers.index(layer)
@@ -96,7 +97,7 @@ def ways_to(
 
 
 def shares_taken(routes: xr.Dataset) -> Float[np.ndarray, "layer query key"]:
-    """Return what each token takes from each other one by all heads; 0 from itself."""
+    """Return the share that each token takes from each other token by all heads; 0 from itself."""
     taken = routes["rest"].values.astype(np.float64)
     places = tuple(routes[f"part_{axis}"].values for axis in ("layer", "query", "key"))
     np.add.at(taken, places, routes["share"].values)

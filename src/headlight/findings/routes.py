@@ -15,7 +15,7 @@ _LEAST_NAMED, _MOST_NAMED = 0.02, 3
 
 
 def routes(result: xr.Dataset, token: int, layer: int | None, *, least: float) -> list[str]:
-    """Return of which tokens the chosen one is made: what it takes itself, and traced on."""
+    """Say of which tokens the chosen token is made: what it takes itself, and traced on."""
     ways, hidden = ways_to(result, token, layer, least=least), unsaid(result, "query")
     labels = [f"“{label}”" for label in labels_of(result, "query_token")]
     order = [at for at in np.argsort(-ways.direct, kind="stable").tolist() if at != token]

@@ -16,9 +16,9 @@ def segment_sums(
     """Return sums of values of tokens by named segment, in the order of the text.
 
     Args:
-        values: of each token.
-        segments: the named segment of each token.
-        first: the place of the first token, where that is counted apart.
+        values: Value of each token.
+        segments: Named segment of each token.
+        first: Place of the first token, where that is counted apart.
     """
     sums: dict[str, float] = {}
     for at, (value, name) in enumerate(zip(values, segments, strict=True)):
@@ -28,7 +28,7 @@ def segment_sums(
 
 
 def sums_of(result: xr.Dataset, values: NDArray[np.float64]) -> dict[str, float]:
-    """Return the sums of a result of one text by segment; empty where it has no named ones."""
+    """Return the sums of a result of one text by segment; empty without named segments."""
     if "key_segment" not in result.coords:
         return {}
     first = 0 if result.attrs.get("kind") == "decoder" else None

@@ -15,7 +15,7 @@ from headlight.findings.variables import surveyed
 from headlight.vocabulary import KINDS
 
 OF_READING, ROWS_OF_READING = "head_number", "head_rows"
-"""Variables of a reading: all statistics of its heads, and on how many rows each rests."""
+"""Variables of a reading: all statistics of its heads, and the number of rows of each."""
 
 BY_HEAD = ("layer", "head")
 
@@ -27,9 +27,9 @@ def row_label(result: xr.Dataset, row: Statistic, *, short: bool = False) -> str
     """Return the label of a row in a result: with its unit, and its tokenizer's name of categories.
 
     Args:
-        result: a survey or a reading, of one kind of attention.
-        row: of the table.
-        short: the label for where there is little room.
+        result: Survey or reading, of one kind of attention.
+        row: Row of the table.
+        short: Whether the label is the short one, for little room.
     """
     return _filled(result, row, row.short if short else row.label)
 
@@ -57,10 +57,10 @@ def numbers_of(
     """Return the numbers of a row by layer and head, with their intervals; NaN without any.
 
     Args:
-        result: as above.
-        row: of the table.
-        measure: by which; of rows that belong to none ``""``.
-        without_first: of all that does not go to the first token the share.
+        result: Survey or reading, of one kind of attention.
+        row: Row of the table.
+        measure: Measure of the row; ``""`` for rows that belong to no measure.
+        without_first: Whether shares are those of all that does not go to the first token.
     """
     if OF_READING in result:
         return estimates(result, OF_READING, BY_HEAD, statistic=row.name, measure=measure)
@@ -81,8 +81,8 @@ def masked(numbers: Estimate, mask: Any) -> Estimate:
     """Return numbers of which some are kept, and the others are not observed.
 
     Args:
-        numbers: of any shape.
-        mask: booleans of that shape, or one for all.
+        numbers: Numbers of any shape.
+        mask: Booleans of that shape, or one for all.
     """
     value = np.where(mask, numbers.value, np.nan)
     if numbers.ends is not None:
@@ -91,7 +91,7 @@ def masked(numbers: Estimate, mask: Any) -> Estimate:
 
 
 def place_of(result: xr.Dataset, row: Statistic, measure: str) -> tuple[str, dict[str, str | int]]:
-    """Return the variable in which a result has a row, and where in it.
+    """Return the variable in which a result has a row, and the labels of the row in it.
 
     In a decoder the first token is a kind of key of its own, beside the categories.
     """
@@ -102,9 +102,9 @@ def place_of(result: xr.Dataset, row: Statistic, measure: str) -> tuple[str, dic
 
 
 def applies(result: xr.Dataset, row: Statistic) -> bool:
-    """Return whether a row can be said of the kind of attention of a result.
+    """Return whether a row applies to the kind of attention of a result.
 
-    A kind that nobody knows, as in a file that somebody changed, is taken for an encoder's.
+    An unknown kind, as in a file that was changed by hand, is taken for an encoder's.
     """
     kind = result.attrs.get("kind")
     return (kind if kind in KINDS else "encoder") in row.kinds
@@ -118,8 +118,8 @@ def statistics_of(
     Rows that repeat another for all heads are left out.
 
     Args:
-        result: as above.
-        prominent: only those that stand in tables and the grid.
+        result: Survey or reading, of one kind of attention.
+        prominent: Whether only rows of tables and the grid are returned.
     """
     by_name: dict[str, tuple[Statistic, dict[str, Estimate]]] = {}
     for row in statistic_table():
@@ -148,9 +148,9 @@ def _repeats(
 
 
 def count_rows(result: xr.Dataset, row: Statistic) -> tuple[int, int] | None:
-    """Return on how many rows of attention a statistic rests, and how many there are in all.
+    """Return the number of rows of attention on which a statistic rests, and of all rows.
 
-    None where a result does not say so: it is of an earlier version.
+    None where a result of an earlier version does not say so.
     """
     if ROWS_OF_READING in result:
         counts = result[ROWS_OF_READING].values
@@ -173,7 +173,7 @@ def rests_on_few(result: xr.Dataset, row: Statistic) -> bool:
 
 
 def say_rows(result: xr.Dataset, row: Statistic) -> str:
-    """Return how many rows a statistic rests on, where these are not all: ``1 of 15 rows``."""
+    """Say on how many rows a statistic rests, where these are not all: ``1 of 15 rows``."""
     counted = count_rows(result, row)
     if counted is None or counted[0] == counted[1]:
         return ""

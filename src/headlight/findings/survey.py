@@ -8,14 +8,14 @@ from headlight.findings.rank_correlation import ranks
 from headlight.findings.survey_highlights import highlights
 
 HEAD_ANSWERS = 3
-"""Highlights of a survey that stand above its page; all of them stand on it."""
+"""Number of highlights of a survey that stand above its page; all of them stand on it."""
 
 NOTHING = "No head stands out by the rules of this page."
 """Sentence in the place of findings where there are none."""
 
 
 def survey(result: xr.Dataset) -> list[str]:
-    """Return what stands out most, how much intervals leave open, and answers of numbers."""
+    """Return the strongest highlights, how much intervals leave open, and answers of numbers."""
     every = highlights(result)
     findings = [each.text for each in every[:HEAD_ANSWERS]]
     findings += [each.text for each in every[HEAD_ANSWERS:] if each.kind == "inconclusive"]

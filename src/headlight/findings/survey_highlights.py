@@ -51,17 +51,18 @@ _IN_BERT = (
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """One sentence about a model.
+    """Sentence about a model.
 
     Attributes:
-        text: The sentence.
-        layer: The layer it is about, or None.
-        head: The head it is about, or None.
-        importance: From 0 to 1; highlights are ranked by it.
-        kind: What it is about, one word; no other highlight of a list has the same.
-        question: Which question of the grid of heads shows it; empty without a head.
-        measure: By which measure; empty where the question has none.
-        inconclusive: Whether intervals leave open what it says; such are counted, and not listed.
+        text: Sentence.
+        layer: Layer that it is about, or None.
+        head: Head that it is about, or None.
+        importance: Importance from 0 to 1, by which highlights are ranked.
+        kind: Topic; no other highlight of a list has the same.
+        question: Question of the grid of heads that shows it; empty without a head.
+        measure: Measure of the question; empty where the question has none.
+        inconclusive: Whether intervals leave open what it says; such highlights are counted, and
+            not listed.
     """
 
     text: str
@@ -78,8 +79,9 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     """Return the highlights of a survey: at most twelve sentences, the most important first.
 
     Args:
-        result: A survey's result, of one kind of attention. What was not observed (NaN), or is not
-            there at all, is not spoken of, nor what `headlight.findings.candidates` leaves out.
+        result: Result of a survey, of one kind of attention. Numbers that were not observed (NaN)
+            or are missing are not spoken of, nor those that `headlight.findings.candidates` leaves
+            out.
     """
     if not is_understood(result):
         return []
@@ -114,7 +116,7 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
 def _joined(
     mean: tuple[Highlight, str, str] | None, by_row: dict[str, Highlight | None]
 ) -> list[Highlight]:
-    """Return a highlight of means with that of the head it is seen most in, taken from the rows."""
+    """Join a highlight of means with that of the head that shows it most, taken from the rows."""
     if mean is None:
         return []
     highlight, more, row = mean
@@ -126,7 +128,7 @@ def _joined(
 
 
 def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
-    """Return a line about findings that intervals leave open; nothing where there are none."""
+    """Return a line about findings that intervals leave open; empty where there are none."""
     if not number:
         return []
     verb = "is" if number == 1 else "are"
@@ -144,12 +146,11 @@ def _of_row(result: xr.Dataset, row: Statistic) -> Highlight | None:
 
 
 def _is_open(one: Estimate, scale: float = 1.0) -> bool:
-    """Whether an interval is wider than half of all that there can be, and so says nothing."""
     return bool(one.high - one.low > rules.OPEN * scale)
 
 
 def _special_share(result: xr.Dataset, measure: str) -> Estimate:
-    """Share of all special tokens together, [layer, head]."""
+    """Return the share of all special tokens together, [layer, head]."""
     parts = [shares_of(result, measure, category) for category in _SPECIAL]
     observed_parts = [each for each in parts if np.isfinite(each.value).any()]
     ends = (
@@ -165,7 +166,7 @@ def _special_share(result: xr.Dataset, measure: str) -> Estimate:
 
 
 def _of_most(result: xr.Dataset, numbers: Estimate, what: str) -> str:
-    """A sentence where other heads may be first as well: which one is inconclusive."""
+    """Say which heads may be first, where that is inconclusive; empty otherwise."""
     first = numbers.first()
     others = numbers.rivals()
     if first is None or not others:
@@ -175,7 +176,7 @@ def _of_most(result: xr.Dataset, numbers: Estimate, what: str) -> str:
 
 
 def _special_tokens(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
-    """Whether special tokens get weight but little norm (Kobayashi et al. 2020, Section 4.2)."""
+    """Return the highlight of special tokens (Kobayashi et al. 2020, Section 4.2)."""
     means = {name: mean_shares(result, name) for name in _SPECIAL}
     order = sorted(_SPECIAL, key=lambda name: -np.nan_to_num(means[name][0], nan=-1.0))
     sentences = [each for name in order if (each := weight_and_norm(result, name)) is not None]
@@ -243,12 +244,14 @@ def _massive(result: xr.Dataset) -> Highlight | None:
 
 
 def _and_open(layers: list[int]) -> str:
-    """Layers of which it is inconclusive."""
     return f" (inconclusive for {layer_list(layers)})" if layers else ""
 
 
 def _behaviour(result: xr.Dataset, row: Statistic) -> Highlight | None:
-    """The head that does one thing most: by norm, which the first token does not outshine."""
+    """Return the highlight of the head with most of a behaviour.
+
+    It is judged by norm, which the first token does not dominate.
+    """
     weights, norms = (numbers_of(result, row, measure) for measure in TOTALS)
     measure = "norm" if np.isfinite(norms.value).any() else "weight"
     shares = candidates(result, row, measure)
@@ -271,7 +274,7 @@ def _behaviour(result: xr.Dataset, row: Statistic) -> Highlight | None:
 
 
 def _particular_tokens(result: xr.Dataset) -> Highlight | None:
-    """The head whose keys are least like the tokens of the corpus, and which they are."""
+    """Return the highlight of the head whose keys are least like the tokens of the corpus."""
     if "token_divergence" not in result or not is_ranked(result, statistic("particular_tokens")):
         return None
     by = {name: estimates(result, "token_divergence", side="key", measure=name) for name in TOTALS}
@@ -307,7 +310,7 @@ def _particular_tokens(result: xr.Dataset) -> Highlight | None:
 
 
 def _where(result: xr.Dataset) -> str:
-    """The layers in which special tokens together get far more weight than norm."""
+    """Name the layers in which special tokens together get far more weight than norm."""
     weight, norm = (_special_share(result, m).mean(axis=1) for m in ("weight", "norm"))
     gap = weight.minus(norm).compared(APART)
     layers, open_ones = (
@@ -321,7 +324,10 @@ def _where(result: xr.Dataset) -> str:
 
 
 def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
-    """The head whose weight and norm differ most about a category, or that gives it most."""
+    """Return the highlight of the head whose weight and norm differ most for a category.
+
+    If none differ, it is the head that gives the category most.
+    """
     if not is_ranked(result, row):
         return None
     weights, norms = (numbers_of(result, row, measure) for measure in TOTALS)
@@ -355,7 +361,7 @@ def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
 
 
 def _neighbour(result: xr.Dataset, row: Statistic) -> Highlight | None:
-    """The head that attends most to a neighbour (Clark et al. 2019, Section 3.1)."""
+    """Return the highlight of most attention to a neighbour (Clark et al. 2019, Section 3.1)."""
     weights, norms = candidates(result, row, "weight"), numbers_of(result, row, "norm")
     place = weights.first()
     if place is None or weights.value[place] < WORTH_SAYING:
@@ -378,7 +384,6 @@ def _neighbour(result: xr.Dataset, row: Statistic) -> Highlight | None:
 
 
 def _heads(verdicts: NDArray[Any], one: str, several: str) -> str:
-    """Return the number of heads, with the verb."""
     verb = one if int((verdicts == "above").sum()) == 1 else several
     return f"{many(verdicts, 'head')} {verb}"
 
@@ -449,7 +454,7 @@ def _two(value: float) -> str:
 
 
 def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
-    """Whether [CLS] looks more broadly in the last layer (Clark et al. 2019, Section 3.3).
+    """Return the highlight of breadth from [CLS], last layer (Clark et al. 2019, Section 3.3).
 
     Under a causal mask the first token sees itself alone, which says nothing about the model.
     """
@@ -499,7 +504,7 @@ def _unreached(result: xr.Dataset) -> Highlight | None:
 
 
 def _effective(result: xr.Dataset) -> Highlight | None:
-    """The head whose effective attention is least like its weights (Brunner et al. 2020)."""
+    """Return the highlight of effective attention least like the weight (Brunner et al. 2020)."""
     if coincides(result, "effective"):
         return None
     correlation = estimates(result, "effective_correlation_by_head")
@@ -546,7 +551,7 @@ def _effective(result: xr.Dataset) -> Highlight | None:
 
 
 def _length(result: xr.Dataset) -> Highlight | None:
-    """Whether effective attention leaves the weights in longer texts (Brunner, Figure 1a)."""
+    """Return the highlight of effective attention by the length of texts (Brunner, Figure 1a)."""
     correlation = by_length(result)
     count = observed(result, "effective_correlation_count", ("length",))
     # A bin of one or two documents says nothing about its length.
@@ -569,7 +574,7 @@ def _length(result: xr.Dataset) -> Highlight | None:
 
 
 def _dispersion(result: xr.Dataset) -> Highlight | None:
-    """The heads with the largest and the smallest CV of ‖f(x)‖ (Kobayashi et al. 2020, Table 1)."""
+    """Return the highlight of the CV of ‖f(x)‖ by head (Kobayashi et al. 2020, Table 1)."""
     cv = estimates(result, "vector_norm_cv")
     most, least = cv.first(), cv.times(-1.0).first()
     if most is None or least is None or most == least:
@@ -625,7 +630,7 @@ def _gates(result: xr.Dataset) -> Highlight | None:
 
 
 def _numbers(result: xr.Dataset, place: tuple[int, ...]) -> tuple[int, int]:
-    """Layer and head as the model counts them; a survey may hold some layers only."""
+    """Return layer and head as the model counts them; a survey may hold some layers only."""
     return int(result["layer"].values[place[0]]), place[1]
 
 

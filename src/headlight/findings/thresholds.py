@@ -13,7 +13,7 @@ FAR_BELOW = 0.5
 """Largest ratio to the share of the weight at which another share is far below it."""
 
 OPEN = 0.5
-"""An interval wider than this part of all that there can be says nothing."""
+"""An interval wider than this part of the largest possible range says nothing."""
 
 NEARLY_ALL = 0.9
 """Share of the first token above which what a head gives to others is not spoken of."""
@@ -59,12 +59,12 @@ alone leaves wrong."""
 
 
 def is_near_majority(accuracy: float, low: float, majority: float) -> bool:
-    """Whether a classifier is hardly better than who always says the most frequent class.
+    """Return whether a classifier is hardly better than always predicting the most frequent class.
 
     Args:
-        accuracy: its share of correct predictions.
-        low: the lower end of the interval of it; NaN where there is none.
-        majority: the share of the most frequent class.
+        accuracy: Share of correct predictions.
+        low: Lower end of the interval of the accuracy; NaN where there is none.
+        majority: Share of the most frequent class.
     """
     hardly_more = accuracy - majority < OF_THE_REST * (1 - majority)
     return hardly_more or low <= majority or majority == 1

@@ -12,12 +12,12 @@ from headlight.vocabulary import CATEGORIES
 
 
 def pieces_of(result: xr.Dataset, tokens: str) -> list[PieceText]:
-    """The pieces that a coordinate or variable of a result holds.
+    """Return the pieces that a coordinate or variable of a result holds.
 
     Args:
-        result: a reading, or a result of any study; its attribute ``pieces`` says how its
-            vocabulary writes (`headlight.encode.pieces`).
-        tokens: such as ``query_token``.
+        result: Reading, or result of any study; its attribute ``pieces`` is the style of its
+            vocabulary (`headlight.encode.pieces`).
+        tokens: Coordinate or variable, such as ``query_token``.
     """
     style = str(result.attrs.get("pieces", ""))
     return [piece_text(str(piece), style) for piece in result[tokens].values]
@@ -27,7 +27,7 @@ def token_labels(reading: xr.Dataset, side: str) -> list[str]:
     """Return the labels of the tokens of a side; a place, from 0, tells equal ones apart.
 
     Args:
-        reading: of one kind of attention.
+        reading: Reading of one kind of attention.
         side: ``query`` or ``key``.
     """
     places = reading[side].values.tolist()  # some queries may have been left out
@@ -47,7 +47,7 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
     That is where ``[CLS]`` and ``[SEP]`` stand, and the first token of a decoder.
 
     Args:
-        reading: of one kind of attention.
+        reading: Reading of one kind of attention.
         side: ``query`` or ``key``.
     """
     decoder = reading.attrs.get("kind") == "decoder"
@@ -61,12 +61,12 @@ def token_place(reading: xr.Dataset, word: str, side: str) -> int:
     """Return the place of a token of a text, from 0.
 
     Args:
-        reading: of one kind of attention.
-        word: the token as it is shown, or as the vocabulary writes it.
+        reading: Reading of one kind of attention.
+        word: Token as it is shown, or as the vocabulary writes it.
         side: ``query`` or ``key``.
 
     Raises:
-        UsageError: no token reads so, or several do, or the word is of several tokens.
+        UsageError: No token reads so, or several do, or the word has several tokens.
     """
     tokens = f"{side}_token"
     labels = [each.label for each in pieces_of(reading, tokens)]
@@ -102,9 +102,9 @@ def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = No
     """Return the labels of the tokens of a coordinate; a place tells equal ones apart.
 
     Args:
-        result: see `pieces_of`.
-        tokens: such as ``token_text``.
-        places: of the tokens; by default counted from 0.
+        result: See `pieces_of`.
+        tokens: Coordinate of the tokens, such as ``token_text``.
+        places: Places of the tokens; by default counted from 0.
     """
     labels = [each.label for each in pieces_of(result, tokens)]
     return [

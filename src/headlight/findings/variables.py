@@ -16,7 +16,7 @@ def observed(
     dims: tuple[str, ...] = ("layer", "head"),
     **labels: str | int | np.integer[Any],
 ) -> NDArray[np.float64]:
-    """A variable at the given labels, as an array over ``dims``; all NaN if it is not there."""
+    """Return a variable at the given labels, as an array over ``dims``; all NaN if missing."""
     places = places_of(result, name, labels)
     if places is None:
         return np.full(tuple(result.sizes.get(dim, 0) for dim in dims), np.nan)
@@ -27,7 +27,7 @@ def observed(
 def places_of(
     result: xr.Dataset, name: str, labels: Mapping[str, str | int | np.integer[Any]]
 ) -> dict[str, int] | None:
-    """Return where labels are along the axes of a variable; None if it, or one, is missing."""
+    """Return the places of labels along the axes of a variable; None if anything is missing."""
     variable = result.variables.get(name)
     if variable is None:
         return None
@@ -45,6 +45,6 @@ def places_of(
 
 
 def surveyed(result: xr.Dataset, *, per_head: bool = True) -> list[Measure]:
-    """The measures of heads, or of whole layers, that a survey holds, in the order of the table."""
+    """Return the measures of heads, or of whole layers, of a survey, in the order of the table."""
     names = result["measure"].values if "measure" in result.coords else ()
     return [row for row in measure_table() if row.name in names and row.per_head == per_head]

@@ -11,11 +11,11 @@ from headlight.findings.thresholds import FAR_BELOW
 
 
 def mean_shares(result: xr.Dataset, category: str) -> tuple[float, float]:
-    """The shares of the weight and of the norm that go to a category, means over all heads.
+    """Return the shares of the weight and of the norm of a category, means over all heads.
 
     Args:
-        result: a survey.
-        category: of the attended tokens.
+        result: Survey.
+        category: Category of the attended tokens.
     """
     weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
     return float(weight.value), float(norm.value)
@@ -25,11 +25,11 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     """Return the share of a category, and whether its norm is far below its weight.
 
     Args:
-        result: a survey.
-        category: of the attended tokens.
+        result: Survey.
+        category: Category of the attended tokens.
 
     Returns:
-        the sentence; None where nothing was observed.
+        The sentence; None where nothing was observed.
     """
     weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
     if not np.isfinite(weight.value + norm.value):
@@ -52,9 +52,9 @@ def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
     """Return the share of a category by a measure, [layer, head].
 
     Args:
-        result: a survey.
-        measure: of heads.
-        category: of the attended tokens; ``sink`` where sinks were looked for.
+        result: Survey.
+        measure: Measure of heads.
+        category: Category of the attended tokens; ``sink`` where sinks were sought.
     """
     if "group_total" in result and category not in result["key_category"].values:
         names, shares = shares_by_key(result, measure)

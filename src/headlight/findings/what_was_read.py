@@ -40,7 +40,7 @@ LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "invalid": ("is invalid, and left out", "are invalid, and left out"),
     "blank": ("is blank, and left out", "are blank, and left out"),
 }  # fmt: skip
-"""By the attribute of a result that counts them: of one, and of several."""
+"""Phrases by the attribute of a result that counts the cases: for one, and for several."""
 
 NOT_KEPT: Mapping[str, tuple[str, str]] = {
     "other_files": ("file of the source is of another kind, and left out",
@@ -50,7 +50,7 @@ NOT_KEPT: Mapping[str, tuple[str, str]] = {
     "without_words": ("mention has no word, and is left out",
                       "mentions have no word, and are left out"),
 }  # fmt: skip
-"""By the attribute that counts them, what is no unit of a result: of one, and of several."""
+"""Phrases for what is no unit of a result, by the attribute that counts it: one, and several."""
 
 COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
 """Attributes that say how much was read, in the order of a page."""
@@ -58,11 +58,12 @@ COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class WhatWasRead:
-    """The first that is said of a result.
+    """Summary that stands before all other findings of a result.
 
     Attributes:
-        sentence: How much was read, of how much, and why not all.
-        cautions: What so little, or such a model, cannot carry; a sentence or two each.
+        sentence: Amount that was read, of how much, and why not all.
+        cautions: Cautions on what so little, or such a model, cannot support; a sentence or two
+            each.
     """
 
     sentence: str
@@ -96,17 +97,15 @@ def same_texts(runs: Sequence[xr.Dataset]) -> bool:
 
 
 def number_of_texts(result: xr.Dataset) -> str:
-    """Return on how many texts a result rests, with their noun: ``2 texts``, ``40 pairs``."""
+    """Return the number of texts of a result, with their noun: ``2 texts``, ``40 pairs``."""
     return plural(examples(result), _noun(result))
 
 
 def _agree(runs: Sequence[xr.Dataset], name: str) -> bool:
-    """Whether an attribute is known of all runs, and the same."""
     return None not in (values := {run.attrs.get(name) for run in runs}) and len(values) == 1
 
 
 def _read_by(run: xr.Dataset) -> str:
-    """Return the number of texts, and the name of their corpus."""
     corpus = run.attrs.get(CORPUS_LABEL) or PurePath(str(run.attrs.get("corpus", ""))).name
     number = number_of_texts(run)
     return f"{number} of {corpus}" if corpus else number
@@ -129,7 +128,7 @@ def counted(result: xr.Dataset) -> list[tuple[str, int]]:
 
 
 def examples(result: xr.Dataset) -> int:
-    """On how many examples the numbers of a result rest; documents, of coreference."""
+    """Return the number of examples on which a result rests; of documents for coreference."""
     attributes = result.attrs
     if "held_out" in attributes:
         return _count(result, "held_out")
@@ -141,18 +140,18 @@ def examples(result: xr.Dataset) -> int:
 
 
 def independent_units(result: xr.Dataset) -> int:
-    """Return how many texts, or groups of texts, the errors of a result are estimated from."""
+    """Return the number of texts, or groups of texts, from which errors are estimated."""
     return min(examples(result), int(result.sizes.get("group", examples(result))))
 
 
 def has_interval(result: xr.Dataset) -> bool:
-    """Whether there are examples enough for an interval: of coreference some documents."""
+    """Return whether there are enough examples, or documents of coreference, for an interval."""
     number = examples(result)
     return number >= FEWEST_DOCUMENTS if "answerable" in result.attrs else number != 1
 
 
 def unknown_tokens(result: xr.Dataset) -> Iterator[str]:
-    """A sentence about a text that the tokenizer does not know, else none."""
+    """Yield a sentence if the tokenizer does not know many of the tokens."""
     unknown, tokens = (_count(result, name) for name in ("unknown", "tokens"))
     if unknown > MANY_UNKNOWN * tokens:
         yield (
@@ -188,7 +187,7 @@ def written_special(result: xr.Dataset) -> Iterator[str]:
 
 
 def _of_chats(result: xr.Dataset) -> bool:
-    """Return whether texts are of named segments."""
+    """Return whether texts have named segments."""
     segments = set(segment_rows())
     return any(
         segments & set(map(str, np.atleast_1d(result[name].values)))
@@ -209,7 +208,7 @@ def notes_of_reading(reading: xr.Dataset) -> list[str]:
 
 
 def _whole_files(result: xr.Dataset, number: int, tokens: int) -> str:
-    """Return how many recordings or pictures were read; nothing of texts."""
+    """Return how many recordings or pictures were read; empty for texts."""
     if "pictures" in result.attrs:
         positions = plural(round(tokens / number), "position")
         return f"{plural(number, 'picture')}, of {positions} each on average"
@@ -277,7 +276,7 @@ def _joined(result: xr.Dataset) -> Iterator[str]:
 
 
 def share_of_corpus(result: xr.Dataset) -> float:
-    """About which share of the corpus a limit left to be read; NaN where that is not known."""
+    """Return the approximate share of the corpus that a limit left to be read; NaN if unknown."""
     share = result.attrs.get("corpus_share")
     return float(share) if share is not None and _is_number(share) else float("nan")
 
@@ -294,7 +293,7 @@ def _share(result: xr.Dataset) -> str:
 
 
 def _cut(result: xr.Dataset) -> str:
-    """Return the share of tokens that was read, where it is not all of them."""
+    """Return the share of tokens that was read, in words; empty if it is all of them."""
     truncated, tokens = _count(result, "truncated"), _count(result, "tokens")
     lost = _count(result, "lost_tokens") + _count(result, "discarded_tokens")
     if not lost:
@@ -366,7 +365,7 @@ def _cautions(result: xr.Dataset) -> Iterator[str]:
 
 
 def _few(result: xr.Dataset, number: int) -> str:
-    """So few examples say little, and their intervals less."""
+    """Return the caution that so few examples say little, and their intervals less."""
     noun, more = _noun(result), ""
     if "held_out" in result.attrs:
         noun, more = "held-out text", " Give more texts, or others with --held-out."
@@ -381,7 +380,7 @@ def _few(result: xr.Dataset, number: int) -> str:
 
 
 def _has_ends(result: xr.Dataset) -> bool | None:
-    """Whether any number has an interval; None of a result that has no place for any."""
+    """Return whether any number has an interval; None if the result has no place for any."""
     moved = [name.removesuffix(MOVED) for name in slot_coordinates(result) if name.endswith(MOVED)]
     if any(estimate.known for name in moved if (estimate := estimate_of(result, name)) is not None):
         return True
@@ -412,7 +411,7 @@ def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
 
 
 def _majority(result: xr.Dataset) -> Iterator[str]:
-    """Whether a classifier is hardly better than saying always the same."""
+    """Yield a caution if a classifier is hardly better than always predicting the same."""
     own = estimates(result, "own_accuracy", ())
     majority = _number(result, "majority_accuracy")
     if "kind" in result.coords and "majority_accuracy" in result and "accuracy" in result:
@@ -428,7 +427,7 @@ def _majority(result: xr.Dataset) -> Iterator[str]:
 
 
 def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
-    """Return the unit that is counted: that of the source, or examples, where they differ."""
+    """Return the noun of the counted unit: that of the source, or examples, where they differ."""
     if "recordings" in result.attrs:
         return "recording"
     try:
@@ -444,7 +443,7 @@ def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
 
 
 def _parsed(result: xr.Dataset, name: str) -> Any:
-    """Return an attribute that is JSON; None where it is missing, or somebody changed it."""
+    """Return an attribute that is JSON; None where it is missing or invalid."""
     try:
         return json.loads(str(result.attrs.get(name, "null")))
     except (ValueError, RecursionError):
@@ -473,5 +472,5 @@ def _is_number(value: object) -> bool:
 
 
 def _is_pair(value: object) -> bool:
-    """Whether it counts two treebanks."""
+    """Return whether a value counts two treebanks."""
     return isinstance(value, list | tuple | np.ndarray) and len(value) == 2

@@ -45,10 +45,10 @@ STARTS = 4
 
 
 class Search:
-    """Looks for the alternatives of one head on one text.
+    """Search for the alternatives of one head on one text.
 
     Raises:
-        UsageError: a row is asked for that there is not.
+        UsageError: A requested row does not exist.
     """
 
     def __init__(self, record: LayerRecord, head: int, settings: AlternativeSettings) -> None:
@@ -72,9 +72,9 @@ class Search:
     def run(self, n: int) -> dict[str, tuple[Any, np.ndarray]]:
         """Return the variables of a result with `n` alternatives, or none if no row has any.
 
-        By query: whether the row was ``asked`` for, and ``exists`` in another form; ``bound``, what
-        the total variation of no alternative exceeds, NaN if it was not computed; the ``rank`` of T
-        on the keys that the query sees, that of [T, 1], and how many ``keys`` these are.
+        By query: whether the row was ``asked`` for, and ``exists`` in another form; ``bound``, the
+        upper bound of the total variation of alternatives, NaN if it was not computed; the ``rank``
+        of T on the keys that the query sees, that of [T, 1], and the number of these ``keys``.
         """
         original = self._original
         attention = np.repeat(original[None], n, axis=0)
@@ -116,7 +116,7 @@ class Search:
     def _changes(
         self, row: RowAlternatives, generator: np.random.Generator, n: int
     ) -> Float64[np.ndarray, "alternative key"]:
-        """As far as asked."""
+        """Return changes of a row, scaled to the requested distance."""
         if self._settings.method == "random":
             changes = [row.random(generator) for _ in range(n)]
         else:
@@ -146,7 +146,7 @@ class Alternatives(TextResult):
     """Other attention matrices of one head, with which the model has the same output.
 
     Attributes:
-        dataset: everything, with the tokens as coordinates; see the properties.
+        dataset: All variables, with the tokens as coordinates; see the properties.
     """
 
     dataset: xarray.Dataset
@@ -154,31 +154,31 @@ class Alternatives(TextResult):
 
     @property
     def original(self) -> xarray.DataArray:
-        """The model's own attention, over query and key."""
+        """Return the model's own attention, over query and key."""
         return self.dataset["original"]
 
     @property
     def attention(self) -> xarray.DataArray:
-        """The alternatives, over alternative, query and key; none if there are none."""
+        """Return the alternatives, over alternative, query and key; empty if there are none."""
         return self.dataset["attention"]
 
     @property
     def total_variation(self) -> xarray.DataArray:
-        """Half the sum of the absolute changes of a row, over alternative and query."""
+        """Return half the sum of the absolute changes of a row, over alternative and query."""
         return self.dataset["total_variation"]
 
     @property
     def exists(self) -> xarray.DataArray:
-        """Whether a row that was looked at has any alternative, over query."""
+        """Return whether a row that was examined has any alternative, over query."""
         return self.dataset["exists"]
 
     @property
     def output_difference(self) -> xarray.DataArray:
-        """The largest absolute change of an output of the model, over alternative."""
+        """Return the largest absolute change of an output of the model, over alternative."""
         return self.dataset["output_difference"]
 
     def as_json(self) -> dict[str, Any]:
-        """All numbers, as JSON can hold them."""
+        """Return all numbers, as JSON can hold them."""
         return super().as_json() | {
             str(name): values.values.tolist() for name, values in self.dataset.variables.items()
         }
@@ -248,7 +248,7 @@ def alternatives(
 def _prepare(
     model: CapturedModel, text: Readable, pair: str | None, settings: AlternativeSettings
 ) -> tuple[CapturedModel, Encoded]:
-    """The part of the model that runs, in the precision asked for, and what it reads."""
+    """Return the part of the model that runs, in the requested precision, and its input."""
     model, example = one_text(model, text, pair, settings.kind, purpose="alternatives need text")
     if settings.precision == "float64":
         exact: Any = copy.deepcopy(model.transformer)
@@ -259,7 +259,7 @@ def _prepare(
 def _try_on_model(
     model: CapturedModel, batch: Batch, site: AttentionSite, head: int, matrices: Sequence[Map]
 ) -> tuple[list[float], dict[str, Any]]:
-    """Return the largest change of the model's outputs with each matrix, and what these are."""
+    """Return the largest change of the outputs with each matrix, and attributes of the outputs."""
     name, output = _output(model, batch)
 
     def difference(attention: Map) -> float:
@@ -272,7 +272,7 @@ def _try_on_model(
 
 
 def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:
-    """The logits, or the last hidden states of a model without a head; and what they are called."""
+    """Return the name and values of the logits, or of the last hidden states without a head."""
     output: Any = model.run(batch)
     logits = getattr(output, "logits", None)
     if logits is not None:

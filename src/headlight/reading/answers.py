@@ -24,10 +24,10 @@ BATCH = 4096
 
 
 def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, ...]:
-    """Return the tokens of the model's own answer, without what ends it.
+    """Return the tokens of the model's own answer, without the special and blank tokens at its end.
 
     Raises:
-        UsageError: there are none.
+        UsageError: The model writes no answer.
     """
     from headlight.studies.circuits.greedy_answers import answer
 
@@ -45,7 +45,7 @@ def answer_ids(tokenizer: Any, text: str, answer: str) -> tuple[int, ...]:
     """Return the pieces of an answer behind a text, with the blank that separates the two.
 
     Raises:
-        UsageError: it is not valid Unicode.
+        UsageError: The answer is not valid Unicode.
     """
     require_characters(answer, "the answer")
     blank = "" if answer[:1].isspace() or text[-1:].isspace() else " "
@@ -59,17 +59,18 @@ def answer_scores(
     """Return the log-probability of the answer that texts end with, and the sum of its logits.
 
     Args:
-        model: a decoder with its head.
-        examples: texts, each with the answer behind it.
-        answer: its tokens.
+        model: Decoder with its head.
+        examples: Texts, each with the answer behind it.
+        answer: Tokens of the answer.
 
     Raises:
-        CaptureError: what the model computes is not finite.
+        CaptureError: The numbers that the model computes are not finite.
     """
     size, scores = max(BATCH // max(len(each.ids) for each in examples), 1), []
     ids = torch.tensor(answer, device=model.transformer.device)
     for start in range(0, len(examples), size):
         batch = model.collate(examples[start : start + size])
+        # Logits predict the next token: those of an answer begin at the token before it.
         firsts = [int(length) - len(answer) - 1 for length in batch.lengths]
         with _answer_rows(model, firsts, len(answer)):
             logits = model.run(batch).logits.double()
@@ -79,7 +80,7 @@ def answer_scores(
 
 
 def _answer_rows(model: CapturedModel, firsts: Sequence[int], size: int) -> Any:
-    """Within the block, the model computes the logits of an answer alone."""
+    """Let the model, within the block, compute the logits of an answer alone."""
     head: Any = model.transformer.get_output_embeddings()
     if head is None:
         raise UnsupportedModelError(f"{model} hides the layer that predicts its tokens.")
@@ -100,14 +101,14 @@ def direct_parts(
     """Return what heads write directly from each token into the logits of the answer at the end.
 
     Args:
-        model: a decoder with its head.
-        example: a text with the answer behind it.
-        answer: its pieces.
-        logits: the sum of their logits, as the model computes them.
+        model: Decoder with its head.
+        example: Text with the answer behind it.
+        answer: Pieces of the answer.
+        logits: Sum of the logits of these pieces, as the model computes them.
 
     Raises:
-        UnsupportedModelError: the parts do not add up to the logits.
-        UsageError: the model is in half precision.
+        UnsupportedModelError: The parts do not add up to the logits.
+        UsageError: The model is in half precision.
     """
 
     def score(output: Any) -> Float[Tensor, ""]:
@@ -139,10 +140,10 @@ def answer_shares(
     """Return shares of a prompt's passages in the rows that predict an answer, and `lookback`.
 
     Args:
-        model: a decoder.
-        example: the prompt with the answer behind it.
-        owners: of each token of the prompt its passage; -1 of a token of none.
-        measures: of attention.
+        model: Decoder.
+        example: Prompt with the answer behind it.
+        owners: Passage of each token of the prompt; -1 for a token outside all passages.
+        measures: Measures of attention.
     """
     sites, prompt = model.sites_of("decoder"), len(owners)
     rows, heads = slice(prompt - 1, len(example.ids) - 1), max(site.heads for site in sites)
@@ -164,14 +165,14 @@ def answer_shares(
 
 
 def lookback(rows: Float64[Tensor, "head token key"], prompt: int) -> Float64[Tensor, "head token"]:
-    """Return the mean weight on the prompt, of the sum of that and the mean on the answer so far.
+    """Return the mean weight on the prompt, over its sum with the mean on the answer so far.
 
     Args:
-        rows: of attention, of the queries that predict the tokens of an answer.
-        prompt: how many tokens the prompt has.
+        rows: Attention rows of the queries that predict the tokens of an answer.
+        prompt: Number of tokens of the prompt.
 
     Returns:
-        0 to 1; NaN of the first token, before which there is no answer.
+        Ratios from 0 to 1; NaN for the first token, before which there is no answer.
 
     Source: Chuang et al. (2024), "Lookback Lens", Eq. 1.
     """

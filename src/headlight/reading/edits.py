@@ -75,14 +75,14 @@ class Edit(Settings):
 
 
 def edits_of(value: object) -> tuple[Edit, ...]:
-    """Edits that came as JSON, from nobody who can be trusted.
+    """Return the edits of untrusted JSON.
 
     Args:
-        value: a list of objects with the fields of `Edit`.
+        value: List of objects with the fields of `Edit`.
 
     Raises:
-        UsageError: it is none, there are too many, or something in it is not as it should be.
-        UnknownNameError: a field or a change is unknown.
+        UsageError: The value is no such list, there are too many edits, or an edit is malformed.
+        UnknownNameError: A field or a change is unknown.
     """
     if not isinstance(value, list) or not 1 <= len(value) <= MOST:
         raise UsageError(f"edits are a list of 1 to {MOST} objects; give such a list.")
@@ -105,15 +105,15 @@ VisibleKeys = Bool[Tensor, "query key"]
 
 @dataclass(frozen=True, eq=False)
 class EditContext:
-    """One text, as a model reads it before anything is changed.
+    """Text as a model reads it before anything is changed.
 
     Attributes:
-        model: the model.
-        kind: of attention.
-        text: what it reads.
-        pair: the second text, if there is one.
-        visible: which keys each query sees, by layer.
-        category: of each key, an index of `CATEGORIES`.
+        model: Model that reads the text.
+        kind: Kind of attention.
+        text: Text or chat that the model reads.
+        pair: Second text, if any.
+        visible: Mask of the keys that each query sees, by layer.
+        category: Category of each key, as an index of `CATEGORIES`.
     """
 
     model: CapturedModel
@@ -128,7 +128,7 @@ def replacements(context: EditContext, edits: Sequence[Edit]) -> Replacements:
     """Return the replacements for `attention_replaced`; edits of the same head one after the other.
 
     Raises:
-        UsageError: there is no such layer, head or query; a row has another number of keys, or
+        UsageError: There is no such layer, head or query; a row has another number of keys, or
             weight on a key that its query cannot see; or there is no alternative.
     """
     changes: dict[int | tuple[int, int], list[Callable[[Tensor, AttentionSite], Tensor]]] = {}
@@ -141,7 +141,7 @@ def replacements(context: EditContext, edits: Sequence[Edit]) -> Replacements:
 
 
 def wanted_rows(context: EditContext, edit: Edit) -> Map:
-    """The shares of the weight of each row that its keys are to have; NaN for rows that stay."""
+    """Return the requested share of each key in the weight of its row; NaN for unchanged rows."""
     visible = context.visible[edit.layer]
     wanted = _shares(context, edit, visible)
     if edit.query is not None:
@@ -161,7 +161,7 @@ def _shares(context: EditContext, edit: Edit, visible: VisibleKeys) -> Map:
 
 
 def _chosen_keys(context: EditContext, edit: Edit, visible: VisibleKeys) -> VisibleKeys:
-    """The keys that share the weight of each row."""
+    """Return a mask of the keys that share the weight of each row."""
     queries, keys = (torch.arange(size, device=visible.device) for size in visible.shape)
     if edit.change == "separator":
         category = torch.tensor(context.category, device=visible.device)
@@ -179,7 +179,7 @@ def _chosen_keys(context: EditContext, edit: Edit, visible: VisibleKeys) -> Visi
 
 
 def _typed(weights: Sequence[float], visible: VisibleKeys, query: int) -> Map:
-    """The given row in its place."""
+    """Return the given row in its place, and NaN in all others."""
     row = torch.tensor(weights, dtype=torch.float64, device=visible.device)
     if len(row) != visible.shape[1]:
         raise UsageError(
@@ -195,7 +195,7 @@ def _typed(weights: Sequence[float], visible: VisibleKeys, query: int) -> Map:
 
 
 def _alternative(context: EditContext, edit: Edit) -> Map:
-    """Shares of other attention of the same output."""
+    """Return the rows of an alternative with the same output, each with a sum of 1."""
     assert edit.head is not None  # noqa: S101 - the edit was checked
     search = alternatives(
         context.model,
@@ -239,7 +239,7 @@ def _one_by_one(
 
 
 def _changed(weight: Tensor, site: AttentionSite, *, edit: Edit, wanted: Map) -> Tensor:
-    """The weights with other rows, each of the same sum; removed rows are zeros."""
+    """Return the weights with other rows, each with its old sum; removed rows are zeros."""
     staying = wanted.isnan().any(-1, keepdim=True)
     if edit.change == "remove":
         return torch.where(staying, weight, 0)

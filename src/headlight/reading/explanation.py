@@ -42,9 +42,9 @@ class Explanation(TextResult):
     """Explanation of the score of one query and one key: its addends on either side.
 
     Attributes:
-        dataset: ``part``, over ``part_number``: what embeddings, earlier heads, feed-forward layers
-            and biases add, each with its ``side`` (what they wrote for the query, the key being a
-            constant, or for the key), ``kind``, ``layer``, ``head`` and ``name``; those of a side
+        dataset: ``part``, over ``part_number``: addends of embeddings, earlier heads, feed-forward
+            layers and biases, each with its ``side`` (what they wrote for the query, the key being
+            a constant, or for the key), ``kind``, ``layer``, ``head`` and ``name``; those of a side
             add up to ``score``.  ``head_part``, over ``of``, ``site``, ``earlier_head`` and
             ``token``: the parts of heads, by the token that each takes from.  ``weight`` is
             α of the cell.
@@ -54,13 +54,13 @@ class Explanation(TextResult):
     called: ClassVar[str] = "an explanation is"
 
     def to_dataframe(self, side: str = "key") -> pd.DataFrame:
-        """The parts of a side, the largest first; of heads, with the token they take most from.
+        """Return the parts of a side, the largest first; heads with the token they take most from.
 
         Args:
             side: ``query`` or ``key``.
 
         Raises:
-            UsageError: it is neither.
+            UsageError: The side is neither.
         """
         require_choice("side", side, SIDES)
         from headlight.views.reading.explanation import frame_of
@@ -142,7 +142,7 @@ def explain(
 
 @dataclass(frozen=True)
 class _Cell:
-    """One number of an attention matrix."""
+    """Cell of an attention matrix."""
 
     site: AttentionSite
     head: int
@@ -158,7 +158,7 @@ def _cell(
     settings: ExplanationSettings,
     place: tuple[int, int | None],
 ) -> _Cell:
-    """Return the cell, of the heads that the settings leave open that with the largest weight."""
+    """Return the cell with the largest weight among the heads that the settings leave open."""
     query, key = place
     sites = model.sites_of(kind, None if settings.layer is None else [settings.layer])
     if settings.head is not None:
@@ -179,7 +179,7 @@ def _cell(
 
 
 def _rows(side: SideParts) -> Iterator[tuple[str, int, int, str, float]]:
-    """Kind, layer, head, name and number of each part."""
+    """Yield kind, layer, head, name and number of each part."""
     yield "token", -1, -1, "embedding of the token", side.token
     if side.position:
         yield "position", -1, -1, "embedding of the position", side.position

@@ -32,7 +32,7 @@ class Flow(TextResult):
         self.dataset = dataset
 
     def __repr__(self) -> str:
-        """Short: the text, the model and the methods."""
+        """Return a short form: the text, the model and the methods."""
         attributes, sizes = self.dataset.attrs, self.dataset.sizes
         return (
             f"<Flow of {attributes['text']!r} by {model_name(attributes)}: "

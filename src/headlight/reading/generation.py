@@ -138,6 +138,7 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
             "text; let its class inherit from GenerationMixin of transformers."
         )
     settings = copy.deepcopy(made.generation_config)
+    # None: transformers warns of settings for sampling where nothing is sampled.
     settings.update(
         **dict.fromkeys(("temperature", "top_k", "top_p", "min_p", "typical_p")),
         do_sample=False,
@@ -169,6 +170,7 @@ def with_next_token(example: Longer, number: int, tokenizer: Any, categories: Ca
     side = "target" if example.target else "text"
     ids = example.target if example.target else example.ids
     words = example.target_words if example.target else example.words
+    # A token that is decoded alone loses the blank before it in vocabularies of SentencePiece.
     before, after = (tokenizer.decode(each) for each in ([*ids], [*ids, number]))
     last = max(words, default=-1)
     word = last + 1 if last < 0 or after[len(before) : len(before) + 1].isspace() else last
@@ -193,7 +195,7 @@ def with_next_token(example: Longer, number: int, tokenizer: Any, categories: Ca
 
 
 def _next_tokens(model: CapturedModel, whole: Encoded, first: int) -> dict[str, list[Any]]:
-    """Return the token that each row was followed by, and its probability; of the last, none."""
+    """Return the token that followed each row, and its probability; none for the last row."""
     ids = whole.target or whole.ids
     logits = model.run(model.collate([whole])).logits[0].detach()
     tokens: list[Any] = list(model.tokenizer.convert_ids_to_tokens(list(ids[first + 1 :])))  # type: ignore[union-attr]
@@ -207,7 +209,7 @@ def _next_tokens(model: CapturedModel, whole: Encoded, first: int) -> dict[str, 
 def _added(
     model: CapturedModel, whole: Encoded, first: int
 ) -> dict[str, Float64[np.ndarray, "query key"]]:
-    """Return by side what each token adds to the logits of the generated ones; NaN in the last."""
+    """Return, by side, what tokens add to the logits of generated tokens; the last row is NaN."""
     ids = whole.target or whole.ids
     rows = [
         what_tokens_add(model, whole, place, number)
@@ -229,11 +231,11 @@ def require_generation(model: CapturedModel, *, decoder: bool = False) -> None:
     """Refuse a model that does not go on with a text.
 
     Args:
-        model: of any kind.
-        decoder: whether an encoder-decoder is refused as well.
+        model: Model to check.
+        decoder: Whether an encoder-decoder is refused as well.
 
     Raises:
-        MissingHeadError: it is so.
+        MissingHeadError: The model does not go on with a text.
     """
     if not generates(model, decoder=decoder):
         raise MissingHeadError(

@@ -18,12 +18,13 @@ class HeadEffect:
     """Effect of one head on the predictions of a text.
 
     Attributes:
-        layer: layer, from 0.
-        head: head, from 0.
-        kl: divergence of the predictions without it from those with it, mean over outputs, in nats.
-        largest: the largest of these.
-        output: the number of the output that it is of.
-        changed: outputs of which the most probable choice is another without it.
+        layer: Layer, from 0.
+        head: Head, from 0.
+        kl: Divergence of the predictions without the head from those with it, mean over outputs,
+            in nats.
+        largest: Largest divergence of an output.
+        output: Number of the output with the largest divergence.
+        changed: Number of outputs whose most probable choice differs without the head.
     """
 
     layer: int
@@ -45,15 +46,15 @@ def each_head_removed(
     """Yield the effect of removing each head on the predictions, as soon as it is known.
 
     Args:
-        model: with its head, in evaluation mode.
-        text: what it reads.
-        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        kind: of attention; by default the first kind that the model has.
-        layers: whose heads; by default all.
+        model: Model with its head, in evaluation mode.
+        text: Text or chat that the model reads.
+        pair: Second text: the second segment, or the decoder's text in an encoder-decoder model.
+        kind: Kind of attention; by default the first kind that the model has.
+        layers: Layers whose heads are removed; by default all.
 
     Raises:
-        MissingHeadError: the model has no head, and so predicts nothing.
-        UsageError: no tokenizer, an empty or too long text, or no such layer or kind.
+        MissingHeadError: The model has no head, and so predicts nothing.
+        UsageError: No tokenizer, an empty or too long text, or no such layer or kind.
     """
     text = as_read(text, predicts=True)
     model, example = one_text(

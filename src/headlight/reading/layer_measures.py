@@ -36,13 +36,13 @@ def part_of(
     """Return the part of layers that is kept while a text runs through them; None keeps all.
 
     Args:
-        sites: the layers.
-        tokens: that attend.
-        heads: by number, from 0.
-        queries: by position, from 0.
+        sites: Layers.
+        tokens: Number of attending tokens.
+        heads: Numbers of the heads, from 0.
+        queries: Positions of the queries, from 0.
 
     Raises:
-        UsageError: there are none, or no such ones.
+        UsageError: No head or query is selected, or a selected one does not exist.
     """
     most = max(site.heads for site in sites)
     return Part(_chosen("head", heads, most), _chosen("query", queries, tokens))
@@ -61,13 +61,13 @@ def _chosen(what: str, numbers: Sequence[int] | None, count: int) -> list[int]:
 
 @dataclass(eq=False, repr=False)
 class ReadLayers:
-    """Sees the layers while the model runs, whole or in blocks of queries; `seen` is what is kept.
+    """Observer of the layers of a running model, whole or in blocks of queries; it fills `seen`.
 
     Attributes:
-        parts: what is kept, by kind of attention.
-        value_bias: value bias in T of effective attention.
-        contributions: of input tokens, by layer, where they are computed.
-        done: is told after each layer.
+        parts: Heads and queries to keep, by kind of attention.
+        value_bias: Treatment of the value bias in T of effective attention.
+        contributions: Contributions of input tokens, by layer, where they are computed.
+        done: Function that is called after each layer.
     """
 
     parts: Mapping[Kind, Part]
@@ -78,7 +78,7 @@ class ReadLayers:
     _vectors: Vectors | None = field(default=None, init=False)
 
     def visit(self, record: LayerRecord) -> None:
-        """Keep what is asked for of some queries of a layer, or of all."""
+        """Keep the requested measures of some queries of a layer, or of all."""
         if self.contributions is not None:
             rows = self.contributions[record.site.layer][:, record.first :]
             cut = rows[:, : record.weight.shape[2], : record.weight.shape[3]]
@@ -95,9 +95,9 @@ class ReadLayers:
             self.done()
 
     def _keep(self, measured: Measured, row: Measure, scores: Scores) -> None:
-        """Put a measure of these queries where that of the layer is.
+        """Write a measure of these queries into the measure of the whole layer.
 
-        What has no queries is the largest of all blocks, which hold ever more keys.
+        A measure without queries is the maximum over all blocks, which hold ever more keys.
         """
         axes, cuts = row.axes[1:], self._cuts(scores.record)
         score = scores.of(row.name)[0]
@@ -136,7 +136,7 @@ class _Cut(NamedTuple):
     taken: Sequence[int]
 
     def of(self, score: Tensor, dimension: int) -> Tensor:
-        """The score with what is taken of that dimension."""
+        """Return the score, cut along that dimension."""
         if len(self.taken) == score.shape[dimension]:
             return score
         index = torch.tensor(self.taken, dtype=torch.long, device=score.device)

@@ -14,13 +14,13 @@ CHAT = "chat"
 
 
 def origin(model: CapturedModel, text: Readable, pair: str | None, **own: Any) -> dict[str, Any]:
-    """Attributes of what is found of one text.
+    """Return the attributes of a result on one text.
 
     Args:
-        model: that read it, with its tokenizer.
-        text: what it read.
-        pair: the second text.
-        own: ``title``, ``stage``, and what else is said of it.
+        model: Model that read the text, with its tokenizer.
+        text: Text or chat that the model read.
+        pair: Second text.
+        own: ``title``, ``stage``, and other attributes of the result.
     """
     text = as_read(text)
     chat = {CHAT: text.as_json()} if isinstance(text, Chat) else {}
@@ -40,7 +40,7 @@ def as_written(model: CapturedModel, text: Readable) -> str:
 
 
 def text_of(attributes: Mapping[Any, Any]) -> str | Chat:
-    """Return what was read, which attributes of `origin` tell."""
+    """Return the text or chat that was read, from attributes of `origin`."""
     if CHAT in attributes:
         return Chat.of_json(str(attributes[CHAT]))
     return str(attributes["text"])

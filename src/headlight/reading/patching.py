@@ -42,9 +42,9 @@ class Patching(TextResult):
     """Effects of the heads of another text on a logit, or on the difference of two.
 
     Attributes:
-        dataset: ``score`` and ``other_score``, the logit of the text and of the other one; and over
-            ``layer`` and ``head`` by how much ``score`` falls if a head alone has its ``output``
-            (what it hands to the output projection, at all tokens), or its ``pattern`` (its
+        dataset: ``score`` and ``other_score``, the logits of the text and of the other text; and,
+            over ``layer`` and ``head``, the fall of ``score`` if a head alone has its ``output``
+            (its input to the output projection, at all tokens), or its ``pattern`` (its
             attention weights), from the other text.  A head that carries the whole difference has
             ``score`` less ``other_score``.
     """
@@ -146,9 +146,9 @@ def _patched(
     swap: Swap,
     scores: Any,
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield place of the layer, head, and score with that head of the other text.
+    """Yield the place of the layer, the head, and the score with that head of the other text.
 
-    A batch begins with the other text, of which the copies behind it take one head each.
+    A batch begins with the other text, from which each of the copies behind it takes one head.
     """
     other, example = examples
     places = [(at, head) for at, site in enumerate(sites) for head in range(site.heads)]

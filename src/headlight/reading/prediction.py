@@ -34,7 +34,7 @@ class Prediction(TextResult):
     """Decomposition of a logit, or of the difference of two.
 
     Attributes:
-        dataset: in units of the logit:
+        dataset: Addends, in units of the logit:
 
             * ``token_total`` and ``position_total``, over ``token``: what the embedding of each
               token, and that of its position, add through all layers;
@@ -46,7 +46,7 @@ class Prediction(TextResult):
 
             ``logit`` is the sum of ``direct``, and also that of ``token_total``, ``position_total``
             and the ``total`` of biases; ``remainder_direct`` and ``remainder_total`` are what is
-            missing.  Its attributes say what was asked for.
+            missing.  The attributes record the request.
     """
 
     dataset: xarray.Dataset
@@ -61,14 +61,14 @@ class Prediction(TextResult):
         return float(self.dataset["logit"])
 
     def to_dataframe(self, name: str = "component") -> pd.DataFrame:
-        """A table, the largest first.
+        """Return a table of parts, the largest first.
 
         Args:
-            name: ``component``, ``token`` or ``head``: which parts; or ``segment``, the sums of
-                tokens by named segment, where a text has them.
+            name: Name of the parts: ``component``, ``token`` or ``head``; or ``segment`` for the
+                sums of tokens by named segment, where a text has them.
 
         Raises:
-            UsageError: it is none of these.
+            UsageError: The name is none of these.
         """
         require_choice("table", name, ("component", "token", "head", "segment"))
         from headlight.views.reading.prediction import frame_of
@@ -76,7 +76,7 @@ class Prediction(TextResult):
         return frame_of(self.dataset, name)
 
     def as_json(self) -> dict[str, Any]:
-        """All numbers, as JSON can hold them."""
+        """Return all numbers, as JSON can hold them."""
         tables = {
             name: self.to_dataframe(name).to_dict("records")
             for name in ("token", "component", "head")
@@ -142,7 +142,7 @@ def _predicted(
     command: str | None,
     targets: Targets | None = None,
 ) -> tuple[xarray.Dataset, Targets]:
-    """Return the parts of the prediction for one text, and its targets, where none are known."""
+    """Return the parts of the prediction for one text, and its targets, found if not given."""
     text = as_read(text, predicts=True)
     model, example = one_text(
         model, text, pair, None, purpose="a prediction needs text", predicts=True
@@ -215,14 +215,14 @@ def what_tokens_add(
     """Return what each token, its position included, adds to one logit, by side of the model.
 
     Args:
-        model: with its head of a language model.
-        example: what it reads.
-        index: position of the predicting token.
-        number: of the logit, which is that of a token of the vocabulary.
+        model: Model with its head of a language model.
+        example: Example that the model reads.
+        index: Position of the predicting token.
+        number: Number of the logit, which is the id of a token of the vocabulary.
 
     Raises:
-        UsageError: the model is in half precision.
-        UnsupportedModelError: the parts do not add up.
+        UsageError: The model is in half precision.
+        UnsupportedModelError: The parts do not add up.
     """
     logits = model.run(model.collate([example])).logits[0, index].detach().cpu().double()
     place = Place(index, "", masked=False, classes=False, at_end=False)
@@ -265,7 +265,7 @@ def _require_same(
 
 
 def _one_position(network: Any, place: Place, lengths: dict[Side, int]) -> Any:
-    """Within the block, logits of a vocabulary are those of one position."""
+    """Let the model, within the block, compute logits of a vocabulary at one position alone."""
     head = network.get_output_embeddings()
     index, tokens = place.index, lengths["target" if "target" in lengths else "text"]
 

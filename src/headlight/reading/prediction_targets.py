@@ -22,11 +22,11 @@ class Place:
     """Position of a prediction.
 
     Attributes:
-        index: the position in the text that the logits are of; None for the whole text.
-        side: ``text``, or ``target`` for what the decoder of an encoder-decoder is given.
-        masked: whether a token in the place of that position is predicted, not the one after it.
-        classes: whether a class is predicted, and not a piece of the vocabulary.
-        at_end: whether the text ends there.
+        index: Position in the text of the logits; None for the whole text.
+        side: ``text``, or ``target`` for the text that the decoder of an encoder-decoder is given.
+        masked: Whether the token at that position is predicted, not the next one.
+        classes: Whether a class is predicted, and not a piece of the vocabulary.
+        at_end: Whether the text ends there.
     """
 
     index: int | None
@@ -38,12 +38,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Target:
-    """An output of a model.
+    """Output of a model.
 
     Attributes:
-        number: of the logit.
-        name: the piece, as the vocabulary writes it, or the class.
-        note: what has to be known of how it was found; empty where nothing has.
+        number: Number of the logit.
+        name: Piece, as the vocabulary writes it, or class.
+        note: Caution about how the output was found; empty if there is none.
     """
 
     number: int
@@ -54,12 +54,12 @@ class Target:
 def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Place:
     """Return the position of the prediction.
 
-    By default at the mask of a masked language model, after the last token of a text where a
-    decoder goes on with it, and for the whole text where that is classified.
+    By default it is the mask of a masked language model, the last token of a text that a decoder
+    goes on with, and the whole text where that is classified.
 
     Raises:
-        MissingHeadError: the model has no head.
-        UsageError: there is no such position, or no mask where one is needed.
+        MissingHeadError: The model has no head.
+        UsageError: There is no such position, or no mask where a mask is needed.
     """
     task, head = model.head.task, model.head.language
     if task is None and head in (None, "speech"):
@@ -107,18 +107,18 @@ def _default(
 
 
 def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Target:
-    """The output that a word or class is.
+    """Return the output of a word or class.
 
-    Of a word of several pieces it is the first, and the note says so.
+    For a word of several pieces it is the first piece, and the note says so.
 
     Args:
-        model: the model.
-        word: as it goes on with the text, or fills the mask; or the name or number of a class.
-        place: where it is predicted.
-        text: that the word goes on with.
+        model: Model that predicts.
+        word: Word that continues the text, or fills the mask; or the name or number of a class.
+        place: Position of the prediction.
+        text: Text that the word continues.
 
     Raises:
-        UsageError: there is no such class, or the vocabulary does not have the word.
+        UsageError: There is no such class, or the vocabulary does not have the word.
     """
     if place.classes:
         return _class_of(model, word)
@@ -170,7 +170,7 @@ def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
 
 
 def _starts_words(tokenizer: Any, word: str) -> bool:
-    """Whether the vocabulary has another piece for the word after a blank."""
+    """Return whether the vocabulary has another piece for the word after a blank."""
     alone, spaced = (
         tokenizer(each, add_special_tokens=False).input_ids for each in (word, f" {word}")
     )
@@ -178,7 +178,7 @@ def _starts_words(tokenizer: Any, word: str) -> bool:
 
 
 def pieces_behind(tokenizer: Any, text: str, words: str) -> list[int]:
-    """Return the pieces of words behind a text; none where its own pieces change by them."""
+    """Return the pieces of words behind a text; none if the pieces of the text change with them."""
     before, after = (
         tokenizer(each, add_special_tokens=False).input_ids for each in (text, text + words)
     )
@@ -200,7 +200,7 @@ def targets_of(
     """Return the outputs that settings name; without a target, the one that is predicted.
 
     Raises:
-        UsageError: an unknown word or class, or both are the same output.
+        UsageError: An unknown word or class, or two targets with the same output.
     """
     ends = as_written(model, text) if pair is None else pair
     if settings.target is None:

@@ -18,12 +18,12 @@ Logarithms = Float64[Tensor, "output choice"]
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A model and a text.
+    """Model and text, whose outputs are read as predictions.
 
     Attributes:
-        model: with its head.
-        batch: the text alone.
-        tokens: of which something is predicted; for a classifier of texts one for all.
+        model: Model with its head.
+        batch: Text, as a batch of one.
+        tokens: Tokens at which something is predicted; a single name for a classifier of texts.
     """
 
     model: CapturedModel
@@ -32,7 +32,7 @@ class Predictor:
 
     @staticmethod
     def of(model: CapturedModel, example: Encoded) -> "Predictor":
-        """For a text that is encoded."""
+        """Return the predictor of an encoded text."""
         tokenizer: Any = model.tokenizer
         if model.head.task == "sequence":
             tokens: Sequence[str] = ["the text"]
@@ -41,10 +41,10 @@ class Predictor:
         return Predictor(model, model.collate([example]), tuple(tokens))
 
     def logarithms(self, output: Any) -> Logarithms:
-        """The logarithms of the probabilities, from the output for the batch.
+        """Return the logarithms of the probabilities, from the output for the batch.
 
         Raises:
-            MissingHeadError: there are none.
+            MissingHeadError: The model has no head.
         """
         return self.of_copies(output, 1)[0]
 
@@ -63,7 +63,7 @@ class Predictor:
 
     @property
     def chooses_pieces(self) -> bool:
-        """Whether pieces of the vocabulary are chosen, and not classes."""
+        """Return whether pieces of the vocabulary are chosen, and not classes."""
         return self.model.head.task is None
 
     def names(self, choices: Sequence[int]) -> list[str]:

@@ -20,7 +20,7 @@ def answers(asked: str | Question) -> Callable[[Callable[..., T]], Callable[...,
     ``command`` by which it was asked.  What it becomes is also the method of a model.
 
     Args:
-        asked: The row of the question, or the name of one of this package.
+        asked: Row of the question, or the name of a question of this package.
     """
     question = QUESTIONS[asked] if isinstance(asked, str) else asked
 

@@ -65,7 +65,7 @@ _HOW = {
 
 
 class Reading:
-    """One text as a model reads it.
+    """Reading of one text by a model.
 
     Every measure of `headlight.vocabulary` is an `xarray.DataArray` with the tokens as coordinates:
     ``reading.norm``, or ``reading["norm"]``; `dataset` holds them all.  Layers and heads are
@@ -76,9 +76,9 @@ class Reading:
     * ``effective``: A⊥, over layer, head, query, key (Brunner et al. 2020, Eq. 9)
     * ``merged_norm``: ‖Σ_h α f(x)‖, over layer, query, key
     * ``block_norm``, ``layer_norm``: ‖Σ_h α f(x) + δx‖, and the same behind the norm that follows,
-      over layer, query, key, if they were asked for (Kobayashi et al. 2021)
+      over layer, query, key, if they were requested (Kobayashi et al. 2021)
     * ``attribution``: c, what input tokens (key) contribute to hidden tokens (query), over layer,
-      query, key, if it was asked for; rows sum to 1 (Brunner et al. 2020, Eq. 11)
+      query, key, if it was requested; rows sum to 1 (Brunner et al. 2020, Eq. 11)
     * ``vector_norm``: ‖f(x)‖, over layer, head, key
     * ``input_norm``: ‖x‖, over layer, key, where it was found
     * ``entropy``: entropy of the rows of α in nats, over layer, head, query
@@ -92,11 +92,11 @@ class Reading:
         self.dataset = dataset
 
     def __getitem__(self, name: str) -> xarray.DataArray:
-        """A measure.
+        """Return a measure.
 
         Raises:
-            UnknownNameError: there is none of that name.
-            UsageError: it was not asked for, or cannot be had.
+            UnknownNameError: There is no measure of that name.
+            UsageError: The measure was not requested, or is not available.
         """
         if name in self.dataset:
             return self.dataset[name]
@@ -105,7 +105,7 @@ class Reading:
         raise UsageError(f"this reading has no {name}{why}.")
 
     def __getattr__(self, name: str) -> xarray.DataArray:
-        """A measure as an attribute."""
+        """Return a measure as an attribute."""
         if name not in {row.name for row in measure_table()}:
             raise AttributeError(f"a reading has no {name!r}")
         return self[name]
@@ -115,38 +115,38 @@ class Reading:
 
     @property
     def null(self) -> xarray.DataArray:
-        """A∥ = A − A⊥, over layer, head, query, key."""
+        """Return A∥ = A − A⊥, over layer, head, query, key."""
         return self["weight"] - self["effective"]
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of attention that it holds."""
+        """Return the kinds of attention of the reading."""
         return list(split_kinds(self.dataset))
 
     def of_kind(self, kind: str) -> "Reading":
-        """One kind of attention of a reading of all kinds, as if it had been asked for alone.
+        """Return one kind of attention of a reading of all kinds, as if requested alone.
 
         Raises:
-            UnknownNameError: there is no such kind in it.
+            UnknownNameError: The reading has no such kind.
         """
         return Reading(of_kind(self.dataset, kind))
 
     @property
     def tokens(self) -> list[str]:
-        """The tokens that attend.
+        """Return the tokens that attend.
 
         Raises:
-            UsageError: it is of several kinds, of which each has its own.
+            UsageError: The reading has several kinds of attention, each with its own tokens.
         """
         require_one_kind(self.dataset)
         return [str(token) for token in self.dataset["query_token"].values]
 
     @property
     def words(self) -> list[str]:
-        """The tokens that attend as people read them, without the marks of the vocabulary.
+        """Return the tokens that attend as people read them, without the marks of the vocabulary.
 
         Raises:
-            UsageError: it is of several kinds, of which each has its own.
+            UsageError: The reading has several kinds of attention, each with its own tokens.
         """
         require_one_kind(self.dataset)
         return [each.label for each in pieces_of(self.dataset, "query_token")]
@@ -155,18 +155,18 @@ class Reading:
         """Return the place of a token: ``reading.norm.sel(query=reading.index("cat"))``.
 
         Args:
-            word: as in `words` or `tokens`.
-            side: of the tokens that attend, ``query``, or of those that are attended to, ``key``.
+            word: Token, as in `words` or `tokens`.
+            side: ``query`` for the attending tokens, ``key`` for the attended tokens.
 
         Raises:
-            UsageError: no token reads so, or several do, or the word is of several tokens; or the
-                reading is of several kinds of attention.
+            UsageError: No token reads so, or several do, or the word has several tokens; or the
+                reading has several kinds of attention.
         """
         require_one_kind(self.dataset)
         return token_place(self.dataset, word, side)
 
     def __repr__(self) -> str:
-        """Short: the text, the model, and what there is of them."""
+        """Return a short form: the text, the model, and the kinds or sizes of the reading."""
         sizes, attributes = self.dataset.sizes, self.dataset.attrs
         text = shorten(text_title(attributes), 40, placeholder=" …")
         holds = (
@@ -177,7 +177,7 @@ class Reading:
         return f"<Reading of {text!r} by {model_name(attributes)}: {holds}>"
 
     def show(self) -> Any:
-        """The heat-map page: inside a notebook, its display object; elsewhere, the HTML."""
+        """Return the heat-map page: in a notebook its display object, elsewhere the HTML."""
         try:
             from IPython.display import IFrame
         except ImportError:
@@ -193,26 +193,27 @@ class Reading:
         annotate: bool | None = None,
         title: str | None = None,
     ) -> "Picture":
-        """A picture: tokens by tokens, with title and scale; ``.save("x.svg")`` writes it.
+        """Draw a picture: tokens by tokens, with title and scale; ``.save("x.svg")`` writes it.
 
         Several layers, heads and measures stand side by side, all with all; maps of one measure
         share its range of colours, which begins at 0, or has it in the middle.
 
         Args:
-            layer: by number, from 0.
-            head: by number, from 0; left out for measures of whole layers, as ``merged_norm`` is.
-            measure: of pairs of tokens (`headlight.vocabulary.measure_names`).
-            annotate: write the numbers into the cells; by default where they fit.
-            title: over all maps; by default text and model.
+            layer: Number of the layer, from 0.
+            head: Number of the head, from 0; left out for measures of whole layers, such as
+                ``merged_norm``.
+            measure: Measure of pairs of tokens (`headlight.vocabulary.measure_names`).
+            annotate: Whether the cells show their numbers; by default where they fit.
+            title: Title over all maps; by default text and model.
 
         Returns:
             A picture, which shows itself in a notebook, and is saved as ``.png``, ``.svg`` or
-            ``.pdf``; its ``figure`` is one of matplotlib.
+            ``.pdf``; its ``figure`` is a figure of matplotlib.
 
         Raises:
-            UsageError: the reading has no such layer or head, or not this measure; it is of several
+            UsageError: The reading has no such layer or head, or not this measure; it has several
                 kinds of attention, of which one has to be chosen; or there are too many maps.
-            UnknownNameError: there is no such measure.
+            UnknownNameError: There is no such measure.
         """
         from headlight.views.reading.picture import reading_picture
 
@@ -226,22 +227,22 @@ class Reading:
     def plot_row(
         self, token: str | int, layer: int, head: int, *, title: str | None = None
     ) -> "Picture":
-        """Return bars over the tokens: what one of them attends to, and what it takes from them.
+        """Draw bars over the tokens: what one token attends to, and what it takes from them.
 
         Above stand the weights α of its row, below the norms ‖αf(x)‖, as shares of their sum.
 
         Args:
-            token: that attends, as in `words`, or its place.
-            layer: by number, from 0.
-            head: by number, from 0.
-            title: over the bars; by default text and model.
+            token: Attending token, as in `words`, or its place.
+            layer: Number of the layer, from 0.
+            head: Number of the head, from 0.
+            title: Title over the bars; by default text and model.
 
         Returns:
             A picture; see `plot`.
 
         Raises:
-            UsageError: there is no such token, layer or head, or several tokens read so; or the
-                reading is of several kinds of attention, of which one has to be chosen.
+            UsageError: There is no such token, layer or head, or several tokens read so; or the
+                reading has several kinds of attention, of which one has to be chosen.
         """
         from headlight.views.reading.picture import row_picture
 
@@ -254,19 +255,19 @@ class Reading:
         compare: "Reading | None" = None,
         functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     ) -> Any:
-        """The view as a widget: the kernel gives all cells of each layer, also of long texts.
+        """Return the view as a widget: the kernel gives all cells of a layer, also of long texts.
 
         Args:
-            height: in pixels.
-            compare: another reading, of another text or by another model; the view then shows
+            height: Height in pixels.
+            compare: Another reading, of another text or by another model; the view then shows
                 both, and head by head how they differ.
-            functions: of a model, that the view may ask for;
+            functions: Functions of a model that the view may call;
                 `headlight.reading.model.Model.explore` gives those of its own, so that the view has
                 *What if*.
 
         Raises:
-            UsageError: the library anywidget is not installed, only some heads or queries were
-                kept, or the other reading is of other kinds of attention.
+            UsageError: The library anywidget is not installed, only some heads or queries were
+                kept, or the other reading has other kinds of attention.
         """
         self._require_shown(compare)
         try:
@@ -293,23 +294,23 @@ class Reading:
         """Write the reading; the suffix says how: ``.html``, ``.json`` or ``.nc``.
 
         Args:
-            path: of the file.
-            megabytes: how large a page may be. Of a long text each row then keeps its strongest
+            path: Path of the file.
+            megabytes: Largest size of a page. Each row of a long text then keeps its strongest
                 cells, and the page says so; None keeps everything.
-            whole_heads: layers and heads that keep all cells even then, such as ``(4, 7)``.
-            survey: folder of a survey with the same model, whose numbers and findings a page then
+            whole_heads: Layers and heads that keep all cells even then, such as ``(4, 7)``.
+            survey: Folder of a survey with the same model, whose numbers and findings a page then
                 shows beside those of the text, with links to its report.
-            dependency: folder of a dependency study with the same model; a page then finds heads by
+            dependency: Folder of a dependency study with the same model; a page then finds heads by
                 the relations that they follow.
-            compare: another reading, of another text or by another model. A page then shows both,
+            compare: Another reading, of another text or by another model. A page then shows both,
                 and head by head how they differ.
-            routes: page of the routes of the same text, to which a page leads.
+            routes: Page of the routes of the same text, to which a page leads.
 
         Raises:
-            UsageError: another suffix, the runs are of another model or study, the other reading
-                is of other kinds of attention, or given for another file than a page, or a page is
-                asked for of some heads or queries.
-            ResultError: the file cannot be written.
+            UsageError: Another suffix, runs of another model or study, another reading with other
+                kinds of attention or for another file than a page, or a page of only some heads or
+                queries.
+            ResultError: The file cannot be written.
         """
         path = Path(path)
         if compare is not None and path.suffix != ".html":
@@ -394,14 +395,12 @@ def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | N
 
 
 def _address(target: str | Path | None, page: Path) -> str:
-    """Return the address of a file from a page; empty where there is none."""
     if target is None:
         return ""
     return quote(Path(os.path.relpath(target, page.parent)).as_posix())
 
 
 def _run(folder: str | Path | None) -> xarray.Dataset | None:
-    """The result in a folder."""
     return None if folder is None else load(folder)
 
 
@@ -419,23 +418,24 @@ def read(
     """Read one text, or a pair, and keep every measure of every head.
 
     Args:
-        model: the model.
-        text: what it reads; a list of messages is a chat, which the template of the tokenizer
-            writes, and whose tokens are of named segments.
-        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        image: a picture, as a file or a picture of Pillow: without a text of a model of both its
-            encoder of pictures reads it, with one its language model reads both.
-        kind: see `read_example`.
-        attribution: see `read_example`; not of a picture.
-        command: how it was asked for, for the record.
-        options: other arguments of `read_example`.
+        model: Model that reads.
+        text: Text, or a list of messages as a chat, which the template of the tokenizer writes, and
+            whose tokens have named segments.
+        pair: Second text: the second segment, or the decoder's text in an encoder-decoder model.
+        image: Picture, as a file or a picture of Pillow: in a model of both pictures and text, its
+            encoder of pictures reads the picture alone, and its language model reads it beside a
+            text.
+        kind: See `read_example`.
+        attribution: See `read_example`; not for a picture.
+        command: Command of the request, for the record.
+        options: Other arguments of `read_example`.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, a file that is no picture, a picture
+        UsageError: No tokenizer, an empty or too long text, a file that is no picture, a picture
             beside a text by a model that does not read it so, no such kind, layer, head or
             position, or contributions of all kinds at once.
-        UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
-            whose residual is asked for could not be followed.
+        UnsupportedModelError: The attention of the model cannot be captured exactly, or a layer
+            whose residual is requested could not be followed.
     """
     about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
     example: Encoded
@@ -481,25 +481,26 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     """Read an example that is made already, with the part of the model that reads it.
 
     Args:
-        model: the model.
-        example: what it reads.
-        attributes: of the reading: ``text``, ``pair`` and ``command``.
+        model: Model that reads.
+        example: Example that the model reads.
+        attributes: Attributes of the reading: ``text``, ``pair`` and ``command``.
         kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
-            ``all`` the model runs once, and the reading keeps the kinds that it has apart.
-        layers: which layers; by default all.
-        heads: which heads of each layer; by default all.
-        queries: the positions of the attending tokens that are kept; by default all.  Of a long
-            text, memory then holds some rows at a time, never a whole layer.
-        value_bias: value bias in T of effective attention.
-        attribution: compute what input tokens contribute to hidden ones as well, which costs more
-            than everything else; estimated, unless settings say otherwise.
-        residual: add the measures that see the residual connection and the norm behind it:
-            ``block_norm`` and ``layer_norm``.
-        progress: is given the number of layers that are done, and of all; what it raises ends it.
+            ``all`` the model runs once, and the reading keeps its kinds apart.
+        layers: Layers to read; by default all.
+        heads: Heads to keep of each layer; by default all.
+        queries: Positions of the attending tokens to keep; by default all.  For a long text,
+            memory then holds some rows at a time, never a whole layer.
+        value_bias: Treatment of the value bias in T of effective attention.
+        attribution: Whether the contributions of input tokens to hidden tokens are computed as
+            well, which costs more than everything else; estimated, unless settings say otherwise.
+        residual: Whether to add the measures that see the residual connection and the norm behind
+            it: ``block_norm`` and ``layer_norm``.
+        progress: Function of the number of finished layers and of all layers; an exception of it
+            ends the reading.
 
     Raises:
-        UsageError: see `read`.
-        UnsupportedModelError: see `read`.
+        UsageError: See `read`.
+        UnsupportedModelError: See `read`.
     """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)
@@ -571,7 +572,7 @@ def _contributions(
 
 
 def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
-    """Tells how many layers are done."""
+    """Return a function that reports one more finished layer."""
     finished = 0
 
     def count() -> None:
@@ -584,7 +585,7 @@ def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callab
 
 
 def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, Any]:
-    """Tokens, those of them that the tokenizer does not know, and special ones in the text."""
+    """Count the tokens, the unknown ones, and the special ones that the text itself writes."""
     ids = (*example.ids, *example.target)
     if tokenizer is None:
         return {"tokens": len(ids)}

@@ -72,7 +72,7 @@ class Routes(TextResult):
         self.dataset = dataset
 
     def __repr__(self) -> str:
-        """Short: the text, the model, and how many parts there are."""
+        """Return a short form: the text, the model, and the number of parts."""
         sizes, attributes = self.dataset.sizes, self.dataset.attrs
         return (
             f"<Routes of {attributes['text']!r} by {model_name(attributes)}: {sizes['layer']} "
@@ -83,13 +83,14 @@ class Routes(TextResult):
         """Write the routes; the suffix says how: ``.html``, ``.json``, ``.svg`` or ``.nc``.
 
         Args:
-            path: of the file.
-            style: for a picture, other values of ``token``, ``layer`` and ``least`` than the routes
-                were asked with; see `headlight.catalogue.question_settings.RouteSettings`.
+            path: Path of the file.
+            style: Values of ``token``, ``layer`` and ``least`` for a picture, in place of those
+                that were requested; see
+                `headlight.catalogue.question_settings.RouteSettings`.
 
         Raises:
-            UsageError: another suffix, or no such token or layer.
-            ResultError: the file cannot be written.
+            UsageError: Another suffix, or no such token or layer.
+            ResultError: The file cannot be written.
         """
         if style:
             about = self.dataset.attrs
@@ -181,7 +182,7 @@ def _beside(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
     """Return routes with the parts of another text beside them, 0 where one has not kept a part.
 
     Raises:
-        UsageError: their tokens are not as many.
+        UsageError: The texts differ in their numbers of tokens.
     """
     sizes = [each.sizes["query"] for each in (first, other)]
     if sizes[0] != sizes[1]:
@@ -207,7 +208,7 @@ def _beside(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
 
 
 def _shown(dataset: xarray.Dataset, settings: RouteSettings) -> dict[str, Any]:
-    """Return as attributes which routes are shown: the token and the layer that there are."""
+    """Return the token, the layer and the least share of the routes to show, as attributes."""
     layers = dataset["layer"].values.tolist()
     layer = layers[-1] if settings.layer is None else settings.layer
     if layer not in layers:
@@ -218,7 +219,7 @@ def _shown(dataset: xarray.Dataset, settings: RouteSettings) -> dict[str, Any]:
 
 
 class _Layers:
-    """Sees the layers of one text, and keeps the shares of their parts."""
+    """Observer of the layers of one text, which keeps the shares of their parts."""
 
     def __init__(self, sites: list[AttentionSite], least: float) -> None:
         self.layers = [site.layer for site in sites]
@@ -232,7 +233,7 @@ class _Layers:
 
     @contextmanager
     def watching(self, model: CapturedModel) -> Iterator[None]:
-        """Within the block, sums behind feed-forward layers are looked at as well."""
+        """Observe, within the block, sums behind feed-forward layers as well."""
         sites = [
             followed(model.residuals[site]) for site in model.sites if site.layer in self.layers
         ]
@@ -268,7 +269,7 @@ class _Layers:
             self._awaited[site.feed_forward.sum] = layer, residual
 
     def _sum(self, place: Place, tensor: Tensor) -> None:
-        """Told of a sum after a feed-forward layer; the first after its attention is the one."""
+        """Keep the share of a feed-forward layer, from the first sum after its attention."""
         waiting = self._awaited.pop(place, None)
         if waiting is None and self._open is not None:
             waiting, self._open = self._open, None  # parallel: what the next layer is given
@@ -284,11 +285,11 @@ def attention_parts(
     """Compute what is missed in the sum after the attention without each part; not normalised.
 
     Args:
-        record: of one text.
-        residual: of it.
+        record: Layer record of one text.
+        residual: Residual connection of that layer.
 
     Returns:
-        Of heads and keys, of the residual, and of the bias.
+        What is missed without heads and keys, without the residual, and without the bias.
     """
     parts = BlockSum.of(record, residual)
     of_heads = missed_without_heads(parts.total, parts.weight, parts.vectors)
@@ -299,11 +300,11 @@ def attention_parts(
 def forward_share(
     residual: Residual, total: Float[Tensor, "query d_model"]
 ) -> Float[Tensor, " query"]:
-    """The share of the feed-forward layer in the sum after it.
+    """Return the share of the feed-forward layer in the sum after it.
 
     Args:
-        residual: of the attention before it.
-        total: the sum.
+        residual: Residual connection of the attention before the layer.
+        total: Sum after the layer.
     """
     entered = single(residual.output)[0]
     added, site = total - entered, residual.site

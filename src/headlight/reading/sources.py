@@ -123,21 +123,21 @@ def sources(
     logits of the answer's tokens, summed.
 
     Args:
-        model: a decoder with its head.
-        question: a text, or messages of a chat, which may hold the passages or have them written
+        model: Decoder with its head.
+        question: Text, or messages of a chat, which may hold the passages or have them written
             before the question; or several examples; see `headlight.corpora.passages.EXAMPLE`.
-        context: the passages.
-        answer: the answer; by default the last message of a chat if it is the assistant's, else
+        context: Passages.
+        answer: Answer; by default the last message of a chat if it is the assistant's, else
             what the model writes, up to the end of a line.
-        settings: see `headlight.catalogue.question_settings.SourceSettings`.
-        command: how it was asked for, for the record.
-        choices: fields of the settings, in their place.
+        settings: See `headlight.catalogue.question_settings.SourceSettings`.
+        command: Command of the request, for the record.
+        choices: Fields of the settings, in their place.
 
     Raises:
-        MissingHeadError: the model does not predict next tokens.
-        UsageError: no passage or an empty one, no question or an empty answer, a prompt that with
+        MissingHeadError: The model does not predict next tokens.
+        UsageError: No passage or an empty one, no question or an empty answer, a prompt that with
             the answer is longer than the model reads, no such head, or no tokenizer.
-        UnsupportedModelError: attention cannot be captured exactly, or texts are read otherwise in
+        UnsupportedModelError: Attention cannot be captured exactly, or texts are read otherwise in
             a batch than alone.
 
     Source: removal and sets: Cohen-Wang et al. (2024), "ContextCite"; heads that copy: Wu et al.
@@ -179,7 +179,7 @@ def sources(
 
 @dataclass(frozen=True, eq=False)
 class _Prompted:
-    """A prompt, with its question and answer as texts, and the answer as tokens."""
+    """Prompt, with its question and answer as texts, and the answer as tokens."""
 
     prompt: Prompt
     question: str
@@ -193,7 +193,7 @@ class _Prompted:
         """Return an example as tokens; an answer that it lacks is written by the model.
 
         Raises:
-            UsageError: see `sources`.
+            UsageError: See `sources`.
         """
         tokenizer: Any = model.tokenizer
         subject, answer = as_read(example["question"], predicts=True), example.get("answer")
@@ -272,7 +272,7 @@ def _measured(
 
 
 def _orders(count: int, wanted: int, generator: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return different orders of passages, that in which they were given first; all if so few."""
+    """Return different orders of passages, the given one first; all orders if they are so few."""
     orders = {tuple(range(count)): None}
     while len(orders) < min(wanted, factorial(count)):
         orders[tuple(generator.permutation(count).tolist())] = None
@@ -406,7 +406,7 @@ def _dataset(
 
 
 def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Return arrays whose last axes differ as one, with NaN behind the shorter ones."""
+    """Return one array of arrays whose last axes differ, with NaN behind the shorter ones."""
     longest = max(each.shape[-1] for each in arrays)
     whole = np.full((len(arrays), *arrays[0].shape[:-1], longest), np.nan)
     for row, each in zip(whole, arrays, strict=True):

@@ -37,18 +37,18 @@ def read_speech(
     fills its window; it is computed with, and not kept: rows of weights then sum to less than 1.
 
     Args:
-        model: an encoder-decoder of speech, such as Whisper.
-        audio: a WAV file of 16-bit samples.
-        text: what the decoder is given; by default what the model itself hears, for which it must
+        model: Encoder-decoder of speech, such as Whisper.
+        audio: WAV file of 16-bit samples.
+        text: Transcript for the decoder; by default what the model itself hears, for which it must
             be loaded with its head (``head="language_model"``).
         kind: ``cross`` (by default), ``encoder`` or ``decoder``.
-        queries: positions of attending words or frames that are kept; by default all.
-        command: how it was asked for, for the record.
-        options: other arguments of `headlight.reading.reading.read_example`.
+        queries: Positions of attending words or frames that are kept; by default all.
+        command: Command of the request, for the record.
+        options: Other arguments of `headlight.reading.reading.read_example`.
 
     Raises:
-        UsageError: no such file, another format, too long, no model of speech, or a transcript is
-            neither given nor can be made.
+        UsageError: No such file, another format, a recording that is too long, no model of speech,
+            or a transcript that is neither given nor can be made.
     """
     chosen: Any = kind or "cross"
     if chosen == ALL:
@@ -76,10 +76,10 @@ def read_speech(
 
 
 def _heard(model: CapturedModel, audio: object, text: str | None) -> tuple[str, EncodedSpeech]:
-    """Return the transcript, that of the model where none is given, and the recording with it.
+    """Return the transcript, by the model where none is given, and the recording with it.
 
     Raises:
-        UsageError: see `read_speech`.
+        UsageError: See `read_speech`.
     """
     if not isinstance(audio, str | Path):
         raise UsageError(
@@ -107,11 +107,11 @@ def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, Enc
     """Return the transcript of the model, and the recording with the very tokens that it wrote.
 
     Args:
-        model: of speech.
-        example: the recording with another transcript.
+        model: Model of speech.
+        example: Recording with another transcript.
 
     Raises:
-        UsageError: the model lacks its head, or hears nothing.
+        UsageError: The model lacks its head, or hears nothing.
     """
     network: Any = model.transformer
     if not hasattr(network, "generate"):

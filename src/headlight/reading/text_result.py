@@ -15,7 +15,7 @@ from headlight.result import netcdf_bytes
 
 
 class Answer(Protocol):
-    """What is found in one text, as a dataset that can be written.
+    """Answer of one text, as a dataset that can be written.
 
     Attributes:
         dataset: Numbers, with their names.
@@ -33,7 +33,7 @@ class TextResult:
 
     dataset: xarray.Dataset
     called: ClassVar[str]
-    """It is, for the refusal of other suffixes: ``a prediction is``."""
+    """Phrase for the refusal of other suffixes: ``a prediction is``."""
     question: ClassVar[str] = ""
     """Name of the question, where its answers have formats of their own."""
 
@@ -41,8 +41,8 @@ class TextResult:
         """Write it; the suffix says how: ``.json``, ``.nc``, or ``.html`` where it has a page.
 
         Raises:
-            UsageError: another suffix.
-            ResultError: the file cannot be written.
+            UsageError: Another suffix.
+            ResultError: The file cannot be written.
         """
         return save_as(path, self)
 
@@ -67,7 +67,7 @@ class TextResult:
         """Return its numbers, as `headlight.open` reads them.
 
         Raises:
-            ResultError: NetCDF cannot hold them.
+            ResultError: NetCDF cannot hold the numbers.
         """
         return netcdf_bytes(self.dataset)
 

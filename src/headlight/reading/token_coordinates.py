@@ -10,14 +10,14 @@ Positions = dict[str, list[Any]]
 
 
 def segments_of(tokens: Positions) -> dict[str, tuple[str, list[str]]]:
-    """Return the named segments of tokens as coordinates of both sides; none of other texts."""
+    """Return the named segments of tokens as coordinates of both sides, if the text has any."""
     if "segment" not in tokens:
         return {}
     return {f"{side}_segment": (side, tokens["segment"]) for side in ("query", "key")}
 
 
 def sides_of(example: Encoded, kind: Kind, tokenizer: Any) -> tuple[Positions, Positions]:
-    """Tokens, categories, words and named segments of the attending and of the attended text."""
+    """Return the positions of the attending and of the attended text, with names and numbers."""
     source: Positions = {
         "token": token_names(tokenizer, example.ids),
         "category": [CATEGORIES[code] for code in example.categories],

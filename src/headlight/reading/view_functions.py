@@ -1,9 +1,10 @@
 """Functions that the view of a text may call on a model, for the app and notebooks.
 
-A function is given a model, the reading that is looked at, and an object that a browser sent. It
-yields its steps, each an object that JSON can hold: ``what`` is done, ``done`` and ``of`` how much
-of how much, ``part`` a part of the result; and at last the ``result``. Who does not ask for the
-next step ends it. The page of a view shows what needs a function only where it can be had.
+A function is given a model, the observed reading, and an object that a browser sent. It yields its
+steps, each an object that JSON can hold: ``what`` is done, ``done`` and ``of`` how much of how
+much, ``part`` a part of the result; and at last the ``result``. A caller that does not request the
+next step ends the function. The page of a view shows what needs a function only where it can be
+had.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,9 +38,9 @@ def other_attention(
 
 
 def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, params: Params) -> Iterator[Step]:
-    """Remove each head; what that does is told head by head.
+    """Remove each head in turn, and yield the effects head by head.
 
-    The ``effects`` are layer, head, mean divergence, and how many predictions become others.
+    The ``effects`` are layer, head, mean divergence, and the number of changed predictions.
     """
     text, pair, kind = _read_before(reading, params)
     heads = sum(site.heads for site in model.sites_of(kind))
@@ -52,7 +53,7 @@ def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, params: Params)
 
 
 def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, str | None, Kind]:
-    """Return the text and the second text of a reading, and the kind that is looked at."""
+    """Return the text and the second text of a reading, and the kind that is observed."""
     kind: Any = params.get("kind")
     require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
     if "answer" in reading.attrs:

@@ -24,7 +24,7 @@ from headlight.vocabulary import head_name
 
 TOP = 5
 MOVED = 10
-"""Heads that attend otherwise, of which a page is told."""
+"""Number of heads that attend otherwise and are shown by a page."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class WhatIf:
     """Predictions of a model for a text with its own attention, and with another.
 
     Attributes:
-        dataset: ``kl`` over ``output``, in nats, of what is predicted after from what is predicted
+        dataset: ``kl`` over ``output``, in nats, of the predictions after the edits from those
             before; the most probable choices ``before_choice`` and ``after_choice``, over
             ``output`` and ``rank``, with their probabilities ``before`` and ``after``; and
             ``attention_change``, over ``layer`` and ``head``: the total variation of the rows of
@@ -44,7 +44,7 @@ class WhatIf:
 
     @property
     def kl(self) -> xarray.DataArray:
-        """The divergence of the predictions, over output."""
+        """Return the divergence of the predictions, over output."""
         return self.dataset["kl"]
 
     @property
@@ -53,7 +53,7 @@ class WhatIf:
         return self.dataset["attention_change"]
 
     def moved(self, number: int = MOVED) -> list[tuple[int, int, float]]:
-        """Layer, head and change of the heads that move most, those first."""
+        """Return layer, head and change of the heads that move most, in descending order."""
         values = self.attention_change.values
         order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")[:number]
         places = zip(*np.unravel_index(order, values.shape), strict=True)
@@ -116,17 +116,17 @@ def what_if(
     """Predict with changed attention.
 
     Args:
-        model: with its head, in evaluation mode.
-        text: what it reads.
-        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        edits: what changes; those of one head one after the other, those of a layer before those
-            of its heads.
-        kind: whose attention changes; by default the first kind that the model has.
-        top: choices of each prediction that are kept.
+        model: Model with its head, in evaluation mode.
+        text: Text or chat that the model reads.
+        pair: Second text: the second segment, or the decoder's text in an encoder-decoder model.
+        edits: Edits of the attention; those of one head are applied one after the other, those of
+            a layer before those of its heads.
+        kind: Kind of attention to change; by default the first kind that the model has.
+        top: Number of choices of each prediction to keep.
 
     Raises:
-        MissingHeadError: the model has no head, and so predicts nothing.
-        UsageError: no tokenizer, an empty or too long text, or an edit does not fit model or text.
+        MissingHeadError: The model has no head, and so predicts nothing.
+        UsageError: No tokenizer, an empty or too long text, or an edit does not fit model or text.
     """
     changes = [edits] if isinstance(edits, Edit) else list(edits)
     text = as_read(text, predicts=True)
@@ -158,6 +158,7 @@ def what_if(
 
     with attention_replaced(model, replacements(context, changes), kind=chosen):
         after = _run(predictor, sites, compare)
+    # Edited heads differ by the edit itself, which would hide the heads that follow from it.
     for edit in changes:
         moved[edit.layer][slice(None) if edit.head is None else edit.head] = np.nan
     return WhatIf(_dataset(predictor, before, after, moved, top))
