@@ -11,7 +11,7 @@ EMBEDDED_MODELS = {EMBEDDED_TRANSLATOR: ASSETS / "translator"}
 
 
 def __getattr__(name: str) -> Any:
-    """Return the function of a study of this distribution, which is that of the root."""
+    """Return the function of a study of this distribution, as `headlight` has it."""
     if name in DISTRIBUTIONS["words"].studies:
         return getattr(import_module("headlight"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

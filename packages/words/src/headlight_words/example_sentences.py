@@ -1,4 +1,4 @@
-"""Example sentences of a result: those in which a head predicts most of the words asked about."""
+"""Example sentences of a result: those in which a head predicts most of the evaluated words."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,22 +10,22 @@ from jaxtyping import Bool, Int64
 from headlight.result import describe
 
 LONGEST = 20
-"""Words of a sentence that is shown."""
+"""Largest number of words of a sentence that is shown."""
 
 NAMES = ("sentence_word", "sentence_found", "sentence_right")
-"""Names of the variables: the words, what is predicted for each, and whether that is right."""
+"""Names of the variables: the words, the prediction for each, and whether that is right."""
 
 
 class Shown(NamedTuple):
     """Prediction of a head in a sentence; better ones are larger.
 
     Attributes:
-        balance: Words asked about that are right, less those that are wrong.
-        shortness: Of sentences that are as good, the shorter one is shown.
-        words: Of the sentence.
-        found: The place of the word that is predicted for each word, NaN where the word is not
-            asked about.
-        right: Whether it is right, 0 or 1; NaN likewise.
+        balance: Number of evaluated words that are right, less those that are wrong.
+        shortness: Negative number of words, so that of equally good sentences the shorter is shown.
+        words: Words of the sentence.
+        found: Place of the word that is predicted for each word; NaN where the word is not
+            evaluated.
+        right: Whether the prediction is right, 0 or 1; NaN likewise.
     """
 
     balance: int
@@ -42,7 +42,7 @@ class Shown(NamedTuple):
         picked: Int64[np.ndarray, " word"],
         right: Bool[np.ndarray, " word"],
     ) -> "Shown":
-        """A whole sentence, of which some words are asked about."""
+        """Return the prediction for a whole sentence, of which `questions` are evaluated."""
         return cls(
             int(right[questions].sum() - (~right[questions]).sum()),
             -len(words),
@@ -52,7 +52,7 @@ class Shown(NamedTuple):
         )
 
     def better_than(self, other: "Shown | None") -> bool:
-        """Whether it is to be shown in the other's place; what is mostly wrong never is."""
+        """Whether it is to be shown in the other's place; a mostly wrong prediction never is."""
         return self.balance > 0 and (other is None or self[:2] > other[:2])
 
 
@@ -62,12 +62,12 @@ def sentences_dataset(
     dim: str,
     described: Mapping[str, tuple[str, str]],
 ) -> xarray.Dataset:
-    """The variables of the sentences; empty words where there is none.
+    """Return the variables of the sentences; empty words where there is no sentence.
 
     Args:
-        best: By measure and label of what is asked.
-        result: Of the study, without them.
-        dim: Its dimension that says what is asked.
+        best: Best predictions, by measure and by label along `dim`.
+        result: Result of the study, without the sentences.
+        dim: Dimension of the result along which the best heads are chosen.
         described: Long name and unit of each of `NAMES`.
     """
     dims = ("measure", dim, "place")

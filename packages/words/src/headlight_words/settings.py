@@ -48,7 +48,7 @@ class SentenceSettings(WordSettings):
     overflow: Literal["skip", "truncate", "error"] = "skip"
 
     def check_source(self, source: str | None) -> None:
-        """The first sentence is read."""
+        """Read the first sentence, so that a faulty treebank is refused at once."""
         from headlight_words.corpora import open_treebank
 
         next(iter(open_treebank(str(source), format=self.format, invalid=self.invalid)))

@@ -8,10 +8,10 @@ ASSETS = Path(__file__).parent / "assets"
 """Models and samples that come with the package."""
 
 PANEL = "Align words of translations"
-"""Heading of the help for what reads translations."""
+"""Heading of the help for commands that read translations."""
 
 EMBEDDED_TRANSLATOR = "headlight-translator"
-"""The name of the embedded translation model, from German to English."""
+"""Name of the embedded translation model, from German to English."""
 
 TREEBANK = SourceKind(
     name="treebank",

@@ -1,4 +1,4 @@
-"""Plan of a study of words that a corpus says something of, by several measures of attention."""
+"""Plan of a study of annotated words, by several measures of attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,21 +21,22 @@ def plan_word_study(  # noqa: PLR0913 - each is a choice of its own
     *,
     if_empty: str,
 ) -> StudyPlan[Any]:
-    """The plan of all measures; those that need gradients have passes of their own.
+    """Return the plan of all measures; those that need gradients have passes of their own.
 
     Args:
         name: Name of the study.
-        title: What the result is about.
+        title: Title of the result.
         corpus: Corpus that can be read more than once.
-        model: The model.
+        model: Model to observe.
         settings: Settings of measures and words.
-        objective: Objective of the gradient; by default that of what the model was trained for.
-        encode: Makes examples of the corpus, given the tokenizer and the longest in tokens.
-        if_empty: What to ask if no example can be made of the corpus.
+        objective: Objective of the gradient; by default that of the model's training.
+        encode: Function that makes examples of the corpus, given the tokenizer and the maximum
+            length in tokens.
+        if_empty: Request to the user if no example can be made of the corpus.
 
     Raises:
-        UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
-        MissingHeadError: the gradient needs a language-model head, or an objective.
+        UsageError: Layers, kinds or lengths do not fit together, or there is no tokenizer.
+        MissingHeadError: The gradient needs a language-model head, or an objective.
     """
     tokenizer = check_tokenizer(model)
     model = encoder_for_one_text(model, settings.kind)

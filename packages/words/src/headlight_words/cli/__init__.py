@@ -9,7 +9,7 @@ from headlight_words.sources import PANEL
 
 
 def _add(name: str) -> Callable[[Any], None]:
-    """Return what adds a command, a function of its name in a module of that name."""
+    """Return a function that adds a command, which is a function in a module of the same name."""
 
     def add(program: Any) -> None:
         from headlight.cli.help import HelpfulCommand

@@ -43,7 +43,7 @@ AER_EXAMPLES = examples(
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Settings of how the files of links are read, and against what they are checked."""
+    """Settings by which files of links are read, and the gold that they are checked against."""
 
     gold: list[Gold]
     format: LinkFormat | None
@@ -152,13 +152,12 @@ def aer(
 
 
 def _lengths(source: str, target: str) -> list[tuple[int, int]]:
-    """Return the numbers of words in each sentence and its translation."""
     pairs = open_parallel(source, target)
     return [(len(pair.source.split()), len(pair.target.split())) for pair in pairs]
 
 
 def _read(file: str, reading: Reading) -> list[Links]:
-    """The links of a file, checked for a wrong direction or index base."""
+    """Return the links of a file, checked for a wrong direction or index base."""
     opened = open_links(
         file,
         format=reading.format,
@@ -198,14 +197,14 @@ def _cure(warning: FormatWarning, file: str, reading: Reading) -> str:
 
 
 def _base(file: str, reading: Reading) -> int:
-    """The number of the first word in a file of links."""
+    """Return the number of the first word in a file of links."""
     if reading.one_based:
         return 1
     return 0 if file == STANDARD_INPUT else int(links_signature(file, reading.format, None)[-1])
 
 
 def _numbers(file: str, score: LinkScore) -> dict[str, Any]:
-    """Everything as JSON; null where there is no number."""
+    """Return rates, intervals and counts as JSON; null in the place of NaN."""
     return {
         "links": storable(file),
         **{name: _number(getattr(score, name)) for name in RATES},

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BARS = " ||| "
 DRAWN = 20
-"""Pairs on a page."""
+"""Number of pairs on a page."""
 ROWS = {
     False: "Every row is a target word, and shows its shares of the source words; what special "
     "tokens have is not shown.",
@@ -172,7 +172,7 @@ def align(
 
 
 def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel":
-    """The model with a head, without it if it has none and can do without."""
+    """Load the model with a head, or without it if it has none and needs none."""
     try:
         return load.load(default=EMBEDDED_TRANSLATOR, head=head)
     except MissingHeadError:
@@ -212,7 +212,7 @@ class Job:
     def alignments(
         self, pairs: "Iterable[TranslationPair] | None" = None, start: int = 0
     ) -> "Iterator[Alignment]":
-        """One alignment for each pair."""
+        """Yield an alignment for each pair."""
         from headlight_words.word_alignment.directions import align_pairs
 
         return align_pairs(
@@ -227,7 +227,7 @@ class Job:
         )
 
     def signature(self) -> dict[str, Any]:
-        """Return the dependencies of the links, as JSON."""
+        """Return everything that the links depend on, as JSON."""
         other = self.reverse_model
         return {
             "pairs": self.pairs.source,
@@ -246,7 +246,7 @@ def _tell_choice(choice: "Choice") -> None:
 def _open(
     source: str | None, target: str | None, format: str | None, columns: str | None
 ) -> "Corpus[TranslationPair]":
-    """The pairs; one that is given itself is a corpus of one."""
+    """Open the pairs; a pair given in place of a file is a corpus of its own."""
     from headlight_words.corpora import SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 
     pair = source if target is None and _is_pair(source) else None
@@ -271,7 +271,6 @@ def _open(
 
 
 def _is_pair(source: str | None) -> bool:
-    """Whether a source is one pair itself, and no file."""
     return source is not None and BARS in source and not Path(source).exists()
 
 
@@ -299,7 +298,7 @@ def _file(output: Output, signature: dict[str, Any]) -> "LinkFile":
 
 
 def _write(job: Job, output: Output) -> None:
-    """Links of all pairs to a file, with progress."""
+    """Write the links of all pairs to a file, with progress."""
     from headlight.engine.progress import show_progress
 
     signature = job.signature() | {"format": output.writer.format, "scores": output.writer.scores}
@@ -318,7 +317,7 @@ def _write(job: Job, output: Output) -> None:
 def _texts(
     alignments: "Iterable[Alignment]", writer: LinkWriter, first: int = 0, *, header: bool = True
 ) -> Iterator[str]:
-    """The lines of each pair; at the end, what was left out is told."""
+    """Yield the lines of each pair, and report pairs that were left out at the end."""
     omitted: dict[str, int] = {}
     if header and writer.header:
         yield writer.header
@@ -332,7 +331,7 @@ def _texts(
 
 
 def _draw(job: Job, path: Path, gold: str | None) -> None:
-    """A page with the first pairs: weights beside the chosen measure."""
+    """Write a page with the first pairs: weights beside the chosen measure."""
     from headlight import files
     from headlight.views.parts.alignment_drawings import DrawnAlignment
     from headlight.views.section_pages import SectionPage, section_page
@@ -373,7 +372,7 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
 
 
 def _error_rates(golds: "list[Gold]", soft: "dict[str, list[Alignment]]") -> list[tuple[str, str]]:
-    """AER of the pairs that are drawn, by measure, with its interval of 95%."""
+    """Return the AER of the drawn pairs, by measure, with its interval of 95%."""
     from headlight_words.links import score_links
 
     rates = []
@@ -387,7 +386,7 @@ def _error_rates(golds: "list[Gold]", soft: "dict[str, list[Alignment]]") -> lis
 
 
 def _measures(job: Job, pairs: "Sequence[TranslationPair]") -> "dict[str, list[Alignment]]":
-    """Alignments by weight, to compare with, and by the chosen measure."""
+    """Return alignments by weight, for comparison, and by the chosen measure."""
     settings = job.settings
     chosen = _measure(settings)
     compared = ["weight"] if settings.of_attention and chosen != "weight" else []
@@ -404,7 +403,7 @@ def _measure(settings: AlignerSettings) -> AlignmentMeasure:
 
 
 def _gold(path: str | None, count: int) -> "list[Gold]":
-    """The first gold links of a file; none without one."""
+    """Return the first gold links of a file; none without a file."""
     if path is None:
         return []
     gold_links = list(islice(open_links(path), count))

@@ -44,14 +44,14 @@ class Brackets:
         self._incomplete: dict[tuple[str, int], tuple[str, list[tuple[int, int]]]] = {}
 
     def open(self, chain: str, word: int, place: str, part: Part = WHOLE) -> None:
-        """A mention, or a part of one, begins at a word; `place` is for messages."""
+        """Begin a mention, or a part of it, at a word; `place` is for messages."""
         self._open.setdefault((chain, part), []).append((word, place))
 
     def close(self, chain: str, word: int, place: str, part: Part = WHOLE) -> None:
-        """The mention of the chain that was opened last ends at a word.
+        """End the mention of the chain that was opened last at a word.
 
         Raises:
-            CorpusError: None is open, or the parts of a mention are out of order.
+            CorpusError: No mention is open, or the parts of a mention are out of order.
         """
         waiting = self._open.get((chain, part))
         if not waiting:
@@ -66,7 +66,7 @@ class Brackets:
             self._add_part(chain, part, (first, word), place)
 
     def finish(self) -> list[Span]:
-        """All mentions of the document, which ends here.
+        """Return all mentions of the document, which ends here.
 
         Raises:
             CorpusError: A mention is still open, or lacks a part.
@@ -101,10 +101,10 @@ class Brackets:
 MentionKind = Literal["pronoun", "proper", "nominal"]
 
 HeadRule = Callable[[Sequence[int]], int]
-"""From the words of a mention, by their numbers in the document, to its head."""
+"""Rule from the words of a mention, by their numbers in the document, to its head."""
 
 KindRule = Callable[[int], MentionKind]
-"""From the head word of a mention, by its number in the document, to its kind."""
+"""Rule from the head word of a mention, by its number in the document, to its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class Mention:
     """A stretch of words that refers to something.
 
     Attributes:
-        chain: Mentions of one chain, within a document, refer to the same.
+        chain: Name of the chain; mentions of a chain, within a document, refer to the same thing.
         first: Number of its first word in the document, from 0.
         last: Number of its last word, which is part of it.
         head: Number of its head word.
-        kind: ``pronoun``, ``proper`` or ``nominal``, by its head word.
+        kind: Kind of the mention by its head word: ``pronoun``, ``proper`` or ``nominal``.
     """
 
     chain: str
@@ -132,8 +132,8 @@ class CoreferenceDocument:
 
     Attributes:
         name: File and document, for messages.
-        sentences: In order; words of the document are counted through all of them.
-        mentions: In the order of `first`, longer ones before shorter ones.
+        sentences: Sentences, in order; words of the document are counted through all of them.
+        mentions: Mentions, in the order of `first`, longer before shorter.
     """
 
     name: str
@@ -142,16 +142,16 @@ class CoreferenceDocument:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All words, in order."""
+        """Return all words, in order."""
         return tuple(word for sentence in self.sentences for word in sentence.words)
 
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """A document, and what of its annotation could not be kept.
+    """A document, and counts of the annotation that could not be kept.
 
     Attributes:
-        document: The document.
+        document: Document with the mentions that were kept.
         discontinuous: Mentions of several parts, of which the part with the head word was kept.
         empty: Mentions of empty nodes only, which were left out.
     """
@@ -168,7 +168,7 @@ def annotate_mentions(
     head_rule: HeadRule,
     kind_rule: KindRule,
 ) -> Annotated:
-    """The document with a `Mention` for every span that has words."""
+    """Return the document with a `Mention` for every span that has words."""
     mentions = []
     discontinuous = 0
     for span in spans:
@@ -191,9 +191,9 @@ class RawDocument:
 
     Attributes:
         place: File and line where it begins.
-        blocks: Its sentences; at least one in CoNLL-U.
-        title: What the file calls it, if that stands outside the blocks.
-        fault: What is wrong with it as a whole; None if nothing is.
+        blocks: Sentences of the document; at least one in CoNLL-U.
+        title: Its title in the file, if that stands outside the blocks.
+        fault: Fault of the document as a whole; None if there is none.
     """
 
     place: str
@@ -207,10 +207,10 @@ class RawDocument:
 
 
 def gather(stream: Iterator[Block], begins: Callable[[Block], bool]) -> Iterator[RawDocument]:
-    """Documents that have a beginning and end where the next one begins.
+    """Yield documents, each of which ends where the next begins.
 
     Raises:
-        CorpusError: One is longer than `DOCUMENT_LIMIT`.
+        CorpusError: A document is longer than `DOCUMENT_LIMIT`.
     """
     blocks: list[Block] = []
     size = 0

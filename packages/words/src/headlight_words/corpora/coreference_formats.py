@@ -62,10 +62,10 @@ NO_TAG = frozenset({"-", "_", ""})
 
 
 def conll2012_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
-    """The documents of a file: from ``#begin document`` to ``#end document``.
+    """Yield the documents of a file: from ``#begin document`` to ``#end document``.
 
     Raises:
-        CorpusError: There is something outside the documents.
+        CorpusError: A line lies outside the documents.
     """
     pieces = (piece for block in stream for piece in _pieces(block))
     for raw in gather(pieces, lambda piece: piece.lines[0].startswith(BEGIN)):
@@ -85,7 +85,7 @@ def conll2012_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
 
 
 def parse_conll2012(raw: RawDocument) -> Annotated:
-    """A document with its mentions.
+    """Return a document with its mentions.
 
     Raises:
         CorpusError: The columns, the tree or a bracket is wrong.
@@ -111,7 +111,7 @@ def parse_conll2012(raw: RawDocument) -> Annotated:
 
 
 def _pieces(block: Block) -> Iterator[Block]:
-    """The block, cut before and after each line that begins or ends a document."""
+    """Yield the block, cut before and after each line that begins or ends a document."""
     start = 0
     for index, line in enumerate(block.lines):
         if line.startswith((BEGIN, END)):
@@ -162,7 +162,7 @@ def _sentence(block: Block, rows: Sequence[Sequence[str]], document: str) -> Sen
 
 
 def _tree(block: Block, rows: Sequence[Sequence[str]], start: int) -> Constituent | None:
-    """The tree of a sentence; None where its column is empty or holds words alone."""
+    """Return the tree of a sentence; None where its column is empty or holds words alone."""
     bits = [row[BIT] for row in rows]
     if NO_MENTION.issuperset(bits):
         return None
@@ -200,12 +200,12 @@ CHAIN_FIELDS = ("GRP", "eid")
 
 
 def entity_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
-    """The documents of a file: from one ``# newdoc`` to the next, or all of it."""
+    """Yield the documents of a file: from one ``# newdoc`` to the next, or all of it."""
     return gather(stream, begins=begins_document)
 
 
 def parse_entities(raw: RawDocument) -> Annotated:
-    """A document of CoNLL-U with its mentions.
+    """Return a document of CoNLL-U with its mentions.
 
     Raises:
         CorpusError: A sentence, its tree or a bracket is wrong.
@@ -247,7 +247,7 @@ def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, f
 
 
 def _in_order(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
-    """Words and empty nodes by line; where a mention that opens or closes there begins or ends."""
+    """Return words and empty nodes by line, with the first and last word of mentions there."""
     # At an empty node a mention begins with the next word, and ends with the one before.
     words = [(row, start + n, start + n) for n, row in enumerate(rows.words)]
     empty = [(row, start + before, start + before - 1) for before, row in rows.empty]
@@ -306,7 +306,7 @@ def _chain_field(block: Block, current: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CoreferenceFormat:
-    """Format of annotated documents: how a file is cut, and how a document is parsed."""
+    """Format of annotated documents: functions that cut a file and parse a document."""
 
     documents: Callable[[Iterator[Block]], Iterator[RawDocument]]
     parse: Callable[[RawDocument], Annotated]
@@ -325,7 +325,7 @@ def open_coreference(
     format: str | None = None,
     invalid: str = "refuse",
 ) -> Corpus[CoreferenceDocument]:
-    """A coreference corpus from a file, a pattern, a folder or an archive, as `open_treebank`.
+    """Open a coreference corpus from a file, pattern, folder or archive, as `open_treebank`.
 
     Chains of one mention are kept where the annotation has them.  Formats:
 
@@ -335,10 +335,11 @@ def open_coreference(
 
     Args:
         source: A path, a pattern such as ``"conll-2012/**/*gold_conll"``, a folder, or documents;
-            an open corpus stays as it is.
-        format: One of `COREFERENCE_FORMATS`.  By default the first lines of each file say it.
-        invalid: What becomes of a document in which anything is wrong: ``refuse`` raises, ``skip``
-            leaves it out and counts it.
+            an open corpus is returned unchanged.
+        format: Name of a format in `COREFERENCE_FORMATS`; by default inferred from the first lines
+            of each file.
+        invalid: Treatment of a document with any fault: ``refuse`` raises, ``skip`` leaves it out
+            and counts it.
 
     Raises:
         UsageError: The format or the choice is unknown, or documents have a format.
@@ -361,7 +362,7 @@ def open_coreference(
 def _with_mentions(
     corpus: Corpus[CoreferenceDocument], counts: CorpusCounts
 ) -> Iterator[CoreferenceDocument]:
-    """All documents; refuse a corpus that is not annotated."""
+    """Yield all documents; refuse a corpus that is not annotated."""
     mentions = 0
     for document in corpus.read(counts):
         mentions += len(document.mentions)

@@ -20,7 +20,7 @@ class Constituent:
         label: Category of the phrase, or part of speech of the word.
         first: Number of its first word.
         last: Number of its last word.
-        children: What it consists of, in order.
+        children: Immediate constituents, in order.
     """
 
     label: str
@@ -30,11 +30,11 @@ class Constituent:
 
 
 def constituents(bits: Sequence[str], tags: Sequence[str], start: int = 0) -> Constituent:
-    """The tree of a sentence.
+    """Return the tree of a sentence.
 
     Args:
-        bits: For every word its part of the tree, with ``*`` in the place of the word: ``(NP*``.
-        tags: Parts of speech.
+        bits: Part of the tree at every word, with ``*`` in the place of the word: ``(NP*``.
+        tags: Parts of speech of the words.
         start: Number of the first word.
 
     Raises:
@@ -67,7 +67,7 @@ def _close(stack: list[tuple[str, int, list[Constituent]]], start: int, index: i
 
 
 def inside(tree: Constituent, first: int, last: int) -> tuple[str, tuple[Constituent, ...]]:
-    """The largest constituents within a stretch of words, and the category they are part of.
+    """Return the largest constituents within a stretch of words, and their parent's category.
 
     When the stretch is a phrase, these are its children and its own category; of several such
     phrases, the innermost.
@@ -138,11 +138,11 @@ NOUN_SEARCHES = (
 
 
 def head_child(category: str, labels: Sequence[str]) -> int:
-    """The number of the child that is the head of a phrase.
+    """Return the number of the child that is the head of a phrase.
 
     Punctuation is passed over wherever there is anything else, and of conjuncts the one before the
-    conjunction is taken.  Categories without rules are searched like noun phrases, since what is
-    asked about here are mentions.
+    conjunction is taken.  Categories without rules are searched like noun phrases, since the
+    phrases here are mentions.
 
     Source: Collins (1999), *Head-Driven Statistical Models for Natural Language Parsing*, App. A.
     """
@@ -363,9 +363,9 @@ NO_NOUNS = PREPOSITIONS | RELATIVES | CONJUNCTIONS
 
 
 def dependency_heads(sentences: Sequence[Sentence]) -> HeadRule:
-    """The word whose governor lies outside the mention.
+    """Return the rule that takes the word whose governor lies outside the mention.
 
-    Of several, punctuation aside, the one nearest to the root; of those, the first.
+    Of several, punctuation aside, it takes the nearest to the root; of those, the first.
     """
     governors: list[int] = []
     depth: list[int] = []
@@ -386,7 +386,7 @@ def dependency_heads(sentences: Sequence[Sentence]) -> HeadRule:
 
 
 def constituency_heads(trees: Sequence[Constituent]) -> HeadRule:
-    """The head of the phrase that the mention is, by the rules of Collins (1999).
+    """Return the rule that takes the head of the mention's phrase, by Collins (1999).
 
     A mention that is no phrase is treated as one: its largest phrases are the children, and their
     parent gives the category.  What reaches beyond its first sentence does not count.
@@ -405,10 +405,11 @@ def constituency_heads(trees: Sequence[Constituent]) -> HeadRule:
 
 
 def surface_heads(words: Sequence[str]) -> HeadRule:
-    """The last word before the first preposition, relative pronoun, conjunction or comma.
+    """Return the rule for English texts without any syntax.
 
-    The rule for English texts without any syntax.  Other punctuation ends the nouns that a mention
-    begins with as a comma does; quotation marks, hyphens and the possessive are passed over.
+    The head is the last word before the first preposition, relative pronoun, conjunction or comma.
+    Other punctuation ends the nouns that a mention begins with as a comma does; quotation marks,
+    hyphens and the possessive are passed over.
     """
 
     def head(mention: Sequence[int]) -> int:
@@ -441,10 +442,10 @@ DEMONSTRATIVES = frozenset({"this", "that", "these", "those"})
 
 
 def kinds(sentences: Sequence[Sentence]) -> KindRule:
-    """The best rule that the annotation of a document allows.
+    """Return the best rule that the annotation of a document allows.
 
-    Universal parts of speech if there are any, else those of the Penn Treebank (where a
-    demonstrative that heads a mention is a pronoun, too), else `surface_kinds`.
+    It reads universal parts of speech if there are any, else those of the Penn Treebank (where a
+    demonstrative that heads a mention is a pronoun, too), else it is `surface_kinds`.
     """
     words = [word for sentence in sentences for word in sentence.words]
     if all(sentence.upos for sentence in sentences):
@@ -459,7 +460,7 @@ def kinds(sentences: Sequence[Sentence]) -> KindRule:
 
 
 def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
-    """The rule for English texts without parts of speech.
+    """Return the rule for English texts without parts of speech.
 
     A pronoun is a word of a closed list.  Of the others, a word that begins with a capital is a
     proper name; at the beginning of a sentence, and in a sentence all in capitals, only if the

@@ -19,9 +19,9 @@ class TranslationPair:
     """A sentence, or several, and the translation.
 
     Attributes:
-        name: Where it is from, for messages: ``"a.txt:12"`` or ``"hf:wmt16:de-en[3]"``.
-        source: What was translated; stripped, and empty where there is nothing.
-        target: Its translation; stripped, and empty where there is nothing.
+        name: Origin of the pair, for messages: ``"a.txt:12"`` or ``"hf:wmt16:de-en[3]"``.
+        source: Text that was translated; stripped, and empty where there is none.
+        target: Its translation; stripped, and empty where there is none.
     """
 
     name: str
@@ -30,7 +30,7 @@ class TranslationPair:
 
     @classmethod
     def of(cls, name: str, source: object, target: object) -> "TranslationPair":
-        """The pair of what a row or an object holds; None stands for nothing.
+        """Return the pair that a row or an object holds; None stands for an empty side.
 
         Raises:
             CorpusError: A side is no text.
@@ -51,7 +51,7 @@ def _side(value: object, place: str) -> str:
 
 
 def two_columns(columns: Sequence[Column] | None) -> tuple[Column, Column] | None:
-    """The columns of source and target; digits become numbers.
+    """Return the columns of source and target; digits become numbers.
 
     Raises:
         UsageError: There are not two of them, they are the same, or a number is less than 1.
@@ -70,5 +70,5 @@ def two_columns(columns: Sequence[Column] | None) -> tuple[Column, Column] | Non
 
 
 def known_columns(available: Sequence[str]) -> tuple[str, str] | None:
-    """The columns of source and target that are known by their names; None where none are."""
+    """Return the columns of source and target that are known by name; None where none are."""
     return next((names for names in KNOWN if set(names) <= set(available)), None)

@@ -1,4 +1,4 @@
-"""Corpora of translations, and their formats of one line a pair."""
+"""Corpora of translations, and their formats of one line per pair."""
 
 import csv
 import re
@@ -46,12 +46,12 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Under which keys an object holds the two sides.
+    """The keys under which an object holds the two sides.
 
     Attributes:
-        source: The key of the source, often a language.
-        target: That of the target.
-        inside: The key of the object that holds both; None if they lie at the top.
+        source: Key of the source, often a language.
+        target: Key of the target.
+        inside: Key of the object that holds both; None if they lie at the top.
     """
 
     source: str
@@ -65,10 +65,11 @@ class Keys:
         """Return the requested keys; else those known by their names, or the only two, in order.
 
         Args:
-            row: The first object.
-            columns: The keys asked for.
-            place: Where the object is from.
-            inside: The key of the object that holds both; by default `TRANSLATION`, if it is one.
+            row: First object.
+            columns: Requested keys.
+            place: Origin of the object, for messages.
+            inside: Key of the object that holds both; by default `TRANSLATION`, if that holds an
+                object.
 
         Raises:
             CorpusError: There are no such keys, or it cannot be told which are meant.
@@ -89,7 +90,7 @@ class Keys:
         return cls(str(names[0]), str(names[1]), inside)
 
     def pair(self, row: Row, place: str) -> TranslationPair:
-        """The pair that an object holds.
+        """Return the pair that an object holds.
 
         Raises:
             CorpusError: A key is missing, or holds no text.
@@ -116,10 +117,10 @@ BARS = re.compile(r"(?<!\S)\|\|\|(?!\S)")
 
 
 def bar_pairs(lines: Lines) -> Iterator[TranslationPair]:
-    """``source ||| target``; a blank line is an empty pair.
+    """Yield the pairs of lines ``source ||| target``; a blank line is an empty pair.
 
     Raises:
-        CorpusError: There are no bars in a line, or more than once.
+        CorpusError: Bars are missing from a line, or stand in it more than once.
     """
     for line in lines:
         sides = BARS.split(line) if line.strip() else ["", ""]
@@ -136,10 +137,10 @@ def bar_pairs(lines: Lines) -> Iterator[TranslationPair]:
 def table_pairs(
     lines: Lines, columns: tuple[Column, Column] | None, dialect: type[csv.Dialect]
 ) -> Iterator[TranslationPair]:
-    """Two columns of a table; a row of blanks is an empty pair.
+    """Yield the pairs in two columns of a table; a row of blanks is an empty pair.
 
-    Columns that are called by name need a header.  If none are asked for, there is a header if it
-    has names that are known; else source and target are the first two columns.
+    Columns requested by name need a header.  If none are requested, the first row is a header if
+    it has names that are known; else source and target are the first two columns.
 
     Raises:
         CorpusError: There is no such column, a row has other fields than the first, or the table is
@@ -162,7 +163,7 @@ def table_pairs(
 
 
 def _number(name: Column, header: Sequence[str], place: str) -> int:
-    """The number of a column, from 1."""
+    """Return the number of a column, from 1."""
     if isinstance(name, int):
         return name
     if name not in header:
@@ -186,7 +187,7 @@ def _of_row(place: str, row: Sequence[str], source: int, target: int) -> Transla
 
 
 def json_pairs(lines: Lines, columns: tuple[Column, Column] | None) -> Iterator[TranslationPair]:
-    """An object a line, as `Keys` says; a blank line is an empty pair.
+    """Yield the pairs of lines with an object each, see `Keys`; a blank line is an empty pair.
 
     Raises:
         CorpusError: A line is no object, or lacks a key.
@@ -202,7 +203,7 @@ def json_pairs(lines: Lines, columns: tuple[Column, Column] | None) -> Iterator[
 
 
 def beside(source: Lines, target: Lines) -> Iterator[TranslationPair]:
-    """Line for line, the sources in one file and the targets in another.
+    """Yield the pairs of sources in one file and targets in another, line for line.
 
     Raises:
         CorpusError: One file has more lines than the other.
@@ -238,7 +239,7 @@ def open_parallel(
     format: str | None = None,
     columns: Sequence[Column] | None = None,
 ) -> Corpus[TranslationPair]:
-    """Translations from one file or two, a pattern, a folder, standard input, or a data set.
+    """Open translations: one file or two, a pattern, a folder, standard input, or a data set.
 
     Files may be compressed or archives, as for `open_corpus`.  Formats:
 
@@ -247,19 +248,19 @@ def open_parallel(
     * ``jsonl``: an object per line, ``{"source": ..., "target": ...}`` or, as data sets have it,
       ``{"translation": {"de": ..., "en": ...}}``.
 
-    A line is a pair: a blank one is a pair of nothing, so that what is done
-    with the pairs can have as many lines.
+    A line is a pair: a blank line is an empty pair, so that output for the pairs can have as many
+    lines.
 
     Args:
         source: A path, a pattern, a folder, ``-`` for standard input,
             ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the library ``datasets``, such
-            as ``hf:wmt16:de-en:test``, or pairs; an open corpus of pairs stays as it is.
-        target: Where the translations are, if `source` holds the sources alone, line for line.
-        format: One of `PARALLEL_FORMATS`; by default the suffix and the first line of a file say
-            it.
-        columns: What holds the source and what the target: names or numbers (from 1) of columns,
-            keys, or languages.  By default ``source`` and ``target``, ``src`` and ``tgt``, else
-            the first two columns, or the only two keys or languages.
+            as ``hf:wmt16:de-en:test``, or pairs; an open corpus of pairs is returned unchanged.
+        target: Path of the translations, if `source` holds the sources alone, line for line.
+        format: Name of a format in `PARALLEL_FORMATS`; by default inferred from the suffix and the
+            first line of a file.
+        columns: Columns of source and target: names or numbers (from 1) of columns, keys, or
+            languages.  By default ``source`` and ``target``, ``src`` and ``tgt``, else the first
+            two columns, or the only two keys or languages.
 
     Raises:
         UsageError: The format is unknown, or options do not go together.
@@ -373,10 +374,10 @@ def _pairs(
 
 
 def _guess(lines: Lines, columns: tuple[Column, Column] | None) -> str:
-    """Return the format, by the suffix or the first line; only tables have columns to ask for.
+    """Return the format, by the suffix or the first line; only tables have columns to request.
 
     Raises:
-        UsageError: It is text with the marks of another program.
+        UsageError: The text has the marks of another program.
     """
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]

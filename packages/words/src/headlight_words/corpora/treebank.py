@@ -49,7 +49,7 @@ BLANKS = re.compile(r"[ \t]+")
 
 
 def numbered_rows(block: Block) -> tuple[Row, ...]:
-    """The words of formats that number them; lines that begin with ``#`` are comments."""
+    """Return the words of formats that number them; lines that begin with ``#`` are comments."""
     return tuple(
         Row(index, line.split("\t"))
         for index, line in enumerate(block.lines)
@@ -58,7 +58,7 @@ def numbered_rows(block: Block) -> tuple[Row, ...]:
 
 
 def column_rows(block: Block) -> tuple[Row, ...]:
-    """The words of plain columns; ``#`` is a word like others.
+    """Return the words of plain columns; ``#`` is a word like others.
 
     Tabs separate columns, or blanks where a line has no tabs.
     """
@@ -66,12 +66,12 @@ def column_rows(block: Block) -> tuple[Row, ...]:
 
 
 def split_columns(line: str) -> list[str]:
-    """Columns separated by tabs, or by blanks where there are no tabs."""
+    """Split a line at its tabs, or at blanks where there are no tabs."""
     return line.split("\t") if "\t" in line else BLANKS.split(line.strip(" "))
 
 
 def word_rows(block: Block) -> tuple[Row, ...]:
-    """Word, head and relation of lines such as ``house 3-nmod:of-which``.
+    """Return word, head and relation of lines such as ``house 3-nmod:of-which``.
 
     The input format of Clark et al. (2019), Section 4.  Only the first hyphen after the number
     separates, so that the names of relations may hold others.
@@ -94,7 +94,7 @@ def word_rows(block: Block) -> tuple[Row, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TreebankFormat:
-    """Format of a treebank: how lines become rows, and what their columns mean."""
+    """Format of a treebank: a function from lines to rows, and the layout of their columns."""
 
     rows: Callable[[Block], tuple[Row, ...]]
     layout: Layout
@@ -113,10 +113,10 @@ SUFFIXES = {".conllu": "conllu", ".conllx": "conllx", ".conll09": "conll2009"}
 
 
 def guess(suffix: str, block: Block) -> str:
-    """The format of a file, by its suffix, else by its first sentence.
+    """Return the format of a file, by its suffix, else by its first sentence.
 
     Raises:
-        CorpusError: It looks like none of them.
+        CorpusError: The sentence is in none of the formats.
     """
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
@@ -151,7 +151,7 @@ def open_treebank(
     format: str | None = None,
     invalid: str = "refuse",
 ) -> Corpus[Sentence]:
-    """A treebank from a file, a pattern or a folder.
+    """Open a treebank from a file, a pattern or a folder.
 
     Files may be compressed (``.gz .xz .bz2 .zst``) or archives (``.tar``, also compressed, and
     ``.zip``), which are read member by member.  Formats:
@@ -163,10 +163,10 @@ def open_treebank(
 
     Args:
         source: A path, a pattern such as ``"ptb/**/*.conllx"``, a folder, or sentences; an open
-            treebank stays as it is.
-        format: One of `TREEBANK_FORMATS`.  By default the suffix says it (``.conllu .conllx
-            .conll09``), or the first sentence of each file.
-        invalid: What becomes of a sentence whose columns, numbers or tree are wrong: ``refuse``
+            treebank is returned unchanged.
+        format: Name of a format in `TREEBANK_FORMATS`; by default inferred from the suffix
+            (``.conllu .conllx .conll09``), or from the first sentence of each file.
+        invalid: Treatment of a sentence whose columns, numbers or tree are wrong: ``refuse``
             raises, ``skip`` leaves it out and counts it.
 
     Raises:
@@ -201,7 +201,7 @@ def _sentences(
 
 
 def _sentence(block: Block, format: str, document: str) -> Sentence | None:
-    """The sentence of a block; None for comments alone."""
+    """Return the sentence of a block; None for comments alone."""
     chosen = TREEBANK_FORMATS[format]
     rows = chosen.rows(block)
     return sentence_of_rows(block, rows, chosen.layout, document=document) if rows else None

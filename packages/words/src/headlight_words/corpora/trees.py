@@ -9,14 +9,14 @@ from headlight.corpora.tables import number
 from headlight.errors import CorpusError
 
 ROOT = 0
-"""The number that a governor has where there is none."""
+"""Number of the governor of a root, which has none."""
 
 
 def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:
     """Return why `heads` are no tree: the number of a word, from 0, and a complaint; else None.
 
     Args:
-        heads: For every word the number of its governor, from 1, within the sentence; 0 for roots.
+        heads: Number of each word's governor, from 1, within the sentence; 0 for roots.
         one_root: Whether a second root is a fault.
     """
     roots = [word for word, head in enumerate(heads) if head == ROOT]
@@ -31,7 +31,7 @@ def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:
 
 
 def depths(heads: Sequence[int]) -> list[int]:
-    """For every word of a tree the number of words above it."""
+    """Return the number of words above every word of a tree."""
     depth = [-1] * len(heads)
     for word in range(len(heads)):
         path = []
@@ -85,7 +85,7 @@ NOTHING = "_"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One word: the line of the block that it stands in, and its columns."""
+    """A word: the line of the block that it stands in, and its columns."""
 
     line: int
     fields: Sequence[str]
@@ -96,7 +96,7 @@ class Layout:
     """Layout of columns, from 0; None where a format has no such column.
 
     Attributes:
-        widths: How many columns a line may have.
+        widths: Permitted numbers of columns in a line.
         one_root: Whether a sentence must have exactly one root.
     """
 
@@ -113,14 +113,14 @@ class Layout:
 def sentence_of_rows(
     block: Block, rows: Sequence[Row], layout: Layout, *, document: str = "", heads: bool = True
 ) -> Sentence:
-    """The sentence that the rows of a block hold.
+    """Return the sentence that the rows of a block hold.
 
     Args:
-        block: Where the rows come from, for messages.
-        rows: At least one.
-        layout: What their columns mean.
-        document: The document it belongs to.
-        heads: Whether it must have governors; otherwise columns of ``_`` are taken as none.
+        block: Block that the rows come from, for messages.
+        rows: Rows of the words, at least one.
+        layout: Layout of their columns.
+        document: Document that the sentence belongs to.
+        heads: Whether it must have governors; otherwise a column of ``_`` means that it has none.
 
     Raises:
         CorpusError: The number of columns, the numbers of the words, a word or the tree is wrong.
@@ -182,7 +182,7 @@ def _governors(block: Block, rows: Sequence[Row], layout: Layout) -> tuple[int, 
 
 
 def _column(rows: Sequence[Row], column: int | None) -> tuple[str, ...]:
-    """One column; nothing when the format or all of the sentence lacks it."""
+    """Return a column; an empty tuple when the format or all of the sentence lacks it."""
     if column is None or column >= len(rows[0].fields):
         return ()
     values = tuple(row.fields[column] for row in rows)
@@ -211,7 +211,7 @@ class Tokens:
     """The lines of a sentence, told apart.
 
     Attributes:
-        words: The syntactic words.
+        words: Syntactic words.
         ranges: Multi-word tokens, such as ``3-4``.
         empty: Empty nodes, such as ``8.1``, each with the number of words before it.
     """
@@ -227,7 +227,7 @@ def begins_document(block: Block) -> bool:
 
 
 def new_document(block: Block, current: str) -> str:
-    """The document that a sentence belongs to: what ``# newdoc id = ...`` says, else `current`."""
+    """Return the document of a sentence, by ``# newdoc id = ...``; else `current`."""
     new = _new_document(block)
     return current if new is None else new
 
@@ -241,7 +241,7 @@ def _new_document(block: Block) -> str | None:
 
 
 def tokens(block: Block) -> Tokens:
-    """Words, multi-word tokens and empty nodes of a sentence; comments are left out.
+    """Return words, multi-word tokens and empty nodes of a sentence; comments are left out.
 
     Raises:
         CorpusError: The number of a multi-word token or of an empty node does not fit its place.
@@ -269,7 +269,7 @@ def tokens(block: Block) -> Tokens:
 
 
 def _end_of_range(block: Block, row: Row, before: int, covered: int) -> int:
-    """The number of the last word of a multi-word token."""
+    """Return the number of the last word of a multi-word token."""
     _check_width(block, row)
     first, _, last = row.fields[0].partition("-")
     start, end = number(first), number(last)

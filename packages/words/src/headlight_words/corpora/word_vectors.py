@@ -26,11 +26,11 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordVectors:
-    """One vector for each of a set of words.
+    """Vectors for a set of words.
 
     Attributes:
-        words: The words, as they are written in the file, and their rows.
-        matrix: The vectors.
+        words: Words, as they are written in the file, and their rows.
+        matrix: Vectors of the words, one per row.
     """
 
     words: dict[str, int]
@@ -38,14 +38,14 @@ class WordVectors:
 
     @property
     def dimensions(self) -> int:
-        """The length of each vector."""
+        """Return the length of each vector."""
         return int(self.matrix.shape[1])
 
     def __len__(self) -> int:
         return len(self.words)
 
     def lookup(self, words: Sequence[str]) -> Int64[np.ndarray, "word"]:
-        """The rows of words in small letters, as in Clark et al. (2019); else `UNKNOWN`."""
+        """Return the rows of words in small letters, as in Clark et al. (2019); else `UNKNOWN`."""
         rows = (self.words.get(word.lower(), UNKNOWN) for word in words)
         return np.fromiter(rows, dtype=np.int64, count=len(words))
 
@@ -67,16 +67,16 @@ class _Header:
 def read_word_vectors(
     source: str | Location, *, vocabulary: Container[str] | None = None
 ) -> WordVectors:
-    """Word vectors from a text file: in each line a word, and its numbers, separated by blanks.
+    """Read word vectors from a text file: a word and its numbers per line, separated by blanks.
 
     The file may be compressed, or the only one in an archive.  A first line of two whole numbers is
     taken as the header of word2vec: how many words, how many dimensions.  A word may hold blanks.
     Of words that come twice the first is kept.
 
     Args:
-        source: The file.
-        vocabulary: The only words to keep, as the file writes them; by default all.  The others
-            take no memory, and of them only the number of dimensions is checked.
+        source: File of vectors.
+        vocabulary: Only words to keep, as the file writes them; by default all.  The others take
+            no memory, and of them only the number of dimensions is checked.
 
     Raises:
         CorpusError: There is no such file, a line has another number of dimensions or something
@@ -105,7 +105,7 @@ def read_word_vectors(
 
 
 def _entries(lines: Lines) -> Iterator[tuple[str, list[str], str]]:
-    """Word, numbers and place of every line; the numbers are as many as in the first line."""
+    """Yield word, numbers and place of every line; all have as many numbers as the first."""
     header: _Header | None = None
     dimensions: int | None = None
     count = 0
@@ -135,10 +135,10 @@ def _header(fields: Sequence[str], place: str) -> _Header | None:
 
 
 def _entry(fields: list[str], dimensions: int, place: str) -> tuple[str, list[str]]:
-    """The word, which may hold blanks itself, and its numbers."""
+    """Return the word, which may hold blanks itself, and its numbers."""
     first = max(len(fields) - dimensions, 0)
     word, numbers = fields[:first], fields[first:]
-    # Blanks within a word are real, but what ends in a number is a line with too many of them.
+    # Blanks within a word are real, but a part that is a number shows that the line has too many.
     surplus = sum(NUMBER.fullmatch(part) is not None for part in word[1:])
     if dimensions < 1 or not word or surplus:
         wanted = dimensions if dimensions > 0 else "at least 1"

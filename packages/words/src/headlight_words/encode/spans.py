@@ -19,9 +19,9 @@ class EncodedSpan(Encoded):
     """A stretch of a document as an example; `words` counts from 0 within the stretch.
 
     Attributes:
-        document: The document.
-        first: Number, in the document, of the first word that is there.
-        kept: How many words are there, all of them whole.
+        document: Document that the stretch is part of.
+        first: Number, in the document, of the first word of the stretch.
+        kept: Number of words in the stretch, all of them whole.
     """
 
     document: CoreferenceDocument = field(kw_only=True)
@@ -37,7 +37,7 @@ def documents(
     overlap: int | None = None,
     unencodable: str = "error",
 ) -> Examples[EncodedSpan]:
-    """Every document as one example or as several that overlap.
+    """Encode every document as one example or as several that overlap.
 
     All words of a document, of one sentence after the other, are joined by single blanks;
     `sentences` says what that means for byte-level tokenizers.  Words are never cut in two.
@@ -52,13 +52,13 @@ def documents(
     many were truncated or split, and how many have words that the tokenizer does not keep.
 
     Args:
-        documents: Usually of `open_coreference`.
-        tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
+        documents: Documents, usually of `open_coreference`.
+        tokenizer: Fast Hugging Face tokenizer; its own special tokens are added.
         max_length: Tokens in an example at most, special tokens included.
         overlap: Words that neighbouring windows share, at least 0; None for the beginning alone.
-        unencodable: What becomes of a document with a word, among those that are looked at, of
-            which the tokenizer makes no token, that shares one with the next word, or that does
-            not fit alone: ``error`` refuses it, ``skip`` leaves it out.
+        unencodable: Treatment of a document with a word, among those examined, of which the
+            tokenizer makes no token, that shares a token with the next word, or that does not fit
+            alone: ``error`` refuses it, ``skip`` leaves it out.
 
     Raises:
         UsageError: The tokenizer is slow, an option is unknown or out of range, or `max_length`
@@ -89,7 +89,7 @@ def documents(
 
 
 def _stretches(pieces: WordPieces, room: int, overlap: int | None) -> Iterator[tuple[int, int]]:
-    """From which word to before which each window goes; the last is empty if a word is too long."""
+    """Yield first and stop word of each window; the last is empty if a word is too long."""
     first = stop = 0
     while stop < pieces.word_count:
         stop = bisect_right(pieces.ends, pieces.begin(first) + room)
@@ -102,7 +102,7 @@ def _stretches(pieces: WordPieces, room: int, overlap: int | None) -> Iterator[t
 
 
 def _fault(pieces: WordPieces, stretches: list[tuple[int, int]]) -> tuple[int, str] | None:
-    """The first word among those looked at that spoils them, and why."""
+    """Return the first examined word that cannot be encoded, and why."""
     if not stretches:
         return None
     first, stop = stretches[-1]
@@ -135,7 +135,7 @@ def _examples(
 
 
 def _word_error(document: CoreferenceDocument, word: int, reason: str) -> CorpusError:
-    """The error for a word of the document, named by its sentence."""
+    """Return the error for a word of the document, named by its sentence."""
     for sentence in document.sentences:
         if word < len(sentence):
             return word_error(sentence, word, reason)

@@ -1,4 +1,4 @@
-"""Translations as examples of an encoder-decoder model, or of an encoder."""
+"""Translations as examples for an encoder-decoder model, or for an encoder."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ class EncodedTranslation(Encoded):
     """A sentence and its translation, as an encoder and its decoder, or one encoder, read them.
 
     Attributes:
-        index: Which pair of the corpus it is, from 0.
-        source_text: The words of the source, as blanks separate them; `words` numbers these.
-        target_text: The words of the target; `target_words` numbers these.
+        index: Index of the pair in the corpus, from 0.
+        source_text: Words of the source, as blanks separate them; `words` numbers these.
+        target_text: Words of the target; `target_words` numbers these.
     """
 
     index: int
@@ -39,21 +39,21 @@ def translations(
     overflow: str = "skip",
     prefix: str = "",
 ) -> Examples[EncodedTranslation]:
-    """Every pair as one example; those with an empty side, or too long, are left out and counted.
+    """Encode every pair as one example; leave out and count pairs too long or with an empty side.
 
     The decoder reads the labels moved by one place: at the place where it reads a piece, it has
     just predicted it.  So a piece is read at its own place in `Encoded.target` and predicted at the
     place before, whatever stands at the beginning (a start token, a language code).
 
     Args:
-        pairs: Usually of `headlight_words.corpora.open_parallel`.
-        tokenizer: A fast Hugging Face tokenizer; what it puts around a source and a target belongs
-            to no word, and neither does the prefix.
-        decoder_start: The id with which the decoder begins; None if an encoder reads both, each
-            text by itself.
+        pairs: Pairs, usually of `headlight_words.corpora.open_parallel`.
+        tokenizer: Fast Hugging Face tokenizer; the tokens that it puts around a source and a target
+            belong to no word, and neither does the prefix.
+        decoder_start: Id with which the decoder begins; None if an encoder reads both, each text
+            by itself.
         max_length: Tokens on either side at most, special tokens included; None for no limit.
-        overflow: What becomes of a longer pair: it is left out (``skip``), or an ``error``.
-        prefix: What stands before every source, as T5 wants it: ``translate German to English:``.
+        overflow: Treatment of a longer pair: it is left out (``skip``), or an ``error``.
+        prefix: Text before every source, as T5 wants it: ``translate German to English:``.
 
     Raises:
         UsageError: The tokenizer is slow, `overflow` is unknown, or `max_length` leaves no room.
@@ -80,7 +80,7 @@ def translations(
             if _is_too_long(example, max_length, overflow):
                 counts.too_long += 1
                 continue
-            # The first words belong to no word of the sentence.
+            # The words of the prefix come first, and are no words of the sentence.
             own = tuple(at - words if at >= words else SPECIAL_WORD for at in example.words)
             yield annotate(
                 replace(example, words=own),

@@ -42,12 +42,15 @@ class _Way(NamedTuple):
 
     @property
     def lowest(self) -> float:
-        """The error rate of the best layer."""
+        """Return the error rate of the best layer."""
         return float(self.best.value)
 
 
 def _ways(result: xr.Dataset) -> Iterator[_Way]:
-    """The best layer of each measure and step, or extraction, and measures of the input."""
+    """Yield each way to link words that has an error rate, with its best layer.
+
+    Ways are measures with their steps, extractions of similarities, and measures of the input.
+    """
     for prefix in ("", "similarity_", "input_"):
         name = f"{prefix}error_rate"
         if name not in result:

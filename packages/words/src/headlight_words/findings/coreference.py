@@ -12,19 +12,19 @@ from headlight.settings import require_choice
 from headlight_words.findings.dependency import head_of_row, undecided_heads
 
 ALL = "all"
-"""The kind of mentions that stands for every mention."""
+"""Kind that stands for every mention."""
 
 
 def best_heads(result: xarray.Dataset, measure: str | None = None) -> pandas.DataFrame:
-    """The head that finds most antecedents over all mentions, in either direction.
+    """Return the head that finds most antecedents over all mentions, in either direction.
 
     It is chosen on the very mentions that it is evaluated on, as in the paper; its accuracies by
-    kind are those of that same head.  Of equal heads the first counts, by layer, head and
+    kind are those of that same head.  Of equal heads the first is chosen, by layer, head and
     direction.
 
     Args:
-        result: Of the study.
-        measure: Only this one; by default all.
+        result: Result of the study.
+        measure: Only measure to list; by default all.
 
     Returns:
         ``measure``, ``mention_kind``, ``count``, ``layer``, ``head``, ``direction``, ``accuracy``,
@@ -32,7 +32,7 @@ def best_heads(result: xarray.Dataset, measure: str | None = None) -> pandas.Dat
         and heads from 0.
 
     Raises:
-        UnknownNameError: the result has no such measure.
+        UnknownNameError: The result has no such measure.
     """
     measures = result.measure.values if measure is None else [measure]
     best = [_best(result, str(name)) for name in measures]
@@ -40,11 +40,11 @@ def best_heads(result: xarray.Dataset, measure: str | None = None) -> pandas.Dat
 
 
 def systems_table(result: xarray.Dataset, measure: str | None = None) -> pandas.DataFrame:
-    """The baselines and the best head of each measure, as in Table 2 of Clark et al. (2019).
+    """Return the baselines and each measure's best head, as in Table 2 of Clark et al. (2019).
 
     Args:
-        result: Of the study.
-        measure: Only this one; by default all.
+        result: Result of the study.
+        measure: Only measure to list; by default all.
 
     Returns:
         One row per baseline and measure.  Columns ``all``, ``pronoun``, ``proper`` and ``nominal``
@@ -52,7 +52,7 @@ def systems_table(result: xarray.Dataset, measure: str | None = None) -> pandas.
         it is, and are missing for baselines.
 
     Raises:
-        UnknownNameError: the result has no such measure.
+        UnknownNameError: The result has no such measure.
     """
     best = best_heads(result, measure)
     place = best.groupby("measure", sort=False)[["layer", "head", "direction"]].first()
@@ -80,7 +80,7 @@ _COLUMNS = (
 
 
 def _best(result: xarray.Dataset, measure: str) -> list[dict[str, object]]:
-    """The best head of a measure, by the kinds of mentions; none without any accuracy."""
+    """Return the best head of a measure, by kinds of mentions; no rows without any accuracy."""
     require_choice("measure", measure, result.measure.values)
     chosen = result.sel(measure=measure)
     overall = chosen.accuracy.sel(mention_kind=ALL).transpose("layer", "head", "direction")
@@ -102,7 +102,7 @@ def _best(result: xarray.Dataset, measure: str) -> list[dict[str, object]]:
 
 
 def coreference(result: xr.Dataset) -> list[str]:
-    """The best head beside the best baseline."""
+    """Return findings on the best head beside the best baseline."""
     table = best_heads(result)
     best = table[table["mention_kind"] == ALL].sort_values("accuracy", ascending=False)
     every = result.sel(mention_kind=ALL)

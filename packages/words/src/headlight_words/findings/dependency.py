@@ -17,31 +17,31 @@ from headlight.result.estimate import with_ends
 from headlight.settings import require_choice
 
 ALL = "all"
-"""The relation that stands for every word, punctuation and the root included."""
+"""Relation that stands for every word, punctuation and the root included."""
 UNLISTED = ("root", "punct")
 """Relations that Table 1 leaves out: no head can find the root, and punctuation is convention."""
 
 
 def base_relation(relation: str) -> str:
-    """Without the subtype: ``nmod`` of ``nmod:poss``."""
+    """Return the relation without its subtype: ``nmod`` of ``nmod:poss``."""
     return relation.partition(":")[0]
 
 
 def best_heads(
     result: xarray.Dataset, measure: str | None = None, *, min_count: int = 100
 ) -> pandas.DataFrame:
-    """The head that finds each relation best, as in Table 1 of Clark et al. (2019).
+    """Return the head that finds each relation best, as in Table 1 of Clark et al. (2019).
 
     Head and offset are chosen on the words that they are evaluated on, as in the paper.  The
-    interval of the accuracy does not know of the choice, so it is one of a head that was named
+    interval of the accuracy ignores the choice, so it is the interval of a head that was named
     beforehand; `cross_fit` is the accuracy without the luck of the choice, and the lower end of
-    the gain holds for all heads and directions at once.  Of equal heads the first counts, by layer,
-    head and direction.
+    the gain holds for all heads and directions at once.  Of equal heads the first is chosen, by
+    layer, head and direction.
 
     Args:
-        result: Of the study.
-        measure: Only this one; by default all.
-        min_count: Rarer relations are left out, as are the root and punctuation.
+        result: Result of the study.
+        measure: Only measure to list; by default all.
+        min_count: Fewest words of a listed relation; the root and punctuation are left out, too.
 
     Returns:
         ``measure``, ``relation``, ``count``, ``layer``, ``head``, ``direction``, ``accuracy``,
@@ -52,7 +52,7 @@ def best_heads(
         layers and heads from 0.
 
     Raises:
-        UnknownNameError: the result has no such measure.
+        UnknownNameError: The result has no such measure.
     """
     measures = result.measure.values if measure is None else [measure]
     rows = [
@@ -65,10 +65,10 @@ def best_heads(
 
 
 def gains(result: xarray.Dataset, *dims: str) -> Estimate:
-    """Return what heads find beyond the best fixed offset, on the same words.
+    """Return the gain of heads over the best fixed offset, on the same words.
 
     Args:
-        result: Of the study, for one relation.
+        result: Result of the study, for a single relation.
         dims: Axes of the accuracy; by default layer, head and direction.
     """
     accuracy = estimates(result, "accuracy", dims or _CELL)
@@ -79,16 +79,16 @@ def gains(result: xarray.Dataset, *dims: str) -> Estimate:
 def all_heads(
     result: xarray.Dataset, measure: str, *, relation: str | None = None, min_count: int = 1
 ) -> pandas.DataFrame:
-    """Every head, direction and relation; the most accurate first within each relation.
+    """Return every head, direction and relation; the most accurate first within each relation.
 
     Args:
-        result: Of the study.
-        measure: One of its measures.
-        relation: Only this one.
-        min_count: Rarer relations are left out; the root and punctuation are there.
+        result: Result of the study.
+        measure: Measure of the result.
+        relation: Only relation to list; by default all.
+        min_count: Fewest words of a listed relation; the root and punctuation are listed, too.
 
     Raises:
-        UnknownNameError: the result has no such measure or relation.
+        UnknownNameError: The result has no such measure or relation.
     """
     chosen = _of(result, measure)
     if relation is not None:
@@ -116,14 +116,13 @@ def _of(result: xarray.Dataset, measure: str) -> xarray.Dataset:
 
 
 def _listed(chosen: xarray.Dataset, min_count: int) -> list[str]:
-    """All words, and the relations that are frequent enough."""
     enough = chosen.relation.values[chosen["count"].values >= min_count]
     relations = [str(name) for name in enough if name != ALL]
     return [ALL, *(name for name in relations if base_relation(name) not in UNLISTED)]
 
 
 def _best(one: xarray.Dataset) -> dict[str, object]:
-    """The best head, and the best offset, for one relation."""
+    """Return the row of the best head, and of the best offset, for a single relation."""
     accuracy = estimates(one, "accuracy", _CELL)
     places = accuracy.first() or (0, 0, 0)
     best = accuracy.at(places)
@@ -154,7 +153,7 @@ RARE = 100
 
 
 def dependency(result: xr.Dataset) -> list[str]:
-    """The best head beside the best fixed offset, and how many relations have a better head."""
+    """Return findings on the best head and fixed offset, and on relations with a better head."""
     fewest = min(RARE, int(result["count"].sel(relation=ALL)) // 20)
     table = best_heads(result, min_count=fewest)
     every = table[table["relation"] == ALL].sort_values("accuracy", ascending=False)
@@ -192,7 +191,7 @@ def estimate_of_row(
 
 
 def candidate_heads(result: xr.Dataset) -> int:
-    """Return among how many heads and directions the best was chosen."""
+    """Return the number of heads and directions among which the best was chosen."""
     return int(np.prod([result.sizes[dim] for dim in ("layer", "head", "direction")]))
 
 
@@ -202,7 +201,7 @@ def head_of_row(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
 
 
 def undecided_heads(result: xr.Dataset) -> str:
-    """Return a sentence where other heads, by any measure, may find most as well, or nothing."""
+    """Return a sentence on other heads, by any measure, that may be best as well; else nothing."""
     dims = ("measure", "layer", "head")
     numbers = estimates(result, "accuracy", (*dims, "direction"))
     better = np.nan_to_num(numbers.value, nan=-1).argmax(-1)  # direction of each

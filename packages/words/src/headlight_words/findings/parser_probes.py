@@ -10,7 +10,7 @@ from headlight.findings.what_was_read import independent_units
 
 
 def parser_probes(result: xr.Dataset) -> list[str]:
-    """The best probe that sees attention beside the best that sees none."""
+    """Return findings on the best probe that sees attention, beside the best that sees none."""
     scores = estimates(result, "score", ("row",), metric="uas")
     probes = [str(name).replace("_", " ") for name in result["probe"].values]
     measures = list(map(str, result["measure"].values))

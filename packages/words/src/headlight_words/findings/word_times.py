@@ -1,4 +1,4 @@
-"""Times of spoken words: tables, and sentences on how well they are found."""
+"""Times of spoken words: tables, and sentences on the errors with which they are found."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from headlight.result.estimate import with_ends
 
 NUMBERS = ("start_error", "end_error", "inside", "on_path")
 PREFIXES = {"chosen_": "chosen heads", "": "best layer", "head_": "best head"}
-"""Labels of what is put together, by the prefix of its variables."""
+"""Labels of the combined heads, by the prefix of their variables."""
 
 
 def are_of_speech(result: xr.Dataset) -> bool:
@@ -28,7 +28,7 @@ def times_known(result: xr.Dataset) -> bool:
 
 
 def ways_to_time(result: xr.Dataset) -> pd.DataFrame:
-    """The chosen heads, the best layer and the best head of each measure and step, the best first.
+    """Return chosen heads, best layer and best head of each measure and step, the best first.
 
     The best has the smallest error of beginnings, in seconds; where no times are known, it gives
     most to its own path.  `cross_fit` is that number without the luck of having been chosen.
@@ -76,7 +76,7 @@ def _rows(result: xr.Dataset) -> Iterator[tuple[dict[str, Any], Estimate]]:
 
 
 def word_times(result: xr.Dataset) -> list[str]:
-    """Return findings on how well times of words are found, beside the heads chosen before."""
+    """Return findings on the errors of word times, beside the heads chosen before."""
     rows, numbers = zip(*judged_ways(result), strict=True)
     judged = Estimate.joined(numbers)
     if not times_known(result):

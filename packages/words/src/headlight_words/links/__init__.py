@@ -1,7 +1,7 @@
 """Links between the words of a sentence and those of its translation.
 
-`open_links` reads them, `LinkWriter` writes them, `symmetrized` puts those of two directions
-together, `score_links` compares them with a `Gold`, and `baseline_links` has them made by other
+`open_links` reads them, `LinkWriter` writes them, `symmetrized` joins those of two directions,
+`score_links` compares them with a `Gold`, and `baseline_links` has them made by other
 aligners.  Words are counted from 0, and a link is a word of the source and one of the target.
 """
 

@@ -1,4 +1,4 @@
-"""Links from aligners: two directions joined, and written in any format.
+"""Links of aligners: two directions joined, and written in any format.
 
 Aligners that other people made, as baselines: trained on the pairs that they are to align.
 IBM's models 1 to 4, the hidden Markov model and fast_align are those of the library `thot` (LGPL),
@@ -10,9 +10,9 @@ Effective Reparameterization of IBM Model 2"; Östling and Tiedemann (2016), "Ef
 Alignment with Markov Chain Monte Carlo".
 
 Source: Och and Ney (2003), "A Systematic Comparison of Various Statistical Alignment Models",
-Section 4; Koehn, Och and Marcu (2003), "Statistical Phrase-Based Translation", Section 3.  The
-program `symal` of Moses is what most people mean by ``grow-diag-final-and``, and what is done here
-under that name, in its order: by the word of the target, then by that of the source.  The scripts
+Section 4; Koehn, Och and Marcu (2003), "Statistical Phrase-Based Translation", Section 3.  By
+``grow-diag-final-and`` most people mean the program `symal` of Moses, which is followed here, also
+in its order: by the word of the target, then by that of the source.  The scripts
 of Zenkel, Wuebker and DeNero (2019) grow only to links of which *both* words have none yet, under
 the same names; here those are called ``strict``.
 """
@@ -60,13 +60,13 @@ AROUND = (*BESIDE, (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
 def symmetrized(method: str, forward: Iterable[Link], reverse: Iterable[Link]) -> Links:
-    """The links of one sentence, of those that two aligners found.
+    """Return the links of one sentence from the links of two aligners.
 
     Args:
-        method: One of `Symmetrization`: the intersection, the union, or what grows from the first
-            towards the second.
-        forward: What an aligner from source to target found.
-        reverse: What one from target to source found, also as pairs of source and target.
+        method: Method of `Symmetrization`: the intersection, the union, or links that grow from
+            the first towards the second.
+        forward: Links found by an aligner from source to target.
+        reverse: Links found from target to source, also as pairs of source and target.
 
     Raises:
         UnknownNameError: There is no such method.
@@ -76,7 +76,7 @@ def symmetrized(method: str, forward: Iterable[Link], reverse: Iterable[Link]) -
 
 
 class _Growing:
-    """Links that more are added to, in the order of Moses, and the words that have one."""
+    """Links that grow, in the order of Moses, and the words that have a link."""
 
     def __init__(self, links: Links) -> None:
         self._points = sorted((target, source) for source, target in links)
@@ -85,11 +85,11 @@ class _Growing:
 
     @property
     def links(self) -> Links:
-        """All of them."""
+        """Return all links, as pairs of source and target."""
         return frozenset((source, target) for target, source in self._points)
 
     def offer(self, links: Iterable[Link], needs: Callable[[Iterable[bool]], bool]) -> bool:
-        """Add each link of which any word, or all, have none yet; whether there was one."""
+        """Add each link of which any word, or all, have no link yet; return whether any was."""
         before = len(self._points)
         for target, source in sorted((target, source) for source, target in links):
             if needs((target not in self._targets, source not in self._sources)):
@@ -165,7 +165,7 @@ _MODELS = {
     "ibm4": ("Ibm1", "Hmm", "Ibm3", "Ibm4"),
     "fast_align": ("FastAlign",),
 }
-"""Each model begins with what the one before it has learnt."""
+"""Models of each aligner in order of training; each begins with the parameters of the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +173,15 @@ class Directions:
     """Links of an aligner in both directions; each has the word of the source first.
 
     Attributes:
-        forward: Of each sentence, for each word of the target at most one of the source.
-        reverse: For each word of the source at most one of the target.
+        forward: Links of each sentence: for each word of the target at most one of the source.
+        reverse: Links of each sentence: for each word of the source at most one of the target.
     """
 
     forward: tuple[Links, ...]
     reverse: tuple[Links, ...]
 
     def together(self, method: str = "grow-diag-final-and") -> tuple[Links, ...]:
-        """Both put together, see `headlight_words.links.symmetrized`.
+        """Join both directions, see `headlight_words.links.symmetrized`.
 
         Raises:
             UnknownNameError: There is no such method.
@@ -198,22 +198,22 @@ def baseline_links(
     iterations: int = 5,
     longest: int = 40,
 ) -> Directions:
-    """Links of an aligner that has learnt from nothing but the pairs.
+    """Return the links of an aligner that is trained on nothing but the pairs.
 
     Words are compared as they are: give them in small letters if that is not to count.  A pair of
     which one side has no words has no links.
 
     Args:
-        aligner: One of `Aligner`.
-        pairs: What is aligned.
+        aligner: Name of an `Aligner`.
+        pairs: Pairs to align.
         training: More pairs to learn from, which are not aligned.
-        iterations: Of the training of each model; eflomal chooses its own.
-        longest: Words of either side of the pairs that ``hmm``, ``ibm3`` and ``ibm4`` learn from at
-            most, since their time grows with the square of it.
+        iterations: Training iterations of each model; eflomal chooses its own number.
+        longest: Largest number of words on either side of the pairs that ``hmm``, ``ibm3`` and
+            ``ibm4`` learn from, since their time grows with its square.
 
     Raises:
         UnknownNameError: There is no such aligner.
-        UsageError: It is not installed, or the iterations are less than 1.
+        UsageError: The aligner is not installed, or there is less than 1 iteration.
         RunError: The program of eflomal failed.
     """
     require_choice("aligner", aligner, Aligner)
@@ -244,7 +244,7 @@ def _thot() -> Any:
 
 
 def _trained(aligner: str, pairs: Sequence[WordPair], iterations: int) -> Any:
-    """The last of the models of an aligner, each of which goes on from the one before."""
+    """Return the last of the models of an aligner, each of which continues the previous model."""
     library = _thot()
     model: Any = None
     for name in _MODELS[aligner]:
@@ -297,17 +297,17 @@ def _eflomal(tested: Sequence[WordPair], learnt: Sequence[WordPair]) -> Directio
 
 
 Words = tuple[Sequence[str], Sequence[str]]
-"""Words of source and target."""
+"""The words of source and target."""
 
 NO_SCORES: Scores = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class LinkWriter:
-    """Text of the links of one sentence after the other, as `open_links` reads it.
+    """Writer of the links of one sentence after the other, in the formats that `open_links` reads.
 
     Args:
-        format: One of `LINK_FORMATS`.
+        format: Name of a format in `LINK_FORMATS`.
         scores: Whether scores are written, too; all formats but ``talp`` have a place for them.
         words: Whether the words are written, too, in ``tsv`` and ``jsonl``.
 
@@ -342,15 +342,15 @@ class LinkWriter:
         scores: Scores = NO_SCORES,
         words: Words = ((), ()),
     ) -> str:
-        """The lines of a sentence, with its links sorted by source and target.
+        """Return the lines of a sentence, with its links sorted by source and target.
 
         In ``naacl`` and ``tsv`` a link is a line, and a sentence without links has none.
 
         Args:
-            number: Of the sentence, from 0.
-            links: Its links.
-            scores: Those of its links, if they are written.
-            words: Its words, if they are written.
+            number: Number of the sentence, from 0.
+            links: Links of the sentence.
+            scores: Scores of its links, if they are written.
+            words: Words of the sentence, if they are written.
         """
         gold = links if isinstance(links, Gold) else Gold.of(links)
         return _WRITERS[self.format](self, number, gold, scores, words)

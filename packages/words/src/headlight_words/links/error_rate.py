@@ -29,9 +29,9 @@ class LinkCounts:
         sure: Sure links of the gold, |S|.
         possible: All links of the gold, |P|.
         links: Links that were found, |A|.
-        sure_hits: Sure ones of those, |A ∩ S|.
-        possible_hits: Possible ones of those, |A ∩ P|.
-        sentences: How many sentences.
+        sure_hits: Found links that are sure, |A ∩ S|.
+        possible_hits: Found links that are possible, |A ∩ P|.
+        sentences: Number of sentences.
     """
 
     sure: int = 0
@@ -59,16 +59,16 @@ COUNTS = tuple(each.name for each in fields(LinkCounts))
 
 
 def link_rates(counts: Float64[np.ndarray, "*cell count=6"]) -> Float64[np.ndarray, "*cell rate=3"]:
-    """Precision |A ∩ P| / |A|, recall |A ∩ S| / |S|, and the error rate of alignments.
+    """Return precision |A ∩ P| / |A|, recall |A ∩ S| / |S|, and the alignment error rate.
 
-    That is AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|); without a distinction of sure and possible
-    links 1 - F1.  What would be divided by nothing is NaN.
+    The error rate is AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|); without a distinction of sure
+    and possible links 1 - F1.  A rate with an empty denominator is NaN.
 
     Source: Och and Ney (2003), "A Systematic Comparison of Various Statistical Alignment Models",
     Section 5.
 
     Args:
-        counts: Sums over sentences, in the order of `COUNTS`; the results are in that of `RATES`.
+        counts: Sums over sentences, in the order of `COUNTS`; the rates are in that of `RATES`.
     """
     parts, wholes = _fractions(counts)
     rates = share(parts, wholes)
@@ -79,14 +79,14 @@ def link_rates(counts: Float64[np.ndarray, "*cell count=6"]) -> Float64[np.ndarr
 def link_rate_slots(
     counts: Float64[np.ndarray, "slot *cell count=6"], units: Float64[np.ndarray, " slot"]
 ) -> dict[str, np.ndarray]:
-    """Return `link_rates` along the last axis, with what they are without each block of sentences.
+    """Return `link_rates` along the last axis, and the rates without each block of sentences.
 
     Args:
         counts: Sums of `headlight.reduce.Slots`.
         units: Sentences, or documents, in each slot.
 
     Returns:
-        What `headlight.reduce.of_sums` does.
+        Arrays as of `headlight.reduce.of_sums`.
     """
     slots = of_sums(*_fractions(counts), units)
     for name in ("mean", "without"):
@@ -122,7 +122,7 @@ class LinkScore:
 
     @classmethod
     def of(cls, sums: Slots) -> "LinkScore":
-        """The score of summed counts, in the order of `COUNTS`."""
+        """Return the score of summed counts, in the order of `COUNTS`."""
         parts = sums.compute()
         total = parts["part"].sum(0)
         slots = link_rate_slots(parts["part"], parts["units"])
@@ -141,12 +141,12 @@ class LinkScore:
     def signature(
         self, gold: str = "pharaoh0", symmetrization: str = "none", **more: object
     ) -> str:
-        """Return the dependencies of the numbers in one line, to be quoted with them.
+        """Return everything that the numbers depend on, in one line, to be quoted with them.
 
         Args:
             gold: Format and base of the gold, such as ``talp1``.
-            symmetrization: How two directions were put together.
-            more: What else the links depend on, by name.
+            symmetrization: Method by which two directions were joined.
+            more: Further dependencies of the links, by name.
         """
         counts = self.counts
         parts = {
@@ -165,11 +165,11 @@ def score_links(gold: Iterable[Gold], links: Iterable[Iterable[Link]]) -> LinkSc
     """Compute the agreement of links with the gold of the same sentences.
 
     Args:
-        gold: The gold of each sentence.
-        links: What an aligner found in each sentence.
+        gold: Gold links of each sentence.
+        links: Links that an aligner found in each sentence.
 
     Raises:
-        ValueError: There are more sentences of one than of the other.
+        ValueError: Gold and links differ in their number of sentences.
     """
     rows = [astuple(LinkCounts.of(*both)) for both in zip(gold, links, strict=True)]
     counts = np.array(rows, dtype=np.int64).reshape(-1, len(COUNTS))
@@ -190,14 +190,14 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class FormatWarning:
-    """Another reading of links agrees much better with the gold.
+    """Warning that another reading of links agrees much better with the gold.
 
     Attributes:
         swapped: Whether the word of the target seems to come first.
-        step: By how much the number of the first word seems to be higher than thought: 1, -1 or 0.
-        sentence: The first sentence that shows it, from 0.
-        error_rate: That of the links as they were read.
-        other: That in the other reading.
+        step: Apparent excess of the first word's number over the assumed one: 1, -1 or 0.
+        sentence: First sentence that shows it, from 0.
+        error_rate: Error rate of the links as they were read.
+        other: Error rate in the other reading.
     """
 
     swapped: bool
@@ -211,8 +211,8 @@ def check_format(gold: Sequence[Gold], links: Sequence[Links]) -> FormatWarning 
     """Warn of a wrong direction or index base, as far as the gold tells; None if neither is likely.
 
     Args:
-        gold: The gold of each sentence.
-        links: What an aligner found in each sentence.
+        gold: Gold links of each sentence.
+        links: Links that an aligner found in each sentence.
     """
     error_rate = score_links(gold, links).error_rate
     limit = min(SHARE * error_rate, error_rate - GAIN)
@@ -231,7 +231,7 @@ def _moved(links: Links, step: int) -> Links:
 
 
 def _better(gold: Sequence[Gold], links: Sequence[Links], others: Sequence[Links]) -> list[int]:
-    """The sentences in which more of the other links are right."""
+    """Return the sentences in which more of the other links are right."""
     pairs = zip(gold, links, others, strict=True)
     return [
         number
@@ -244,8 +244,8 @@ def demand_words(links: Iterable[Gold], lengths: Iterable[tuple[int, int]]) -> N
     """Refuse links to words that are not there.
 
     Args:
-        links: The links of each sentence.
-        lengths: How many words each sentence and its translation have.
+        links: Links of each sentence.
+        lengths: Numbers of words of each sentence and of its translation.
 
     Raises:
         CorpusError: A sentence has such a link.

@@ -27,12 +27,12 @@ Scores = Mapping[Link, float]
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The links of one sentence as people gave them, or an aligner, to whom all are sure.
+    """The links of one sentence by annotators, or by an aligner, of which all are sure.
 
     Attributes:
         sure: Certain links.
         possible: All links, the sure ones included.
-        name: Where they are from, for messages: ``"gold.talp:12"``.
+        name: Origin of the links, for messages: ``"gold.talp:12"``.
     """
 
     sure: Links
@@ -45,22 +45,22 @@ class Gold:
 
     @classmethod
     def of(cls, links: Iterable[Link]) -> "Gold":
-        """Links that are all sure."""
+        """Return links that are all sure."""
         sure = frozenset(links)
         return cls(sure, sure)
 
     @property
     def only_possible(self) -> Links:
-        """The links that are not sure."""
+        """Return the links that are not sure."""
         return self.possible - self.sure
 
     def without_possible(self) -> "Gold":
-        """The sure links alone."""
+        """Return the sure links alone."""
         return Gold(self.sure, self.sure, self.name)
 
 
 def swapped(links: Iterable[Link]) -> Links:
-    """The links from target to source."""
+    """Return the links from target to source."""
     return frozenset((target, source) for source, target in links)
 
 
@@ -71,7 +71,7 @@ BASES: dict[LinkFormat, int] = {"pharaoh": 0, "talp": 1, "naacl": 1, "tsv": 0, "
 """The number of the first word."""
 
 NUMBERED: tuple[LinkFormat, ...] = ("naacl", "tsv")
-"""Formats that say of which sentence a link is, and nothing of sentences without links."""
+"""Formats that number sentences, and so leave out sentences without links."""
 
 COLUMNS = ("sentence", "source", "target", "kind")
 """First columns of a table; scores and words may follow."""
@@ -104,7 +104,7 @@ class _Row(NamedTuple):
 
 
 def link_format(lines: Lines) -> LinkFormat:
-    """The format of a file, by its suffix, else by its first line."""
+    """Return the format of a file, by its suffix, else by its first line."""
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]
     first = lines.first()
@@ -118,7 +118,7 @@ def link_format(lines: Lines) -> LinkFormat:
 
 
 def _dash_lines(possible: bool) -> Callable[[Lines, int], Iterator[Gold]]:
-    """A reader of a sentence a line; whether links may be possible alone."""
+    """Return a reader of one sentence per line; `possible` permits links that are not sure."""
 
     def read(lines: Lines, base: int) -> Iterator[Gold]:
         for line in lines:
@@ -131,7 +131,7 @@ def _dash_lines(possible: bool) -> Callable[[Lines, int], Iterator[Gold]]:
 
 
 def _links(words: list[str], place: str, base: int, possible: bool) -> Iterator[tuple[Link, bool]]:
-    """Links, and whether they are sure."""
+    """Yield each link, and whether it is sure."""
     for word in words:
         parts = LINK.fullmatch(word)
         if parts is None:
@@ -202,7 +202,7 @@ def _fields(line: str) -> list[str]:
 
 
 def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
-    """The links of each sentence, of rows that are sorted by sentences; some have none."""
+    """Yield the links of each sentence, from rows sorted by sentence; some have no rows."""
     number, pairs, place = 0, list[tuple[Link, bool]](), ""
     for row in rows:
         if not 0 <= row.sentence - number <= BLANK_LIMIT:
@@ -220,7 +220,7 @@ def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
 
 
 def _json_lines(lines: Lines, base: int) -> Iterator[Gold]:
-    """``{"links": [[0, 1]], "possible": [[2, 2]]}``, a sentence a line."""
+    """Yield the links of lines ``{"links": [[0, 1]], "possible": [[2, 2]]}``, one per sentence."""
     for line in lines:
         row = json_object(line, lines.place) if line.strip() else {"links": []}
         pairs = [
@@ -266,24 +266,24 @@ def open_links(
     swap: bool = False,
     sentences: int | None = None,
 ) -> Corpus[Gold]:
-    """The links of each sentence, of a file, a pattern, a folder or standard input.
+    """Open the links of each sentence, from a file, a pattern, a folder or standard input.
 
     Files may be compressed or archives, as for `headlight.corpora.open_corpus`.  Formats:
 
-    * ``pharaoh``: a sentence a line, ``i-j`` for each link, words from 0; also with scores
+    * ``pharaoh``: a sentence per line, ``i-j`` for each link, words from 0; also with scores
       (``i-j:0.83``), and as fast_align, eflomal, awesome-align and simalign write it;
     * ``talp``: the same from 1, where ``ipj`` is a possible link that is not sure;
-    * ``naacl``: a link a line, ``sentence i j`` from 1, then ``S`` (sure) or ``P``;
+    * ``naacl``: a link per line, ``sentence i j`` from 1, then ``S`` (sure) or ``P``;
     * ``tsv``: a table with the columns sentence, source, target and perhaps kind, from 0;
-    * ``jsonl``: ``{"links": [[0, 0], [1, 2]], "possible": [[2, 2]]}``, a sentence a line, from 0.
+    * ``jsonl``: ``{"links": [[0, 0], [1, 2]], "possible": [[2, 2]]}``, a sentence per line, from 0.
 
     Args:
         source: A path, a pattern, a folder, or ``-`` for standard input.
-        format: One of `LINK_FORMATS`; by default the suffix says it (``.talp``, ``.naacl``), else
-            the first line.
-        base: The number of the first word, if it is another than that of the format.
+        format: Name of a format in `LINK_FORMATS`; by default inferred from the suffix (``.talp``,
+            ``.naacl``), else from the first line.
+        base: Number of the first word, if it differs from that of the format.
         swap: Whether the file has the word of the target first.
-        sentences: How many there must be; of files that number them, the last may be missing.
+        sentences: Required number of sentences; in files that number them, the last may be missing.
 
     Raises:
         UsageError: The format or the base is unknown.
@@ -306,7 +306,7 @@ def open_links(
 
 
 def links_signature(source: str | Location, format: str | None, base: int | None) -> str:
-    """Format and base of the first file, as in ``talp1``.
+    """Return format and base of the first file, as in ``talp1``.
 
     Raises:
         UsageError: The format or the base is unknown.
@@ -333,7 +333,7 @@ def _standard() -> Iterator[Lines]:
 def _all_links(
     opened: Iterator[Lines], format: str | None, base: int | None, sentences: int | None
 ) -> Iterator[Gold]:
-    """The links in all files, of as many sentences as there must be."""
+    """Yield the links in all files, for exactly the required number of sentences."""
     number = 0
     last, chosen = "", "pharaoh"
     for lines in opened:

@@ -23,7 +23,7 @@ Asked = TypeVar("Asked", contravariant=True)
 
 @runtime_checkable
 class JobRunner(Protocol[Asked]):
-    """Trains models, and keeps each when it is finished.
+    """Trainer of models, which keeps each when it is finished.
 
     It is sent to other processes whole, by pickle; so are the jobs.
     """
@@ -39,11 +39,11 @@ def choose_processes(processes: int | None, model: CapturedModel) -> int | None:
     """Return the number of models that train at once beside one in use: one on an accelerator.
 
     Args:
-        processes: how many are asked for; None for as many as there are cores.
-        model: the one that is used.
+        processes: Requested number of processes; None for one per core.
+        model: Model in use.
 
     Raises:
-        UsageError: several are asked for where one process alone has the device.
+        UsageError: Several processes are requested where one alone has the device.
     """
     device = model.transformer.device
     if device.type == "cpu":
@@ -62,13 +62,13 @@ def run_stages(
     """Train all models that are not there yet, stage after stage, with progress.
 
     Args:
-        trainer: what trains them.
-        stages: models; those of a later stage may need those of earlier ones.
-        processes: how many train at a time; None for as many as there are cores.
-        show: whether to say how far it has come.
+        trainer: Trainer of the models.
+        stages: Jobs of each stage; models of a later stage may need those of earlier stages.
+        processes: Number of models that train at a time; None for one per core.
+        show: Whether to show progress.
 
     Raises:
-        RunError: a process was ended from outside.
+        RunError: A process was ended from outside.
     """
     jobs = [job for stage in stages for job in stage]
     finished = sum(map(trainer.is_done, jobs))
@@ -88,19 +88,19 @@ def run_stages(
 def run_all(
     trainer: JobRunner[Job], jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
 ) -> None:
-    """Train all models of the list that are not there yet; none may need another of the list.
+    """Train all models of the list that are not there yet; no model may need another of the list.
 
     Every process has one thread, so that a model is the same to the last bit however many there
     are.
 
     Args:
-        trainer: what trains them.
-        jobs: the models.
-        processes: how many train at a time; 1 stays in this process.
-        done: is called with each when it is finished.
+        trainer: Trainer of the models.
+        jobs: Models to train.
+        processes: Number of models that train at a time; 1 stays in this process.
+        done: Function called with each job when it is finished.
 
     Raises:
-        RunError: a process was ended from outside.
+        RunError: A process was ended from outside.
     """
     waiting = [job for job in jobs if not trainer.is_done(job)]
     if processes == 1 or len(waiting) < 2:
@@ -133,7 +133,7 @@ def run_all(
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Within the block new processes do not run the script of the first one.
+    """Keep new processes, within the block, from running the script of the first.
 
     They would, to know what is defined in it, and begin all over again where it says nothing of
     ``__main__``.  Nothing that is sent to them is defined there.
@@ -151,7 +151,7 @@ def _without_script() -> Iterator[None]:
 
 
 _trainer: JobRunner[Any] | None = None
-"""In a process of its own: what was handed over when it began."""
+"""Trainer of a worker process, handed over when the process began."""
 
 
 def _enter(trainer: JobRunner[Any]) -> None:

@@ -17,7 +17,7 @@ from headlight.tensor_files import load_tensors, save_tensors
 
 @runtime_checkable
 class NamedJob(Protocol):
-    """One model that is trained."""
+    """A model that is trained."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class ModelStore(Generic[KeptJob]):
     """Folder of the files."""
 
     def path(self, job: KeptJob) -> Path:
-        """The file of a model, with its parameters and what was measured."""
+        """Return the path of a model's file, which holds its parameters and measurements."""
         return self.folder / f"{job.name}.safetensors"
 
     def is_done(self, job: KeptJob) -> bool:
@@ -63,14 +63,14 @@ class ModelStore(Generic[KeptJob]):
 
 
 def begin_folder(place: Path, about: Mapping[str, Any]) -> Path:
-    """The folder of models that depend on the same, without what a killed process left half done.
+    """Return the folder of models with the same dependencies, cleared of half-written files.
 
     Args:
-        place: the folder of all such folders.
-        about: everything that the models depend on besides their jobs, as JSON.
+        place: Folder of all such folders.
+        about: Everything that the models depend on besides their jobs, as JSON.
 
     Raises:
-        RunError: it cannot be made.
+        RunError: The folder cannot be made.
     """
     text = json.dumps(dict(about) | calculated_with(), sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:16]

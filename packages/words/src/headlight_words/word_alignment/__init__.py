@@ -35,14 +35,14 @@ EXTRACTIONS: tuple[Extraction, ...] = get_args(Extraction)
 
 
 def check_measure(measure: AlignmentMeasure, name: str) -> None:
-    """Refuse a measure that an encoder does not have.
+    """Refuse a measure that an encoder lacks.
 
     Args:
-        measure: by what words are to be linked.
-        name: of a model without a decoder that attends to a source.
+        measure: Measure by which words are to be linked.
+        name: Name of a model without a decoder that attends to a source.
 
     Raises:
-        UsageError: it is not the similarity of hidden states.
+        UsageError: The measure is not the similarity of hidden states.
     """
     if measure != "similarity":
         raise UsageError(
@@ -164,7 +164,7 @@ class AlignerSettings(LinkSettings):
             self._check_similarity()
 
     def _check_similarity(self) -> None:
-        """Refuse what only other measures have."""
+        """Refuse options that only other measures have."""
         options = {
             "head": self.head is not None,
             "step": self.step != "input",
@@ -181,12 +181,12 @@ class AlignerSettings(LinkSettings):
         """Return the settings with the measure that suits a model, where none is named.
 
         Args:
-            name: of the model.
-            translates: whether it has a decoder that attends to a source.
+            name: Name of the model.
+            translates: Whether it has a decoder that attends to a source.
 
         Raises:
-            UsageError: the measure is one that the model does not have, or how similarities become
-                links is said, and they are not asked for.
+            UsageError: The model lacks the measure, or an extraction of links from similarities is
+                set where the measure is another.
         """
         measure = self.measure or ("norm" if translates else "similarity")
         if not translates:
@@ -201,10 +201,10 @@ class AlignerSettings(LinkSettings):
 
     @property
     def of_attention(self) -> bool:
-        """Whether the measure is one of cross-attention."""
+        """Whether the measure is of cross-attention."""
         return self.measure in (None, *ATTENTION_MEASURES)
 
     @property
     def of_hidden_states(self) -> bool:
-        """Whether it is the similarity of an encoder's hidden states."""
+        """Whether the measure is the similarity of an encoder's hidden states."""
         return self.measure == "similarity"

@@ -32,9 +32,9 @@ class Sides:
     """The words of a batch of translations.
 
     Attributes:
-        read: For every place of the decoder the word that it reads there.
-        predicted: For every place the word that it predicts there.
-        source: For every place of the encoder its word.
+        read: Word that the decoder reads at each of its places.
+        predicted: Word that the decoder predicts at each of its places.
+        source: Word at each place of the encoder.
     """
 
     read: Int64[Tensor, "batch target"]
@@ -45,8 +45,8 @@ class Sides:
     def of(cls, batch: Batch) -> "Sides":
         """Return the sides of a batch with a target.
 
-        What a place predicts is what the next one reads; the end of the sentence, which the last
-        one predicts, belongs to no word.
+        The word predicted at a place is the word read at the next place; the end of the sentence,
+        which the last place predicts, belongs to no word.
         """
         assert batch.target_word is not None  # noqa: S101 - only translations come here
         read = batch.target_word
@@ -54,22 +54,22 @@ class Sides:
         return cls(read, predicted, batch.word)
 
     def attending(self, step: Step) -> Int64[Tensor, "batch target"]:
-        """The target word that speaks at every place of the decoder."""
+        """Return the target word that every place of the decoder stands for."""
         return self.read if step == "input" else self.predicted
 
     @cached_property
     def attended(self) -> Words:
-        """Source words, and every special token as a unit of its own."""
+        """Return source words, and every special token as a unit of its own."""
         return Words.of(self.source, special=True)
 
     @cached_property
     def pairs(self) -> dict[Step, WordPair]:
-        """The words of either side, for each step."""
+        """Return the words of either side, for each step."""
         return {step: WordPair(Words.of(self.attending(step)), self.attended) for step in STEPS}
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        """Words of the target and of the source that has most."""
+        """Return the largest numbers of words of a target and of a source."""
         return int(self.read.max()) + 1, int(self.source.max()) + 1
 
 
@@ -89,14 +89,14 @@ def layer_matrix(
 
 
 def links_of_words(matrix: WordMatrix, sides: Sides, null: str) -> LinkMatrix:
-    """The largest entry of each row of a matrix between words.
+    """Return the largest entry of each row of a matrix between words.
 
     Of equal entries the first wins; a row in which a special token wins has no link.
 
     Args:
-        matrix: of a `WordPair` of `sides`.
-        sides: the words.
-        null: ``special``: special tokens may win; ``exclude``: they are left out.
+        matrix: Matrix of a `WordPair` of `sides`.
+        sides: Words of the batch.
+        null: Role of special tokens: they may win (``special``), or are left out (``exclude``).
 
     Source: Kobayashi et al. (2020), Section 5, and their code.
     """
@@ -112,17 +112,18 @@ def links_of_words(matrix: WordMatrix, sides: Sides, null: str) -> LinkMatrix:
 def links_of_pieces(
     score: Float[Tensor, "batch head target source"], sides: Sides, step: Step, null: str
 ) -> LinkMatrix:
-    """The union of the links of all pieces, each to the source piece of its largest entry.
+    """Return the union of the links of all pieces, each to the source piece of its largest entry.
 
     Args:
-        score: between pieces.
-        sides: the words.
-        step: which row speaks for a target piece.
-        null: as in `links_of_words`.
+        score: Score between pieces.
+        sides: Words of the batch.
+        step: Row that stands for a target piece, see `Step`.
+        null: Role of special tokens, as in `links_of_words`.
 
     Source: Ding et al. (2019), and the scripts of Zenkel et al. (2019).
     """
     source = sides.source[:, None, None]
+    # Special tokens have the number NO_WORD, padding a smaller number: it can never win.
     closed = source < 0 if null == "exclude" else source < NO_WORD
     best = score.masked_fill(closed, -torch.inf).argmax(-1)
     word = source.expand(*best.shape, -1).gather(-1, best[..., None])[..., 0]
@@ -132,7 +133,7 @@ def links_of_pieces(
 
 
 def _marked(word: Int64[Tensor, "batch head row"], width: int) -> LinkMatrix:
-    """True where a row has its word; nowhere if it has none."""
+    """Mark the word of each row; a row whose number is negative has none."""
     numbers = torch.arange(width, device=word.device)
     return word[..., None] == numbers
 
@@ -146,15 +147,15 @@ def attention_links(
     *,
     by_head: bool = False,
 ) -> LinkMatrix:
-    """Links by what all heads of a layer do together, or by each of them.
+    """Return links by all heads of a layer together, or by each of them.
 
     Args:
-        scores: of cross-attention.
-        measure: ``weight``, ``norm`` or ``effective``.
-        sides: the words of the batch.
-        step: which row speaks for a target piece.
-        settings: see `LinkSettings`.
-        by_head: whether every head has links of its own.
+        scores: Scores of cross-attention.
+        measure: Measure of attention: ``weight``, ``norm`` or ``effective``.
+        sides: Words of the batch.
+        step: Row that stands for a target piece, see `Step`.
+        settings: Settings of links, see `LinkSettings`.
+        by_head: Whether every head has links of its own.
     """
     null = settings.null or "special"
     if settings.unit == "piece":
@@ -174,7 +175,7 @@ def _between_pieces(
 def input_links(
     matrix: Float[Tensor, "batch 1 target source"], sides: Sides, settings: LinkSettings
 ) -> tuple[LinkMatrix, WordMatrix]:
-    """Links of a measure of the input, and its matrix between words."""
+    """Return the links of a measure of the input, and its matrix between words."""
     words = sides.pairs["input"].pool(matrix)
     null = settings.null or "exclude"
     if settings.unit == "piece":
@@ -183,7 +184,7 @@ def input_links(
 
 
 def places(batch: Batch) -> Float[Tensor, "batch target source"]:
-    """1 for every pair of places that are no padding."""
+    """Return 1 for every pair of places that are no padding, else 0."""
     assert batch.target_mask is not None  # noqa: S101 - only translations come here
     return (batch.target_mask[:, :, None] * batch.attention_mask[:, None]).float()
 
@@ -191,7 +192,7 @@ def places(batch: Batch) -> Float[Tensor, "batch target source"]:
 def mean_of_places(
     score: Float[Tensor, "batch head target source"], mask: Float[Tensor, "batch target source"]
 ) -> Float[Tensor, "batch head"]:
-    """The mean of every sentence and head."""
+    """Return the mean of every sentence and head."""
     share = mask[:, None].to(score.dtype)
     mean: Tensor = (score * share).sum((-2, -1)) / share.sum((-2, -1))
     return mean
@@ -208,12 +209,12 @@ class Alignment:
     """The links of one pair.
 
     Attributes:
-        pair: The sentences.
+        pair: Sentence and translation.
         links: Numbers of a source word and of a target word, from 0, as blanks separate them.
-        soft: What the measure says of every target word (row) and source word: its share of the
+        soft: Value of the measure for every target word (row) and source word: its share of the
             row, special tokens included, of signed measures of the sum of sizes; of hidden states
-            how good a link it would be, from 0 to 1.
-        omitted: Why the pair has no links, where it was left out: ``empty`` or ``too long``.
+            the quality of the link, from 0 to 1.
+        omitted: Reason why the pair was left out and has no links: ``empty`` or ``too long``.
     """
 
     pair: TranslationPair
@@ -230,11 +231,11 @@ class Alignment:
 
 
 class PairAligner(ABC):
-    """Aligns pairs one window after the other.
+    """Base of aligners, which align pairs one window after the other.
 
     Args:
-        model: That reads them.
-        settings: See `AlignerSettings`.
+        model: Model that reads the pairs.
+        settings: Settings of the alignment, see `AlignerSettings`.
     """
 
     def __init__(self, model: CapturedModel, settings: AlignerSettings) -> None:
@@ -243,10 +244,10 @@ class PairAligner(ABC):
         self.settings = settings
 
     def align(self, pairs: Iterable[TranslationPair]) -> Iterator[Alignment]:
-        """One alignment for every pair, in their order; memory holds `WINDOW` pairs.
+        """Yield an alignment for every pair, in their order; memory holds `WINDOW` pairs.
 
         Raises:
-            CaptureError: What the model computes is not finite, or memory does not suffice.
+            CaptureError: A computed value is not finite, or memory does not suffice.
         """
         stream = iter(pairs)
         while window := list(islice(stream, WINDOW)):
@@ -267,16 +268,16 @@ class PairAligner(ABC):
 
     @abstractmethod
     def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
-        """The links and the soft matrix of each example of a batch."""
+        """Yield the links and the soft matrix of each example of a batch."""
 
 
 class Aligner(PairAligner):
-    """Finds links with the attention or the gradients of one model.
+    """Aligner by the attention or the gradients of a single model.
 
     Args:
-        model: An encoder-decoder model; with its language-model head, if the measure is one of the
-            input.
-        settings: See `AlignerSettings`; a measure of attention needs its layer.
+        model: Encoder-decoder model; with its language-model head, if the measure is of the input.
+        settings: Settings of the alignment, see `AlignerSettings`; a measure of attention needs its
+            layer.
 
     Raises:
         UsageError: The model has no cross-attention, no such layer or head, or no tokenizer.
@@ -337,7 +338,7 @@ class Aligner(PairAligner):
 def encode(
     model: CapturedModel, pairs: Iterable[TranslationPair], settings: AlignerSettings
 ) -> Iterable[EncodedTranslation]:
-    """The pairs as examples; those that cannot be are left out."""
+    """Encode pairs as examples; leave out those with an empty side, or too long."""
     return translations(
         pairs,
         model.require_tokenizer("words are aligned"),
@@ -359,13 +360,13 @@ def _chosen_sites(model: CapturedModel, settings: AlignerSettings) -> list[Atten
 
 
 def word_links(links: Tensor, example: EncodedTranslation) -> Links:
-    """The numbers of the words that are linked, of a matrix of target and source words."""
+    """Return the numbers of linked words, from a matrix between target and source words."""
     pairs = links[: len(example.target_text), : len(example.source_text)].nonzero().tolist()
     return frozenset((source, target) for target, source in pairs)
 
 
 def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
-    """The share of every source word in the row of each target word."""
+    """Return the share of every source word in the row of each target word."""
     targets, sources = len(example.target_text), len(example.source_text)
     numbers = soft[:targets].cpu().double().numpy()
     total = np.abs(numbers).sum(-1, keepdims=True)
@@ -374,7 +375,7 @@ def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
 
 
 def _of_words(shares: np.ndarray, example: EncodedTranslation, targets: int, sources: int) -> Soft:
-    """Columns of words alone, a column of zeros for words without a piece."""
+    """Return the columns of words alone, and a column of zeros for words without a piece."""
     units = _units(example.words)
     weights = np.zeros((targets, sources), dtype=np.float32)
     for unit, word in enumerate(units):
@@ -384,7 +385,7 @@ def _of_words(shares: np.ndarray, example: EncodedTranslation, targets: int, sou
 
 
 def _units(words: Sequence[int]) -> list[int]:
-    """The word of every unit, special tokens as units of their own, in their order."""
+    """Return the word of every unit, special tokens as units of their own, in their order."""
     return [
         word
         for place, word in enumerate(words)

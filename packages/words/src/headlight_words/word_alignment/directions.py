@@ -1,4 +1,4 @@
-"""Alignment in two directions, and by encoders; a layer chosen where there are no gold links."""
+"""Alignment in two directions, and by encoders; choice of a layer without gold links."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,19 +35,19 @@ from headlight_words.word_alignment.aligner import (
 from headlight_words.word_alignment.hidden_state_similarity import SentencePairs, Units, extracted
 
 SAMPLE = 200
-"""Pairs that are looked at."""
+"""Largest number of pairs by which a layer is chosen."""
 JUDGED = 25
-"""Pairs of which every source piece is erased in turn."""
+"""Largest number of pairs of which every source piece is erased in turn."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A layer, and why it.
+    """A chosen layer, and the reason for it.
 
     Attributes:
-        layer: Of cross-attention, from 0.
-        reason: A clause that says what speaks for it.
-        reverse_layer: That of the model for the other direction, if there is one.
+        layer: Layer of cross-attention, from 0; of an encoder, the number of layers run.
+        reason: Clause that gives the reason for the choice.
+        reverse_layer: Layer of the model for the other direction, if there is one.
     """
 
     layer: int
@@ -61,20 +61,20 @@ def choose_layer(
     pairs: Sequence[TranslationPair],
     reverse_model: CapturedModel | None = None,
 ) -> Choice:
-    """The layer whose links are probably the best.
+    """Choose the layer whose links are probably the best.
 
     With a model for the other direction, it is the pair of layers whose links agree most (Chen et
-    al. 2020, Section 4.1).  Without, it is the layer whose links agree most with what the model's
-    own predictions lose without a source piece (the measure ``difference``), on `JUDGED` pairs.
+    al. 2020, Section 4.1).  Without, it is the layer whose links agree most with those by the
+    model's own predictions without a source piece (the measure ``difference``), on `JUDGED` pairs.
     Of a model without predictions it is the layer with the highest mean norm, which was the best
-    one in all of the models of Kobayashi et al. (2020, Section 5), if a row stands for the word
+    layer in all of the models of Kobayashi et al. (2020, Section 5), if a row stands for the word
     that the decoder reads.
 
     Args:
-        model: An encoder-decoder model.
-        settings: Measure and step.
-        pairs: Some of those that are to be aligned; the first `SAMPLE` with words are looked at.
-        reverse_model: From the target language to the source.
+        model: Encoder-decoder model.
+        settings: Settings of the alignment, with measure and step.
+        pairs: Some of the pairs to align; the first `SAMPLE` with words are examined.
+        reverse_model: Model from the target language to the source.
 
     Raises:
         UsageError: There is neither a reverse model nor a head that predicts, and a row stands for
@@ -101,7 +101,7 @@ def choose_layer(
 def mean_norms(
     model: CapturedModel, settings: AlignerSettings, pairs: Sequence[TranslationPair]
 ) -> dict[int, float]:
-    """The mean over sentences of the mean ‖Σ_h αf(x)‖ of their places, by layer."""
+    """Return the mean over sentences of the mean ‖Σ_h αf(x)‖ of their places, by layer."""
     examples: list[EncodedTranslation] = list(encode(model, pairs, settings))
     norms: dict[int, float] = {}
     sites = model.sites_of("cross")
@@ -165,7 +165,7 @@ def _agreeing(
 def _links_by_layer(
     model: CapturedModel, settings: AlignerSettings, sample: Sequence[TranslationPair]
 ) -> dict[int, list[Links]]:
-    """A pass for each layer; the sample is small."""
+    """Return the links of the sample by each layer, with a pass for each; the sample is small."""
     layers = [site.layer for site in model.sites_of("cross")]
     aligners = {layer: Aligner(model, settings.replace(layer=layer)) for layer in layers}
     return {
@@ -175,13 +175,13 @@ def _links_by_layer(
 
 
 def error_rate(one: Sequence[Links], other: Sequence[Links]) -> float:
-    """AER of links, where others are taken for the gold; 1 where there are none at all."""
+    """Return the AER of `other` links with `one` as the gold; 1 where there are no links."""
     rate = score_links([Gold.of(links) for links in one], other).error_rate
     return 1.0 if math.isnan(rate) else rate
 
 
 USUAL_LAYER = 8
-"""Number of layers that have run where SimAlign and awesome-align take hidden states."""
+"""Number of layers after which SimAlign and awesome-align take hidden states."""
 
 
 def encoder_of(model: CapturedModel) -> CapturedModel:
@@ -202,10 +202,10 @@ def encoder_of(model: CapturedModel) -> CapturedModel:
 
 
 def usual_layer(encoder: CapturedModel) -> Choice:
-    """After `USUAL_LAYER` layers, or after two thirds of all where there are fewer.
+    """Choose `USUAL_LAYER` layers, or two thirds of all where there are fewer.
 
-    8 of the 12 layers of BERT and XLM-R are two thirds.  There is a reason only for another layer
-    than the usual one.
+    8 of the 12 layers of BERT and XLM-R are two thirds.  A reason is given only for another layer
+    than the usual.
     """
     depth = hidden_layers(encoder)[-1]
     if depth >= USUAL_LAYER:
@@ -216,24 +216,24 @@ def usual_layer(encoder: CapturedModel) -> Choice:
 
 
 def pairs_of(source: Tensor, target: Tensor, batch: Batch, unit: str | None) -> SentencePairs:
-    """The units of a batch, from the hidden states of its sources and of its targets."""
+    """Return the units of a batch, from the hidden states of its sources and of its targets."""
     return SentencePairs(
         Units.of(source, batch.source_alone(), unit), Units.of(target, batch.target_alone(), unit)
     )
 
 
 class SimilarityAligner(PairAligner):
-    """Finds links with the hidden states of an encoder.
+    """Aligner by the hidden states of an encoder.
 
     Args:
-        encoder: See `encoder_of`.
-        settings: See `AlignerSettings`, with the layer.
-        symmetrization: With one, the words that each target word and each source word is most
-            similar to are put together by it, in place of an extraction.
+        encoder: Encoder, see `encoder_of`.
+        settings: Settings of the alignment, see `AlignerSettings`, with the layer.
+        symmetrization: Method that joins the most similar source word of each target word and the
+            most similar target word of each source word, in place of an extraction.
 
     Raises:
         UsageError: The settings are those of a translation model, no layer is named, there is no
-            tokenizer, or both an extraction and a symmetrization are asked for.
+            tokenizer, or both an extraction and a symmetrization are requested.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class SimilarityAligner(PairAligner):
 
 
 def _of_all_words(soft: Float[np.ndarray, "row column"], example: EncodedTranslation) -> Soft:
-    """Also of words without pieces at the end of a sentence, which nothing is similar to."""
+    """Pad with zeros for words without pieces at the end of a sentence, similar to no word."""
     shape = (len(example.target_text), len(example.source_text))
     of_words = np.zeros(shape, dtype=np.float32)
     of_pieces = soft[: shape[0], : shape[1]]
@@ -290,7 +290,7 @@ def _of_all_words(soft: Float[np.ndarray, "row column"], example: EncodedTransla
 
 
 WINDOW = 256
-"""Pairs that both directions are asked about in turn."""
+"""Pairs that both directions align in turn."""
 
 
 def align_pairs(  # noqa: PLR0913 - each is a choice of its own
@@ -304,20 +304,21 @@ def align_pairs(  # noqa: PLR0913 - each is a choice of its own
     choice: Choice | None = None,
     on_choice: Callable[[Choice], object] = lambda _: None,
 ) -> Iterator[Alignment]:
-    """One alignment for every pair, in their order; memory does not grow with their number.
+    """Yield an alignment for every pair, in their order; memory does not grow with their number.
 
     Args:
         pairs: Sentences and their translations.
-        model: An encoder-decoder model, or an encoder.
-        settings: See `AlignerSettings`; a layer is chosen if the measure needs one and none is
-            named.
-        reverse_model: A model from the target language to the source; its links are put together
-            with those of `model`.
-        symmetrization: How; by default grow-diag-final-and.  With an encoder: how the links of
-            target words and those of source words are put together, in place of an extraction.
-        start: The first pair that is aligned, from 0; a layer is chosen by the first pairs of all.
-        choice: The layers, where they were chosen before, see `choose_layers`.
-        on_choice: Is told of a choice that is made here.
+        model: Encoder-decoder model, or encoder.
+        settings: Settings of the alignment, see `AlignerSettings`; a layer is chosen if the measure
+            needs one and none is named.
+        reverse_model: Model from the target language to the source; its links are joined with those
+            of `model`.
+        symmetrization: Method that joins the links; by default grow-diag-final-and.  With an
+            encoder it joins the links of target words and those of source words, in place of an
+            extraction.
+        start: First pair that is aligned, from 0; a layer is chosen by the first pairs of all.
+        choice: Layers, where they were chosen before, see `choose_layers`.
+        on_choice: Function called with a choice that is made here.
 
     Raises:
         UsageError: A model does not fit, or a layer cannot be chosen.
@@ -349,16 +350,16 @@ def align_pairs(  # noqa: PLR0913 - each is a choice of its own
 def align(
     model: CapturedModel, pairs: Iterable[TranslationPair], **settings: Any
 ) -> Iterator[Alignment]:
-    """The links between the words of sentences and their translations, pair by pair.
+    """Yield the links between the words of sentences and their translations, pair by pair.
 
     Args:
-        model: the model.
-        pairs: usually of `headlight_words.corpora.open_parallel`.
-        settings: those of `headlight_words.word_alignment.AlignerSettings`, such as
+        model: Model that reads the pairs.
+        pairs: Pairs, usually of `headlight_words.corpora.open_parallel`.
+        settings: Settings of `headlight_words.word_alignment.AlignerSettings`, such as
             ``measure`` and ``layer``; see `headlight_words.word_alignment.directions.align_pairs`.
 
     Raises:
-        UsageError: the settings do not go together, or with the model.
+        UsageError: The settings do not go together, or do not fit the model.
     """
     return align_pairs(pairs, model, AlignerSettings(**settings))
 
@@ -374,16 +375,16 @@ def choose_layers(
     settings: AlignerSettings,
     reverse_model: CapturedModel | None = None,
 ) -> Choice:
-    """The layers by which words are linked.
+    """Choose the layers by which words are linked.
 
     Args:
-        pairs: The first of those that are aligned.
-        model: See `align_pairs`.
-        settings: Of which layers are asked for, see `needs_choice`.
-        reverse_model: See `align_pairs`.
+        pairs: First of the pairs to align.
+        model: Model, see `align_pairs`.
+        settings: Settings that need a choice of layers, see `needs_choice`.
+        reverse_model: Reverse model, see `align_pairs`.
 
     Raises:
-        UsageError: None can be chosen.
+        UsageError: No layer can be chosen.
     """
     if _compares_hidden_states(model, settings):
         return usual_layer(encoder_of(model))
@@ -400,7 +401,7 @@ def _check_directions(
     reverse_model: CapturedModel | None,
     symmetrization: Symmetrization | None,
 ) -> None:
-    """Refuse what does not go together."""
+    """Refuse settings and models that do not go together."""
     if _compares_hidden_states(model, settings):
         if reverse_model is not None:
             raise UsageError(
@@ -430,7 +431,7 @@ def _together(
 
 
 def _joined(one: Alignment, other: Alignment, method: Symmetrization) -> Alignment:
-    """The links of both; their soft matrix is the geometric mean of the two shares."""
+    """Join the links of both; their soft matrix is the geometric mean of the two shares."""
     if one.soft is None or other.soft is None:
         return Alignment(one.pair, omitted=one.omitted or other.omitted)
     links = symmetrized(method, one.links, swapped(other.links))

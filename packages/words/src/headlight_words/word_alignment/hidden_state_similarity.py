@@ -31,12 +31,12 @@ SHORT = 2
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Units that are linked on one side of a batch.
+    """Units on one side of a batch, words or pieces, that are linked.
 
     Attributes:
-        states: A hidden state for every unit; that of a word is the mean of its pieces.
-        there: Which units there are: special tokens and padding are none.
-        members: 1 where a unit is a word, or a piece of it.
+        states: Hidden state of every unit; that of a word is the mean of its pieces.
+        there: Mask of real units: special tokens and padding are none.
+        members: Matrix of 1 where a unit is a word, or a piece of it.
     """
 
     states: Float[Tensor, "batch unit size"]
@@ -48,12 +48,12 @@ class Units:
         """Return the units of a batch.
 
         Args:
-            states: Of its tokens.
-            batch: Of texts.
-            unit: ``word``, or ``piece`` (also where nothing is said).
+            states: Hidden states of its tokens.
+            batch: Batch of texts.
+            unit: Unit of linking: ``word``, or ``piece`` (also by default).
         """
         words, unit_mask = Words.of(batch.word), batch.word >= 0
-        # Of padding anything may have been computed, and 0 times NaN would be NaN.
+        # States of padding may be anything, and 0 times NaN would be NaN.
         real = single(states).masked_fill(~unit_mask[..., None], 0)
         if unit != "word":
             return cls(real, unit_mask, words.members)
@@ -75,12 +75,12 @@ class SentencePairs:
         return self.target.there[:, :, None] & self.source.there[:, None]
 
     def links_of_words(self, links: UnitLinks) -> Bool[Tensor, "batch target_word source_word"]:
-        """Words of which some pieces are linked."""
+        """Return the words of which some pieces are linked."""
         joined = self.target.members @ links.float() @ self.source.members.mT
         return joined > 0
 
     def largest_of_words(self, score: Similarity) -> Float[Tensor, "batch target_word source_word"]:
-        """The largest score between the pieces of two words; 0 where there are none."""
+        """Return the largest score between the pieces of two words; 0 where there are none."""
         rows = _largest(score.masked_fill(~self.there, 0), self.target.members)
         return _largest(rows.mT, self.source.members).mT
 
@@ -88,7 +88,7 @@ class SentencePairs:
 def _largest(
     score: Float[Tensor, "batch unit other"], members: Float[Tensor, "batch word unit"]
 ) -> Float[Tensor, "batch word other"]:
-    """The largest entry over the units of each word; scores are at least 0."""
+    """Return the largest entry over the units of each word; scores are at least 0."""
     word = members.argmax(1).where(members.any(1), members.shape[1])
     maxima = score.new_zeros(len(score), members.shape[1] + 1, score.shape[2])
     place = word[..., None].expand_as(score)
@@ -99,11 +99,11 @@ def _largest(
 
 
 def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
-    """(1 + cosine) / 2, from 0 to 1.
+    """Return (1 + cosine) / 2, from 0 to 1.
 
     Args:
-        pairs: The units.
-        distortion: κ of Jalili Sabet et al. (2020): a similarity is multiplied by
+        pairs: Units of both sides.
+        distortion: Penalty κ of Jalili Sabet et al. (2020): a similarity is multiplied by
             1 − κ (difference of the relative places of the two units in their sentences)².
     """
     source, target = (
@@ -118,14 +118,14 @@ def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
 
 
 def _places(units: Units) -> Float[Tensor, "batch unit"]:
-    """From 0 for the first to 1 for the last."""
+    """Return relative places, from 0 for the first unit to 1 for the last."""
     number = units.there.cumsum(-1) - 1
     last = (units.there.sum(-1, keepdim=True) - 1).clamp_min(1)
     return number / last
 
 
 def products(pairs: SentencePairs) -> Similarity:
-    """The inner products of hidden states."""
+    """Return the inner products of hidden states."""
     return pairs.target.states @ pairs.source.states.mT
 
 
@@ -133,12 +133,12 @@ def products(pairs: SentencePairs) -> Similarity:
 
 
 def forward(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
-    """Every target unit with the source unit that is most similar; of equal ones the first."""
+    """Link every target unit to its most similar source unit; of equal units the first."""
     return _most_similar(similarity, mask, -1)
 
 
 def reverse(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
-    """Every source unit with the target unit that is most similar; of equal ones the first."""
+    """Link every source unit to its most similar target unit; of equal units the first."""
     return _most_similar(similarity, mask, -2)
 
 
@@ -150,16 +150,16 @@ def _most_similar(similarity: Similarity, mask: UnitLinks, axis: int) -> UnitLin
 
 
 def argmax(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
-    """Units that are most similar to each other, in both directions."""
+    """Link units that are most similar to each other, in both directions."""
     return forward(similarity, mask) & reverse(similarity, mask)
 
 
 def itermax(similarity: Similarity, mask: UnitLinks, iterations: int = 2) -> UnitLinks:
-    """`argmax`, again and again among units of which one has no link yet.
+    """Repeat `argmax` among pairs of units of which at least one has no link yet.
 
     Similarities to units that have a link count `DAMPING` times as much, those between two such
-    units nothing.  Short sentences have the links of the first time alone, and it ends when all
-    units of a side have links.
+    units nothing.  Short sentences have the links of the first iteration alone, and iteration ends
+    when all units of a side have links.
 
     Source: Jalili Sabet et al. (2020), and their code.
     """
@@ -179,7 +179,7 @@ def itermax(similarity: Similarity, mask: UnitLinks, iterations: int = 2) -> Uni
 
 
 def match(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
-    """The links of largest sum in which no unit has two, and those of the shorter side have one."""
+    """Return the links of largest sum, one for each unit of the shorter side and no unit in two."""
     links = torch.zeros_like(mask)
     rows, columns = mask.any(-1).cpu(), mask.any(-2).cpu()
     for number, own in enumerate(double(similarity).cpu()):
@@ -191,7 +191,7 @@ def match(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
 
 
 def softmax(similarity: Similarity, mask: UnitLinks, threshold: float = 0.001) -> UnitLinks:
-    """Units each of which is likely, among all of its side, given the other.
+    """Link units each of which is likely, among all of its side, given the other.
 
     Source: Dou and Neubig (2021); inner products are not scaled.
     """
@@ -213,7 +213,6 @@ def chances(similarity: Similarity, mask: UnitLinks) -> Similarity:
 
 
 def _sizes(mask: UnitLinks, axis: int) -> Int64[Tensor, "batch 1 1"]:
-    """Return the largest number of units along an axis."""
     return mask.sum(axis).amax(-1).clamp_min(1)[:, None, None]
 
 
@@ -228,12 +227,12 @@ _OF_COSINES: Mapping[Extraction, Callable[[Similarity, UnitLinks], UnitLinks]] =
 def extracted(
     pairs: SentencePairs, extraction: Extraction, settings: SimilaritySettings
 ) -> tuple[UnitLinks, Similarity]:
-    """Links between units, and how good each would be, from 0 to 1.
+    """Return links between units, and the quality of each possible link, from 0 to 1.
 
     Args:
-        pairs: The units.
-        extraction: How they are linked.
-        settings: See `SimilaritySettings`.
+        pairs: Units of both sides.
+        extraction: Extraction of links from similarities.
+        settings: Settings of similarities, see `SimilaritySettings`.
     """
     mask = pairs.there
     if extraction == "softmax":

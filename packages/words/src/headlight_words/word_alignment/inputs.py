@@ -1,7 +1,7 @@
 """Soft alignments from the input of the whole model: gradients, and predictions without a word.
 
 The encoder and the decoder run one after the other, so that what the encoder reads can be changed
-where embeddings leave their table, and nothing of a particular model has to be known.
+where embeddings leave their table, without knowledge of the particular model.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ COPIES_AT_ONCE = 8192
 
 
 def check_predicts(model: CapturedModel, measure: str) -> None:
-    """Refuse a model that does not say how probable a translation is.
+    """Refuse a model that gives no probability of a translation.
 
     Raises:
-        UsageError: it has no language-model head, or no decoder.
+        UsageError: The model has no language-model head, or no decoder.
     """
     if not model.has_decoder_inputs or model.transformer.get_output_embeddings() is None:
         raise UsageError(
@@ -56,10 +56,10 @@ def input_matrix(
     * ``difference``: p(piece) less p(piece) without the source piece (Li et al. 2019); signed.
 
     Args:
-        model: an encoder-decoder model with its language-model head.
-        batch: of translations.
-        measure: one of these.
-        settings: see `InputMeasureSettings`.
+        model: Encoder-decoder model with its language-model head.
+        batch: Batch of translations.
+        measure: Name of a measure above.
+        settings: Settings of gradients, see `InputMeasureSettings`.
 
     Returns:
         A row for every place of the decoder, which speaks of the piece that is read there, as in
@@ -80,7 +80,7 @@ def input_matrix(
 
 @contextmanager
 def _embeddings_changed(encoder: Any, change: Callable[[Embeddings], Embeddings]) -> Iterator[None]:
-    """Within the block the encoder reads other embeddings than those of its table."""
+    """Let the encoder, within the block, read other embeddings than those of its table."""
     table: nn.Module = encoder.get_input_embeddings()
     handle = table.register_forward_hook(lambda _, __, output: change(output))
     try:
@@ -91,10 +91,10 @@ def _embeddings_changed(encoder: Any, change: Callable[[Embeddings], Embeddings]
 
 @contextmanager
 def _cut_before_the_head(network: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
-    """Within the block the head reads a copy without history; both are kept.
+    """Let the head, within the block, read a copy without history; both are kept.
 
-    The head predicts every place from that place alone, so that it needs one pass backward for all
-    of them, and not one for each.
+    The head predicts every place from that place alone, so that one backward pass through it is
+    enough for all places.
     """
     cuts: list[tuple[Tensor, Tensor]] = []
 
@@ -115,7 +115,7 @@ def _log_probabilities(
     rows: Int64[Tensor, " row"],
     change: Callable[[Embeddings], Embeddings],
 ) -> Float[Tensor, "row target"]:
-    """Log p of the piece that the decoder reads at every place, given what it read before."""
+    """Return log p of the piece that the decoder reads at every place, given those before."""
     network: Any = model.transformer
     assert batch.target_ids is not None and batch.target_mask is not None  # noqa: S101, PT018
     mask, target = batch.attention_mask[rows], batch.target_ids[rows]
@@ -129,13 +129,13 @@ def _log_probabilities(
         decoder_attention_mask=batch.target_mask[rows],
         use_cache=False,
     ).logits
-    # What place t predicts, place t + 1 reads; the start is predicted by nothing.
+    # The piece predicted at place t is read at place t + 1; no place predicts the start.
     chances = single(logits[:, :-1]).log_softmax(-1).gather(-1, target[:, 1:, None])[..., 0]
     return torch.nn.functional.pad(chances, (1, 0))
 
 
 def _runs(batch: Batch, per_example: int) -> Iterator[Int64[Tensor, " row"]]:
-    """Every example this many times, in parts that are not too large for the memory."""
+    """Yield every example `per_example` times, in parts that fit into memory."""
     assert batch.target_ids is not None  # noqa: S101
     tokens = batch.input_ids.shape[1] + batch.target_ids.shape[1]
     number = torch.arange(len(batch.input_ids), device=batch.input_ids.device)
@@ -149,7 +149,7 @@ def _runs(batch: Batch, per_example: int) -> Iterator[Int64[Tensor, " row"]]:
 def _gradients(
     model: CapturedModel, batch: Batch, settings: InputMeasureSettings, copies: int, noise: float
 ) -> PieceMatrix:
-    """Each copy is normalised over the source, then the mean is taken over the copies."""
+    """Return the mean over copies of gradients that are normalised over the source."""
     assert batch.target_ids is not None  # noqa: S101
     examples, width = batch.input_ids.shape
     total = torch.zeros(examples, batch.target_ids.shape[1], width, device=batch.input_ids.device)
@@ -172,7 +172,7 @@ def _shares(
     noises: "_Noise",
     wanted: slice,
 ) -> Float[Tensor, "row target source"]:
-    """The share of every source piece in the gradient of every target piece."""
+    """Return the share of every source piece in the gradient of every target piece."""
     clean: list[Tensor] = []
 
     def change(embeddings: Embeddings) -> Embeddings:
@@ -205,7 +205,7 @@ def _sizes(
 
 
 class _Noise:
-    """Noise of every copy, which depends on its example and not on the batch around it."""
+    """The noise of every copy, which depends on its example and not on the batch around it."""
 
     def __init__(self, batch: Batch, copies: int, share: float, seed: int) -> None:
         self._lengths = batch.lengths.tolist()
@@ -215,7 +215,7 @@ class _Noise:
         self._seed = seed
 
     def of(self, embeddings: Embeddings, rows: Int64[Tensor, " row"], wanted: slice) -> Tensor:
-        """Normal, with a share of the range of an example's embeddings as standard deviation."""
+        """Draw normal noise, with a share of the range of an example's embeddings as deviation."""
         if not self._share:
             return embeddings.new_zeros(())
         noises = torch.zeros_like(embeddings)
@@ -237,7 +237,7 @@ class _Noise:
 
 
 def _difference(model: CapturedModel, batch: Batch) -> PieceMatrix:
-    """One copy of every example without each of its pieces, and the example itself."""
+    """Run every example without each of its pieces in turn, and the example itself."""
     assert batch.target_ids is not None  # noqa: S101
     width = batch.input_ids.shape[1]
     chances = []
@@ -245,7 +245,7 @@ def _difference(model: CapturedModel, batch: Batch) -> PieceMatrix:
     with torch.inference_mode():
         for rows in _runs(batch, width + 1):
             at = torch.arange(row_count, row_count + len(rows), device=rows.device) % (width + 1)
-            # At a place behind the last, no piece is erased.
+            # The last copy of an example erases a place behind its end: it is the whole example.
             gone = (torch.arange(width, device=rows.device) == at[:, None])[..., None]
             erase = partial(torch.Tensor.masked_fill, mask=gone, value=0)
             chances.append(_log_probabilities(model, batch, rows, erase).exp())

@@ -1,8 +1,8 @@
 """Links written pair by pair, and times of words.
 
 Source: Radford et al. (2022), "Robust speech recognition via large-scale weak supervision", and the
-word timing of its published code: what a piece gives to the frames that are heard, standardised
-over the pieces, smoothed over time, and a path through it by dynamic time warping.
+word timing of its published code: the attention of pieces to the frames that are heard,
+standardised over the pieces, smoothed over time, and a path through it by dynamic time warping.
 """
 
 import json
@@ -25,16 +25,17 @@ EVERY = 256
 
 @dataclass(frozen=True)
 class LinkFile:
-    """File of links, and its unfinished state until all are there.
+    """A file of links, and its unfinished state until all are there.
 
-    Until the end, lines stand in ``NAME.partial``, and ``NAME.state`` says how many pairs they are
-    of; then the first takes the final name, and the other goes.
+    Until the end, lines stand in ``NAME.partial``, and ``NAME.state`` holds the number of their
+    pairs; then the first takes the final name, and the other is removed.
 
     Attributes:
-        path: The file.
-        signature: What the lines depend on, as JSON; half a file of something else is refused.
-        resume: Go on with what is half done, if there is something.
-        overwrite: Replace a file that is there, and what is half done.
+        path: Path of the finished file.
+        signature: Everything that the lines depend on, as JSON; an unfinished file with another
+            signature is refused.
+        resume: Whether to continue an unfinished file, if there is one.
+        overwrite: Whether to replace an existing file, finished or not.
     """
 
     path: Path
@@ -44,7 +45,7 @@ class LinkFile:
 
     @property
     def partial(self) -> Path:
-        """The lines so far."""
+        """Return the path of the lines so far."""
         return self.path.with_name(f"{self.path.name}.partial")
 
     @property
@@ -53,10 +54,10 @@ class LinkFile:
         return self.path.with_name(f"{self.path.name}.state")
 
     def check_free(self) -> None:
-        """Refuse to replace what nobody has spoken of.
+        """Refuse to replace a file unless that is requested.
 
         Raises:
-            UsageError: There is a file, or half of one; or no folder for it.
+            UsageError: There is a file, finished or not; or no folder for it.
         """
         if self.resume and self.overwrite:
             raise UsageError("a file is either gone on with or overwritten; choose one of the two.")
@@ -81,11 +82,11 @@ class LinkFile:
 
     @contextmanager
     def opened(self) -> Iterator["OpenLinkFile"]:
-        """The file, to be written to; it gets its name when the block ends well.
+        """Open the file for writing; it gets its name when the block ends without an error.
 
         Raises:
             UsageError: See `check_free`.
-            RunError: What is half done is of something else, or cannot be written to.
+            RunError: The unfinished file has another signature, or cannot be written to.
         """
         self.check_free()
         pairs, size = self._begun()
@@ -102,7 +103,7 @@ class LinkFile:
             raise RunError(f"{self.path} cannot be written: {files.reason(problem)}.") from problem
 
     def _begun(self) -> tuple[int, int]:
-        """Pairs that are done, and the bytes of their lines."""
+        """Return the number of finished pairs, and the bytes of their lines."""
         if not (self.resume and self.state.exists() and self.partial.exists()):
             return 0, 0
         try:
@@ -124,7 +125,7 @@ class OpenLinkFile:
     """A file of links that is being written.
 
     Attributes:
-        pairs: How many pairs it holds the lines of.
+        pairs: Number of pairs whose lines it holds.
     """
 
     def __init__(self, file: LinkFile, stream: IO[bytes], pairs: int) -> None:
@@ -137,14 +138,14 @@ class OpenLinkFile:
         self._stream.write(text.encode())
 
     def write(self, text: str) -> None:
-        """The lines of one pair."""
+        """Write the lines of one pair."""
         self._stream.write(text.encode())
         self.pairs += 1
         if self.pairs % EVERY == 0:
             self.keep()
 
     def keep(self) -> None:
-        """Let what is written so far survive a kill."""
+        """Write everything so far to disk, where it survives a kill."""
         self._stream.flush()
         os.fsync(self._stream.fileno())
         state = {
@@ -162,10 +163,10 @@ Maps = Float64[np.ndarray, "unit row frame"]
 
 
 def standardised(maps: Maps) -> Maps:
-    """Each frame with mean 0 and deviation 1 over the rows, smoothed along time.
+    """Return frames with mean 0 and deviation 1 over the rows, smoothed along time.
 
-    What all rows give to a frame alike says nothing of any of them.  A frame that all rows give the
-    same has 0.
+    Attention that all rows pay a frame alike tells nothing about any of them.  A frame to which all
+    rows give the same has 0.
     """
     from scipy.ndimage import median_filter  # slow to import, and of no use to texts
 
@@ -177,7 +178,7 @@ def standardised(maps: Maps) -> Maps:
 
 
 def row_starts(maps: Maps) -> Int64[np.ndarray, "unit row"]:
-    """The frame at which each row begins on the path with the largest sum, in each map.
+    """Return the frame where each row begins on the path with the largest sum, in each map.
 
     A path leads from the first row and frame to the last ones; each step goes to the next row, the
     next frame, or both.  Rows may begin at the same frame.
@@ -208,15 +209,16 @@ def row_starts(maps: Maps) -> Int64[np.ndarray, "unit row"]:
 def on_path(
     maps: Maps, starts: Int64[np.ndarray, "unit row"], around: int
 ) -> Float64[np.ndarray, "unit row"]:
-    """The share of each row that goes to its stretch of the path and some frames around it.
+    """Return the share of each row on its stretch of the path and some frames around it.
 
     Args:
-        maps: Not below 0, as they were before they were standardised.
-        starts: See `row_starts`; a row lasts to where the next begins, the last to the end.
+        maps: Maps before standardisation, not below 0.
+        starts: Starts of rows, see `row_starts`; a row lasts to where the next begins, the last row
+            to the end.
         around: Frames on either side.
 
     Returns:
-        NaN for a row that gives nothing.
+        Shares; NaN for a row whose sum is 0.
     """
     frames = maps.shape[2]
     ends = np.concatenate([starts[:, 1:], np.full((len(starts), 1), frames)], 1)
@@ -236,13 +238,13 @@ def word_stretches(
     number: int,
     frames: int,
 ) -> Int64[np.ndarray, "unit word 2"]:
-    """First frame of each word, and the first one after it.
+    """Return the first frame of each word, and the first frame after it.
 
     Args:
-        starts: See `row_starts`.
-        words: The word of each row, in order; -1 for what follows the last.
-        number: Of words.
-        frames: That are heard.
+        starts: Starts of rows, see `row_starts`.
+        words: Word of each row, in order; -1 for rows after the last word.
+        number: Number of words.
+        frames: Number of frames that are heard.
     """
     ends = np.concatenate([starts[:, 1:], np.full((len(starts), 1), frames)], 1)
     first = np.searchsorted(np.where(words < 0, number, words), np.arange(number))

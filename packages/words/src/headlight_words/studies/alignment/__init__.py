@@ -86,11 +86,11 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
     @property
     def required_head(self) -> str:
-        """Gradients and differences are of predictions."""
+        """Return the required head: gradients and differences are of predictions."""
         return "language_model" if self.of_input else super().required_head
 
     def check_source(self, source: str | None) -> None:
-        """The first pair is read, or the transcript of the first recording."""
+        """Read the first pair, or the transcript of the first recording, to refuse a faulty one."""
         from headlight.corpora import medium_of, open_recordings
         from headlight_words.corpora import open_parallel
 
@@ -106,7 +106,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         )
 
     def check_other_files(self) -> None:
-        """The first gold links are read."""
+        """Read the first gold links, so that a faulty file is refused at once."""
         from headlight_words.links import open_links
 
         if self.gold:
@@ -116,7 +116,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         """Return the settings for a model of speech, where words are linked to time.
 
         Raises:
-            UsageError: something is asked for that is of translations alone.
+            UsageError: A requested setting is of translations alone.
         """
         of_texts = ("gold", "target", "format", "columns")
         unfit = [name for name in of_texts if getattr(self, name)]
@@ -137,11 +137,11 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         """Return the settings with the measures that suit a model, where none are named.
 
         Args:
-            name: of the model.
-            translates: whether it has a decoder that attends to a source.
+            name: Name of the model.
+            translates: Whether it has a decoder that attends to a source.
 
         Raises:
-            UsageError: a measure is one that the model does not have.
+            UsageError: The model lacks a measure.
         """
         if self.chosen_heads is not None:
             raise UsageError(
@@ -161,13 +161,13 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
     @property
     def of_attention(self) -> tuple[str, ...]:
-        """The measures of cross-attention that are asked for."""
+        """Return the requested measures of cross-attention."""
         measures = ATTENTION_MEASURES if self.measures is None else self.measures
         return tuple(name for name in measures if name in ATTENTION_MEASURES)
 
     @property
     def of_input(self) -> tuple[InputMeasure, ...]:
-        """Return the measures that are of the input of the whole model."""
+        """Return the requested measures of the input of the whole model."""
         return tuple(name for name in INPUT_MEASURES if name in (self.measures or ()))
 
 

@@ -1,4 +1,4 @@
-"""Observers of alignment: between words, and between words and times."""
+"""Observers of the alignment between words, and between words and times."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ class GoldOfBatch:
         self._sure, self._possible = self._sure.to(device), self._possible.to(device)
 
     def counts(self, links: LinkMatrix) -> Counts:
-        """The counts of `headlight_words.links.COUNTS`, of every example and row of links."""
+        """Return `headlight_words.links.COUNTS` of every example and row of links."""
         targets, sources = links.shape[2:]
         sure = self._sure[:, :, :targets, :sources]
         possible = self._possible[:, :, :targets, :sources]
@@ -83,14 +83,14 @@ class GoldOfBatch:
         return counts
 
     def summed(self, rows: Counts) -> Slots:
-        """The sums of such counts over pairs, by blocks of the corpus."""
+        """Return the sums of such counts over pairs, by blocks of the corpus."""
         cells = (len(rows), *(1,) * (rows.ndim - 1))
         return Slots.of(self._units, rows, np.ones(cells))
 
 
 @dataclass(eq=False, repr=False)
 class AttentionAlignmentObserver(Observer):
-    """Sees the cross-attention of a batch; keeps counts of links for each sentence."""
+    """Observer of the cross-attention of a batch, which keeps counts of links by sentence."""
 
     batch: Batch
     gold: GoldOfBatch
@@ -106,7 +106,7 @@ class AttentionAlignmentObserver(Observer):
         self._there = places(self.batch)
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer; nothing of it is kept but counts and means."""
+        """Observe one layer, of which only counts and means are kept."""
         scores, layer = Scores(record, precision=torch.float32), record.site.layer
         for measure in self.settings.of_attention:
             for step in STEPS:
@@ -121,7 +121,7 @@ class AttentionAlignmentObserver(Observer):
         self._merged[layer] = mean_of_places(scores.merged_norm[:, None], self._there)
 
     def tally(self) -> Tally:
-        """Counts of the batch, sentences along the first axis, and the mean norms of heads."""
+        """Return counts of the batch by blocks of the corpus, and the mean norms of heads."""
         layers = [site.layer for site in self.sites]
         return Tally(
             {
@@ -132,7 +132,7 @@ class AttentionAlignmentObserver(Observer):
         )
 
     def _all_counts(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
-        """First what a layer finds, then each of its heads; those it lacks find nothing."""
+        """Return the counts of whole layers, then of heads; heads that a layer lacks have 0."""
         measures = self.settings.of_attention
         axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(COUNTS))
         counts = np.zeros((len(self.batch.lengths), *axes), dtype=np.int64)
@@ -146,7 +146,7 @@ class AttentionAlignmentObserver(Observer):
 
 @dataclass(eq=False, repr=False)
 class InputAlignmentObserver(Observer):
-    """Runs the model on a batch for gradients and differences; keeps counts of links."""
+    """Observer of gradients and differences of a batch, which keeps counts of links."""
 
     wants_attention = False
 
@@ -156,7 +156,7 @@ class InputAlignmentObserver(Observer):
     settings: AlignmentSettings
 
     def tally(self) -> Tally:
-        """Counts of the batch by measure, sentences along the first axis."""
+        """Return counts of the batch by measure, by blocks of the corpus."""
         settings, sides = self.settings, Sides.of(self.batch)
         counts = []
         for measure in settings.of_input:
@@ -168,14 +168,14 @@ class InputAlignmentObserver(Observer):
 
 @dataclass(eq=False, repr=False)
 class SimilarityAlignmentObserver(Observer):
-    """Runs an encoder on the sentences of a batch; keeps counts of links for each pair.
+    """Observer of an encoder's hidden states of a batch, which keeps counts of links by pair.
 
     Attributes:
-        encoder: The model.
-        batch: Sources and targets.
-        gold: Their gold links.
-        layers: After how many layers hidden states are compared.
-        settings: What is asked.
+        encoder: Encoder that reads each sentence.
+        batch: Batch of sources and targets.
+        gold: Gold links of the batch.
+        layers: Numbers of layers run after which hidden states are compared.
+        settings: Settings of the study.
     """
 
     wants_attention = False
@@ -187,7 +187,7 @@ class SimilarityAlignmentObserver(Observer):
     settings: AlignmentSettings
 
     def tally(self) -> Tally:
-        """Counts by extraction and layer, pairs along the first axis."""
+        """Return counts by extraction and layer, by blocks of the corpus."""
         settings, batch = self.settings, self.batch
         sources = all_hidden_states(self.encoder, batch.source_alone())
         targets = all_hidden_states(self.encoder, batch.target_alone())
@@ -203,7 +203,7 @@ class SimilarityAlignmentObserver(Observer):
 
 
 AROUND = 0.1
-"""Seconds around a stretch that count as it, for `on_path`."""
+"""Seconds around a stretch that count as part of it, for `on_path`."""
 
 OF_WORDS = {
     "start_error": Variable("mean distance of the beginnings of words", "s", interval="positive"),
@@ -216,7 +216,7 @@ OF_WORDS = {
         interval="share",
     ),
 }
-"""Variables of each way to link words to time; all but the last only where times are known."""
+"""The variables of each way to link words to time; all but the last only where times are known."""
 
 BY = {
     "": ", of all heads of a layer together",
@@ -228,13 +228,13 @@ VARIABLES = long_names(OF_WORDS, BY)
 
 @dataclass(eq=False, repr=False)
 class SpeechAlignmentObserver(Observer):
-    """Sees the cross-attention of a batch; keeps of every word how far from its time it is found.
+    """Observer of the cross-attention of a batch, which keeps each word's distance from its time.
 
     Attributes:
-        examples: of the batch.
-        sites: the layers that are observed.
-        chosen: layer and head of those that are put together.
-        settings: what is asked.
+        examples: Examples of the batch.
+        sites: Layers that are observed.
+        chosen: Layer and head of each of the combined heads.
+        settings: Settings of the study.
     """
 
     examples: Sequence[EncodedSpeech]
@@ -250,7 +250,7 @@ class SpeechAlignmentObserver(Observer):
         self._heads = max(site.heads for site in self.sites)
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer; of it the maps of the chosen heads are kept."""
+        """Observe one layer, and keep the maps of its chosen heads."""
         scores, layer = Scores(record, precision=torch.float32), record.site.layer
         for measure in self.settings.of_attention:
             score = scores.of(measure).cpu().double().numpy()
@@ -277,7 +277,7 @@ class SpeechAlignmentObserver(Observer):
     def _of_layers(
         self, row: int, words: int
     ) -> Float64[np.ndarray, "word measure step layer unit number"]:
-        """First what a layer finds, then each of its heads; NaN for those that it lacks."""
+        """Return the numbers of whole layers, then of heads; NaN for heads that a layer lacks."""
         measures = self.settings.of_attention
         axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(OF_WORDS))
         errors = np.full((words, *axes), np.nan)
@@ -304,10 +304,10 @@ def found(
     """Return the numbers `OF_WORDS` by all maps together, then by each; NaN if unknown.
 
     Args:
-        maps: of heads, between all places of the decoder and the frames that are heard.
-        example: the recording.
-        step: which row speaks for a piece: where it is read (``input``) or predicted (``output``).
-        measure: of the maps.
+        maps: Maps of heads, between all places of the decoder and the frames that are heard.
+        example: Recording and its transcript.
+        step: Row that stands for a piece: where it is read (``input``) or predicted (``output``).
+        measure: Measure of the maps.
     """
     rows, words = _rows(example, step)
     maps, frames = maps[:, rows], example.heard
@@ -336,9 +336,9 @@ def found(
 def _rows(
     example: EncodedSpeech, step: str
 ) -> tuple[Int64[np.ndarray, " row"], Int64[np.ndarray, " row"]]:
-    """The places of the decoder that speak for pieces, in order, and their words.
+    """Return the places of the decoder that stand for pieces, in order, and their words.
 
-    What is predicted after the last word, the end, has a row as well: it says where the word ends.
+    The end, predicted after the last word, has a row as well, which tells where that word ends.
     """
     words = np.array(example.target_words)
     if step == "output":
@@ -352,7 +352,7 @@ def _rows(
 def _by_word(
     shares: Float64[np.ndarray, "unit row"], words: Int64[np.ndarray, " row"], number: int
 ) -> Float64[np.ndarray, "unit word"]:
-    """The mean of the pieces of each word."""
+    """Return the mean of the pieces of each word."""
     member = words == np.arange(number)[:, None]
     means: Float64[np.ndarray, "unit word"] = (
         shares @ (member / member.sum(1, keepdims=True).clip(1)).T
@@ -366,13 +366,13 @@ def speech_dataset(
     sites: Sequence[AttentionSite],
     chosen: Sequence[tuple[int, int]],
 ) -> xarray.Dataset:
-    """Named arrays of how far words are found from their times.
+    """Return named arrays of the distances of words from their times.
 
     Args:
-        tally: what the observers saw, merged.
-        measures: of attention.
-        sites: the observed layers.
-        chosen: layer and head of those that were put together.
+        tally: Merged tally of the observers.
+        measures: Measures of attention.
+        sites: Observed layers.
+        chosen: Layer and head of each of the combined heads.
     """
     statistics = tally.compute()
     cell = ("measure", "step", "layer")
@@ -400,7 +400,7 @@ def speech_dataset(
 def _numbers(
     statistics: Mapping[str, np.ndarray], prefix: str, axes: tuple[str, ...], unit: Any
 ) -> dict[str, Any]:
-    """Each number, those alone of which something was seen."""
+    """Return the variables of `OF_WORDS` that have any finite value."""
     variables: dict[str, Any] = {}
     for at, name in enumerate(OF_WORDS):
         numbers = slots_at(slots_at(statistics, unit), np.s_[..., at])

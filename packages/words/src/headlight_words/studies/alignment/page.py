@@ -29,7 +29,7 @@ from headlight_words.findings import alignment
 from headlight_words.findings.word_times import are_of_speech, times_known, ways_to_time
 
 findings = alignment.alignment
-"""In words, which stand first."""
+"""Findings in words, which stand first on the page."""
 
 STEP_NAMES = {"input": "reads the word (AWI)", "output": "predicts the word (AWO)"}
 """Labels of the steps: the word that a row of cross-attention stands for."""
@@ -42,7 +42,7 @@ SHOWN_RATES = ("AER", *RATES[1:], "by cross-fit", "mean of layers")
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The best layer by each measure, and what gradients and differences find; of speech times."""
+    """Return the rates of the best layers, of gradients and of differences; of speech times."""
     if are_of_speech(result):
         return _summary_of_speech(result)
     numbers: Summary = {"sentences": int(result.attrs["sentences"])}
@@ -55,9 +55,9 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Error rates by measure, by layer and by head; of an encoder, by extraction and by layer.
+    """Return error rates by measure, layer and head; of an encoder, by extraction and layer.
 
-    Of speech, how far from their times words are found.
+    Of speech, it returns the distances of words from their times.
     """
     if are_of_speech(result):
         return [_ways(result), _speech_layers(result), _speech_heads(result)]
@@ -70,7 +70,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def best_layers(result: xr.Dataset) -> pd.DataFrame:
-    """For each measure and step the layer with the lowest error rate, and the mean of all layers.
+    """Return the layer with the lowest error rate by measure and step, and the mean of layers.
 
     The lowest rate of many is too low by chance: `cross_fit` is that of a layer that was chosen on
     one half of the corpus and judged on the other, and the other way round.  Measures of the input
@@ -119,7 +119,7 @@ def _best_layer(cell: xr.Dataset, measure: str, step: str, of: str) -> dict[str,
 
 
 def _rates(frame: pd.DataFrame, what: str) -> Drawing:
-    """The error rate of each row with its interval, the lowest first."""
+    """Return a drawing of the error rate of each row with its interval, the lowest first."""
     rows = [
         BarRow(
             ", ".join(filter(None, (row["measure"], row["step"]))),
@@ -275,12 +275,12 @@ OF_SPEECH = {
     "inside": "middle inside",
     "on_path": "on the path",
 }
-"""Columns of tables of speech, by the variable."""
+"""Headings of columns in tables of speech, by variable."""
 SPOKEN_STEPS = {"input": "reads the piece", "output": "predicts the piece"}
 
 
 def _summary_of_speech(result: xr.Dataset) -> Summary:
-    """The chosen heads, the best layer and the best head, by measure and step."""
+    """Return the numbers of chosen heads, best layer and best head, by measure and step."""
     numbers: Summary = {"words": int(result.attrs["words"])}
     judged = "start_error" if times_known(result) else "on_path"
     for row in ways_to_time(result).to_dict("records"):

@@ -84,7 +84,7 @@ _CELL = ("measure", "step", "layer")
 def attention_dataset(
     tally: Tally, measures: Sequence[str], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
-    """Named arrays of what cross-attention links."""
+    """Return named arrays of the links of cross-attention."""
     statistics = tally.compute()
     heads = np.array([site.heads for site in sites])
     exists = np.arange(int(heads.max())) < heads[:, None]
@@ -105,7 +105,7 @@ def attention_dataset(
 
 
 def input_dataset(tally: Tally, measures: Sequence[str]) -> xarray.Dataset:
-    """Named arrays of what gradients and differences link."""
+    """Return named arrays of the links of gradients and differences."""
     counts = tally.compute()["counts"]
     variables = _rates(counts, "input_", ("input_measure",))
     return _described(variables, {"input_measure": list(measures)}, counts)
@@ -114,7 +114,7 @@ def input_dataset(tally: Tally, measures: Sequence[str]) -> xarray.Dataset:
 def similarity_dataset(
     tally: Tally, extractions: Sequence[str], layers: Sequence[int]
 ) -> xarray.Dataset:
-    """Named arrays of what similar hidden states link."""
+    """Return named arrays of the links of similar hidden states."""
     counts = tally.compute()["counts"]
     variables = _rates(counts, "similarity_", ("extraction", "layer"))
     coordinates = {"extraction": list(extractions), "layer": list(layers)}
@@ -128,7 +128,7 @@ def _rates(
     cells: Any = np.s_[...],
     exists: Bool[np.ndarray, "layer head"] | None = None,
 ) -> dict[str, Any]:
-    """Precision, recall and error rate; NaN where there is no head."""
+    """Return precision, recall and error rate; NaN where there is no head."""
     counts = sums["part"][cells]
     if exists is not None:
         counts = np.where(exists[..., None], counts, np.nan)
@@ -239,7 +239,7 @@ class AlignmentStudy(CorpusStudy[AlignmentSettings]):
     def _plan_speech(
         self, source: Any, model: CapturedModel, settings: AlignmentSettings
     ) -> StudyPlan[Any]:
-        """Words of transcripts are linked to time."""
+        """Plan the pass that links words of transcripts to time."""
         corpus = check_repeatable(open_recordings(source)).take(settings.max_examples)
         sites = model.sites_of("cross", settings.layers)
         self.settings, self.gold, self.hidden_layers = settings, [], []
@@ -266,7 +266,7 @@ class AlignmentStudy(CorpusStudy[AlignmentSettings]):
         )
 
     def observe(self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Any]) -> Observer:
-        """Links words of one batch, by what the pass looks at."""
+        """Return the observer of a batch, by the measures of the pass."""
         model, sites, settings = plan.model, plan.sites, self.settings
         if model.hears:
             return SpeechAlignmentObserver(examples, sites, self.chosen, settings)
@@ -278,7 +278,7 @@ class AlignmentStudy(CorpusStudy[AlignmentSettings]):
         return AttentionAlignmentObserver(batch, gold, sites, settings)
 
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
-        """Rates of what was linked."""
+        """Return the rates of the links."""
         settings = self.settings
         if plan.model.hears:
             return speech_dataset(state.tally, settings.of_attention, plan.sites, self.chosen)
@@ -295,7 +295,7 @@ run = AlignmentStudy.run
 def _chosen_heads(
     model: CapturedModel, sites: Sequence[AttentionSite], names: Sequence[str] | None
 ) -> list[tuple[int, int]]:
-    """Return layer and head of those that are put together; refuse one that the layers lack."""
+    """Return layer and head of the combined heads; refuse a head that the layers lack."""
     existing = {(site.layer, head) for site in sites for head in range(site.heads)}
     if names is None:
         listed = getattr(getattr(model.transformer, "generation_config", None), LISTED, None)
@@ -339,7 +339,7 @@ def _gold_file(settings: AlignmentSettings, source: Any) -> str:
 
 
 def _passes(settings: AlignmentSettings) -> tuple[Pass, ...]:
-    """Forward for attention; all others run the model as they need."""
+    """Return the passes: one of attention alone, and others that run the model as they need."""
     if settings.of_hidden_states:
         return (Pass(("similarity",)),)
     attention = (Pass(settings.of_attention),) if settings.of_attention else ()
@@ -348,7 +348,7 @@ def _passes(settings: AlignmentSettings) -> tuple[Pass, ...]:
 
 
 class _Swapped:
-    """Pairs with source and target exchanged, every time they are read."""
+    """The pairs with source and target exchanged, every time they are read."""
 
     def __init__(self, pairs: Corpus[TranslationPair]) -> None:
         self._pairs = pairs

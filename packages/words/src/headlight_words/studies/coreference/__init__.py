@@ -72,7 +72,7 @@ class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
     seed: AtLeast0 = 0
 
     def check_source(self, source: str | None) -> None:
-        """The first document is read."""
+        """Read the first document, so that a faulty one is refused at once."""
         from headlight_words.corpora import open_coreference
 
         next(iter(open_coreference(str(source), format=self.format)))

@@ -16,13 +16,13 @@ from headlight.vocabulary import head_name
 from headlight_words.findings.coreference import ALL, best_heads, coreference
 
 findings = coreference
-"""In words, which stand first."""
+"""Findings in words, which stand first on the page."""
 
 BASELINE = "#8a8a86"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """Mentions, and how often the best head and the best baseline are right."""
+    """Return the number of mentions, and the accuracies of the best heads and baselines."""
     numbers: Summary = {"mentions": int(result["count"].sel(mention_kind=ALL))}
     frame = _systems(result)
     for row in frame.to_dict("records"):
@@ -31,7 +31,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def _systems(result: xr.Dataset) -> pd.DataFrame:
-    """The baselines, and of each measure the head that is right most often over all mentions."""
+    """Return the baselines, and of each measure the head that is right most often."""
     rows = []
     baselines = estimates(result, "baseline_accuracy", ("baseline",), mention_kind=ALL)
     for at, name in enumerate(map(str, result["baseline"].values)):
@@ -55,12 +55,11 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
 
 
 def _colour(row: Mapping[Hashable, Any]) -> str:
-    """Return the colour of the measure; grey for baselines."""
     return str(row["who"]) if row["head"] else BASELINE
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """The best heads beside the baselines, and all heads."""
+    """Return sections on the best heads beside the baselines, and on all heads."""
     frame = _systems(result)
     kinds = [str(kind) for kind in result["mention_kind"].values]
 

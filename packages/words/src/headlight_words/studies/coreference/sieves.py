@@ -1,4 +1,4 @@
-"""The sieves of a rule-based resolver: who is like whom, from strict to lax.
+"""The sieves of a rule-based resolver: tests whether two mentions match, from strict to lax.
 
 Source: Clark et al. (2019), Section 4.3, after Lee et al. (2011): "(1) full string match, (2) head
 word match, (3) number/gender/person match, (4) all other mentions".
@@ -54,7 +54,7 @@ TITLES = _gendered(
     "mr mister sir lord king prince duke monsieur herr father brother uncle",
     "mrs ms miss lady madam madame queen princess duchess frau sister aunt",
 )
-"""Before names; written without a full stop."""
+"""Titles before names; written without a full stop."""
 
 FIRST_NAMES = _gendered(
     """adam albert alexander andrew anthony arthur benjamin brian charles christopher
@@ -111,7 +111,7 @@ Alike = Bool[np.ndarray, "candidate candidate"]
 """Whether two mentions of a window satisfy a sieve."""
 
 Sieve = Callable[[Sequence[Mention], Sequence[str], Sequence[str]], Alike]
-"""From mentions, words and tags of a window to `Alike`."""
+"""Function from mentions, words and tags of a window to `Alike`."""
 
 
 def same_string(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
@@ -126,7 +126,7 @@ def same_head(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[
 
 
 def agreement(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
-    """Compare number, gender and person; what is not known agrees with everything."""
+    """Compare number, gender and person; an unknown value agrees with everything."""
     attribute_sets = [attributes(mention, words, tags) for mention in mentions]
     number = _compatible([each.number for each in attribute_sets])
     gender = _compatible([each.gender for each in attribute_sets])
@@ -136,7 +136,7 @@ def agreement(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[
 
 
 def anything(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
-    """Every two mentions."""
+    """Match every two mentions."""
     return np.ones((len(mentions), len(mentions)), dtype=bool)
 
 
@@ -156,7 +156,7 @@ class Attributes:
     Attributes:
         number: ``singular``, ``plural``, or not known.
         gender: ``masculine``, ``feminine``, ``neuter``, or not known.
-        person: 1, 2 or 3; all that is no pronoun is 3.
+        person: 1, 2 or 3; other mentions than pronouns are 3.
     """
 
     number: Number | None
@@ -165,7 +165,7 @@ class Attributes:
 
 
 def attributes(mention: Mention, words: Sequence[str], tags: Sequence[str]) -> Attributes:
-    """Number, gender and person of one mention.
+    """Return number, gender and person of one mention.
 
     Pronouns are looked up.  Of other mentions the head word's tag (Penn Treebank) decides the
     number, else its ending; nouns for groups have none.  The gender of a proper name is that of a
@@ -173,9 +173,9 @@ def attributes(mention: Mention, words: Sequence[str], tags: Sequence[str]) -> A
     ``neuter`` for all else.  A proper name with *and* in it is plural.
 
     Args:
-        mention: Its words are counted as `words` are.
-        words: Of the window.
-        tags: The part of speech of each; empty where there is none.
+        mention: Mention whose words are counted as `words` are.
+        words: Words of the window.
+        tags: Part of speech of each word; empty where there is none.
     """
     head = words[mention.head].casefold()
     if head in PRONOUNS and mention.kind == "pronoun":
@@ -213,7 +213,7 @@ def _gender_of_noun(head: str) -> Gender | None:
 
 
 def _singulars(word: str) -> list[str]:
-    """The word, and what it may be the plural of."""
+    """Return the word, and the forms of which it may be the plural."""
     forms = [word]
     if word.endswith("s"):
         forms.append(word[:-1])
@@ -242,16 +242,16 @@ BASELINES = ("nearest", "head match", "rule-based")
 
 NOTHING = -1
 Picks = Int64[np.ndarray, " mention"]
-"""The mention picked for each one evaluated, as an index into `task.mentions`; or `NOTHING`."""
+"""The pick for each evaluated mention, as an index into `task.mentions`; or `NOTHING`."""
 
 
 def pick_nearest(
     task: AntecedentTask, allowed: Bool[np.ndarray, "mention candidate"] | None = None
 ) -> Picks:
-    """The earlier mention whose head word is nearest.
+    """Pick the earlier mention whose head word is nearest.
 
-    Of two mentions with one head word it is the one that begins later, or is shorter; both have the
-    same claim to be right, since head words are compared.
+    Of two mentions with one head word the pick begins later, or is shorter; both have the same
+    claim to be right, since head words are compared.
     """
     chosen = task.earlier if allowed is None else task.earlier & allowed
     if not len(task.mentions):
@@ -264,7 +264,7 @@ def pick_nearest(
 
 
 def pick_by_sieves(task: AntecedentTask, sieves: Sequence[SieveName]) -> Picks:
-    """The nearest earlier mention that satisfies the first sieve that any satisfies."""
+    """Pick the nearest earlier mention that satisfies the first sieve that any satisfies."""
     picks = np.full(len(task), NOTHING, dtype=np.int64)
     for name in sieves:
         alike = SIEVES[name](task.mentions, task.words, task.tags)
@@ -274,7 +274,7 @@ def pick_by_sieves(task: AntecedentTask, sieves: Sequence[SieveName]) -> Picks:
 
 
 def baseline_picks(task: AntecedentTask, settings: TaskSettings) -> Mapping[str, Picks]:
-    """Return the picks of every baseline of `BASELINES`; all look at earlier mentions only."""
+    """Return the picks of every baseline of `BASELINES`, among earlier mentions only."""
     fallback: tuple[SieveName, ...] = (
         ("anything",) if settings.head_match_otherwise == "nearest" else ()
     )

@@ -53,11 +53,11 @@ class AntecedentQueries:
     """The evaluated mentions of a batch, one after the other.
 
     Attributes:
-        example: Where in the batch each is.
-        query: The number of its head word.
-        kind: Whether it is of each of `MENTION_KINDS`.
+        example: Index in the batch of each mention's example.
+        query: Number of each mention's head word.
+        kind: Whether each mention is of each of `MENTION_KINDS`.
         candidate: Whether a word may be picked.
-        antecedent: Whether it is the head word of an antecedent.
+        antecedent: Whether a word is the head word of an antecedent.
     """
 
     example: Int64[Tensor, " mention"]
@@ -75,7 +75,7 @@ class AntecedentQueries:
         preceding: bool,
         device: torch.device | str = "cpu",
     ) -> "AntecedentQueries":
-        """The questions of all examples of a batch, with as many words as the longest has."""
+        """Return the queries of all examples of a batch, padded to the words of the longest."""
         words = max(len(task.words) for task in tasks)
         allowed = [task.candidate_words(candidates, preceding=preceding) for task in tasks]
 
@@ -101,14 +101,14 @@ def kind_members(task: AntecedentTask) -> Bool[np.ndarray, "mention kind"]:
 def picked_words(
     score: Float[Tensor, "batch head word word"], questions: AntecedentQueries
 ) -> Int64[Tensor, "mention head direction"]:
-    """The candidate with the highest score, −1 where there is none.
+    """Return the candidate with the highest score, −1 where there is none.
 
-    A word that gets exactly nothing cannot be picked: that is what a mask leaves of a word out of
-    sight.  Of equal scores the first word wins.
+    A word with a score of exactly 0 cannot be picked, since a word that a mask hides has this
+    score.  Of equal scores the first word wins.
 
     Args:
-        score: Between the words of each example; rows attend.
-        questions: Whose head words, and what they may pick.
+        score: Score between the words of each example; rows attend.
+        questions: Evaluated mentions, with their head words and candidates.
     """
     example, query = questions.example, questions.query
     rows = torch.stack([score[example, :, query], score[example, :, :, query]], dim=2)
@@ -122,21 +122,21 @@ def picked_words(
 def is_antecedent(
     picked: Int64[Tensor, "mention head direction"], questions: AntecedentQueries
 ) -> Bool[Tensor, "mention head direction"]:
-    """Whether what is picked is the head word of an antecedent."""
+    """Whether the picked word is the head word of an antecedent."""
     mention = torch.arange(len(picked), device=picked.device)[:, None, None]
     return questions.antecedent[mention, picked.clamp_min(0)] & (picked >= 0)
 
 
 @dataclass(eq=False, repr=False)
 class AntecedentObserver(Observer):
-    """Counts the right answers of all heads in one batch; `tally` has them by document.
+    """Observer that counts the right picks of all heads in a batch; `tally` has them by document.
 
     Attributes:
-        batch: The batch.
-        examples: Its examples.
-        sites: The layers that are observed.
-        settings: What is asked.
-        measures: Those of the settings that this pass of the model has.
+        batch: Batch that the model reads.
+        examples: Examples of the batch.
+        sites: Layers that are observed.
+        settings: Settings of the study.
+        measures: Measures of the settings that this pass of the model has.
     """
 
     batch: Batch
@@ -159,14 +159,14 @@ class AntecedentObserver(Observer):
         self._correct = np.zeros((len(self.examples), *shape), dtype=np.int64)
 
     def visit(self, record: LayerRecord) -> None:
-        """Count the right answers of one layer."""
+        """Count the right picks of one layer."""
         layer = self._layers[record.site.layer]
         for place, picked in enumerate(self.picked(record).values()):
             correct = self._count_by_kind(is_antecedent(picked, self.questions))
             self._correct[:, place, layer, : correct.shape[1]] = correct.cpu().numpy()
 
     def picked(self, record: LayerRecord) -> dict[str, Int64[Tensor, "mention head direction"]]:
-        """The word that each head picks for each mention, by each measure."""
+        """Return the word that each head picks for each mention, by measure."""
         scores = Scores(record, self.settings.value_bias, precision=torch.float32)
         return {
             measure: picked_words(
@@ -177,7 +177,7 @@ class AntecedentObserver(Observer):
         }
 
     def tally(self) -> Tally:
-        """Right answers of heads and baselines, and the number of questions, by document."""
+        """Return right picks of heads and baselines, and the number of mentions, by document."""
         counts = np.stack([kind_members(example.task).sum(0) for example in self.examples])
         baselines = np.stack([_baseline_counts(each, self.settings) for each in self.examples])
         units = units_of(self.examples)
@@ -191,7 +191,6 @@ class AntecedentObserver(Observer):
     def _count_by_kind(
         self, correct: Bool[Tensor, "mention head direction"]
     ) -> Int64[Tensor, "batch head direction kind"]:
-        """Right answers of each example, by the kind of the mention."""
         by_kind = correct[..., None] & self.questions.kind[:, None, None]
         sums = by_kind.new_zeros((len(self.examples), *by_kind.shape[1:]), dtype=torch.int64)
         return sums.index_add_(0, self.questions.example, by_kind.long())
@@ -213,10 +212,10 @@ def _pad_words(
 
 
 READ = 40
-"""Windows that are read once more."""
+"""Number of windows that are read once more."""
 
 AROUND = 2
-"""Words that are shown before the first word of a stretch that has a line, and after the last."""
+"""Words shown before the first word of a stretch that is linked, and after the last."""
 
 OBSERVED = {
     "sentence_word": ("word of a stretch of text in which the best head finds antecedents", "1"),
@@ -232,15 +231,15 @@ def best_sentences(
     settings: CoreferenceSettings,
     one: Pass,
 ) -> xarray.Dataset:
-    """For each measure and kind of mention a stretch of text in which the best head is right.
+    """Return a stretch of text where the best head is right, by measure and kind of mention.
 
     The first windows are read once more, one by one, when it is known which heads are best.
 
     Args:
-        result: Of the pass.
-        plan: Of the study.
-        settings: What is asked.
-        one: The pass; there is no text for what does not run forward alone.
+        result: Result of the pass.
+        plan: Plan of the study.
+        settings: Settings of the study.
+        one: Pass of the model; passes that do not run forward alone have no text.
     """
     best = best_heads(result).to_dict("records") if one.forward_alone else []
     layers = {row["layer"] for row in best}
@@ -291,16 +290,16 @@ def best_stretch(
     picked: Int64[np.ndarray, " mention"],
     right: Bool[np.ndarray, " mention"],
 ) -> Shown:
-    """The stretch of a window in which most mentions are right, less those that are wrong.
+    """Return the stretch of a window with most right mentions, less those that are wrong.
 
     A mention is right in a stretch that holds also the word that is picked for it.  Of equal
-    stretches it is the first.  It ends a few words from the outermost that have a line.
+    stretches it is the first.  It ends a few words from the outermost words that are linked.
 
     Args:
-        words: Of the window.
-        query: The number of the head word of each mention; of mentions that share one, the last
+        words: Words of the window.
+        query: Number of the head word of each mention; of mentions that share a head word, the last
             counts.
-        picked: Of the word that is picked, −1 where there is none.
+        picked: Number of the word that is picked, −1 where there is none.
         right: Whether that is the head word of an antecedent.
     """
     query, last = np.unique(query[::-1], return_index=True)
@@ -343,12 +342,12 @@ VARIABLES: dict[str, Description] = {
 def to_dataset(
     tally: Tally, sites: Sequence[AttentionSite], measures: Sequence[str]
 ) -> xarray.Dataset:
-    """Named arrays of what a pass has counted.
+    """Return named arrays of the counts of a pass.
 
     Args:
-        tally: What the observers counted, merged.
-        sites: The layers, in the order in which they were observed.
-        measures: In the order in which they were observed.
+        tally: Merged tally of the observers.
+        sites: Layers, in the order in which they were observed.
+        measures: Measures, in the order in which they were observed.
     """
     statistics = tally.compute()
     correct, baseline = statistics["correct"], statistics["baseline"]
@@ -376,7 +375,7 @@ def to_dataset(
 def _counted(
     accuracy: Float64[np.ndarray, "*cell kind"], count: Float64[np.ndarray, " kind"]
 ) -> Float64[np.ndarray, "*cell kind"]:
-    """Return how many are right of this many."""
+    """Return the number of right picks among `count`, from their share."""
     right: Float64[np.ndarray, "*cell kind"] = np.rint(np.nan_to_num(accuracy) * count)
     return right
 
@@ -445,12 +444,12 @@ class CoreferenceStudy(CorpusStudy[CoreferenceSettings]):
     def observe(
         self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[AntecedentExample]
     ) -> AntecedentObserver:
-        """Looks which mentions heads point at, by the measures of the pass."""
+        """Return the observer of a batch, by the measures of the pass."""
         measures = plan.passes[0].measures
         return AntecedentObserver(batch, examples, plan.sites, self.settings, measures)
 
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
-        """Accuracies, and passages in which the best heads are right."""
+        """Return accuracies, and passages in which the best heads are right."""
         one = plan.passes[0]
         counts = {"documents": plan.examples.counts.documents, "invalid": self.corpus.skipped}
         result = to_dataset(state.tally, plan.sites, one.measures)

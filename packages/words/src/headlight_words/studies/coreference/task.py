@@ -14,24 +14,24 @@ from headlight_words.encode.spans import EncodedSpan
 from headlight_words.studies.coreference import Candidates, TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")
-"""Kinds of mentions, by their head words; an index into this tuple stands for one of them."""
+"""Kinds of mentions, by their head words; an index into this tuple stands for a kind."""
 
 
 @dataclass(frozen=True, eq=False)
 class AntecedentTask:
     """The mentions of a window of words; some are evaluated, and others may be picked for them.
 
-    All numbers of words count from the first of the window.  What comes before what is decided by
-    head words: they are what attends and is attended to.
+    All numbers of words count from the first of the window.  Which of two mentions comes first is
+    decided by their head words, between which attention is measured.
 
     Attributes:
-        words: The words of the window.
-        tags: Their parts of speech (XPOS, else UPOS); empty strings where there are none.
-        mentions: Those that lie in it, whole, in the order of the document.
-        evaluated: Which of them are evaluated, as indices.
-        other: Whether a mention is another one than the one evaluated, with another head word.
-        earlier: Whether it is another one whose head word comes before.
-        antecedent: Whether it is an earlier one of the same chain.
+        words: Words of the window.
+        tags: Parts of speech of the words (XPOS, else UPOS); empty strings where there are none.
+        mentions: Mentions that lie whole in the window, in the order of the document.
+        evaluated: Indices of the evaluated mentions.
+        other: Whether a candidate differs from the evaluated mention, and has another head word.
+        earlier: Whether it is such a mention whose head word comes before.
+        antecedent: Whether it is such an earlier mention of the same chain.
     """
 
     words: tuple[str, ...]
@@ -47,18 +47,18 @@ class AntecedentTask:
 
     @property
     def heads(self) -> Int64[np.ndarray, " candidate"]:
-        """The head word of every mention, evaluated or not."""
+        """Return the head word of every mention, evaluated or not."""
         return np.array([mention.head for mention in self.mentions], dtype=np.int64)
 
     @property
     def query(self) -> Int64[np.ndarray, " mention"]:
-        """The head word of every evaluated mention."""
+        """Return the head word of every evaluated mention."""
         query: Int64[np.ndarray, " mention"] = self.heads[self.evaluated]
         return query
 
     @property
     def kind(self) -> Int64[np.ndarray, " mention"]:
-        """The kind of every evaluated mention, as an index into `KINDS`."""
+        """Return the kind of every evaluated mention, as an index into `KINDS`."""
         kinds = [KINDS.index(self.mentions[place].kind) for place in self.evaluated]
         return np.array(kinds, dtype=np.int64)
 
@@ -87,10 +87,10 @@ class AntecedentTask:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Each mention with each other.
+    """Relations between every two mentions.
 
     Attributes:
-        other, earlier, antecedent: As in `AntecedentTask`.
+        other, earlier, antecedent: Masks as in `AntecedentTask`.
     """
 
     other: Bool[np.ndarray, "mention candidate"]
@@ -100,16 +100,16 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class MentionTable:
-    """The mentions of a document that count: those of chains, and single ones where asked for.
+    """The mentions of a document that count: those of chains, and singletons where requested.
 
     Attributes:
-        document: The document.
-        settings: Which mentions are evaluated, and which may be picked.
-        mentions: In the order of the document, longer ones before shorter ones.
-        first: Number of the first word of each.
-        last: Number of its last word.
-        heads: Number of its head word.
-        chain: Number of its chain.
+        document: Document of the mentions.
+        settings: Settings of the evaluated mentions, and of those that may be picked.
+        mentions: Mentions in the order of the document, longer before shorter.
+        first: Number of the first word of each mention.
+        last: Number of the last word of each mention.
+        heads: Number of the head word of each mention.
+        chain: Number of the chain of each mention.
         tags: Part of speech of every word.
     """
 
@@ -124,7 +124,7 @@ class MentionTable:
 
     @classmethod
     def of(cls, document: CoreferenceDocument, settings: TaskSettings) -> "MentionTable":
-        """The mentions of a document."""
+        """Return the mentions of a document."""
         mentions = _mentions(document, settings)
         numbers = {
             name: number
@@ -143,13 +143,13 @@ class MentionTable:
 
     @cached_property
     def coreferent(self) -> Bool[np.ndarray, " mention"]:
-        """Whether its chain has another mention in the document."""
+        """Whether the chain of each mention has another mention in the document."""
         several: Bool[np.ndarray, " mention"] = np.bincount(self.chain)[self.chain] > 1
         return several
 
     @cached_property
     def resolvable(self) -> Bool[np.ndarray, " mention"]:
-        """Whether it has an antecedent somewhere in the document."""
+        """Whether each mention has an antecedent somewhere in the document."""
         mask = np.zeros(len(self.mentions), dtype=bool)
         order = np.argsort(self.chain, kind="stable")
         cuts = np.flatnonzero(np.diff(self.chain[order])) + 1
@@ -158,7 +158,7 @@ class MentionTable:
         return mask
 
     def pairs(self, places: Int64[np.ndarray, " mention"]) -> Pairs:
-        """Return the pairs of some of the mentions, and which of two comes first."""
+        """Return the relations between some of the mentions."""
         first, last, heads, chain = (
             each[places] for each in (self.first, self.last, self.heads, self.chain)
         )
@@ -177,12 +177,12 @@ class MentionTable:
         return inside
 
     def task(self, first: int, stop: int, *, done: int = 0) -> AntecedentTask:
-        """The question for the window from the word `first` to before `stop`.
+        """Return the task of the window from the word `first` to before `stop`.
 
         Args:
-            first: The first word of the window.
-            stop: The word after its last one.
-            done: Where the window before ended; mentions that end before were evaluated there.
+            first: First word of the window.
+            stop: Word after the last of the window.
+            done: End of the previous window; mentions that end before it were evaluated there.
         """
         here = np.flatnonzero((self.first >= first) & (self.last < stop))
         pairs = self.pairs(here)
@@ -229,7 +229,7 @@ class AntecedentExample(Encoded):
     """A window of a document with at least one evaluated mention.
 
     Attributes:
-        task: What is asked.
+        task: Mentions to evaluate, with their candidates.
     """
 
     task: AntecedentTask = field(kw_only=True)
@@ -241,9 +241,9 @@ class AntecedentCounts:
 
     Attributes:
         documents: Documents with at least one window.
-        documents_without: Those of them without any evaluated mention.
+        documents_without: Documents without any evaluated mention.
         windows: Windows.
-        windows_without: Those of them without any evaluated mention, which the model never sees.
+        windows_without: Windows without any evaluated mention, which the model never sees.
         mentions: Mentions of chains of two or more.
         answerable: Mentions with an antecedent in their window.
         without_antecedent: Mentions whose antecedents are all outside their window.
@@ -252,7 +252,7 @@ class AntecedentCounts:
         empty: Documents without words.
         unencodable: Documents that were left out because the tokenizer does not keep their words.
         truncated: Documents that lost tokens at their end.
-        lost_tokens: Tokens they lost.
+        lost_tokens: Tokens that they lost.
         unknown: Tokens that the tokenizer does not know, in all windows.
     """
 
@@ -273,11 +273,11 @@ class AntecedentCounts:
 
 
 class AntecedentExamples:
-    """The windows that are worth running, in order; they can be iterated again.
+    """The windows with an evaluated mention, in order; they can be iterated again.
 
     Args:
-        spans: The windows; those of one document follow each other.
-        settings: Which mentions are evaluated.
+        spans: Windows; those of one document follow each other.
+        settings: Settings of the evaluated mentions.
     """
 
     def __init__(self, spans: Examples[EncodedSpan], settings: TaskSettings) -> None:
@@ -317,7 +317,7 @@ class AntecedentExamples:
 
 
 class _Reading:
-    """One document, window by window."""
+    """A document read window by window."""
 
     def __init__(self, span: EncodedSpan, settings: TaskSettings, counts: AntecedentCounts) -> None:
         self._table = MentionTable.of(span.document, settings)
@@ -345,7 +345,7 @@ class _Reading:
         return task
 
     def close(self) -> None:
-        """Count what no window held."""
+        """Count the mentions that no window held, and the document."""
         table, counts = self._table, self._counts
         resolvable = int(table.resolvable.sum())
         counts.mentions += int(table.coreferent.sum())

@@ -17,7 +17,7 @@ from headlight_words.studies.dependency import Offsets, Possessive, Relations
 
 NO_RELATION = -1
 NO_GOVERNOR = -3
-"""In padding; nothing predicts it."""
+"""Governor in padding, which no prediction equals."""
 UNLABELLED = "_"
 POSSESSIVES = ("poss", "nmod:poss")
 """The relation of a possessor to what is possessed, in Stanford and in Universal Dependencies."""
@@ -30,15 +30,15 @@ class Gold:
     """The trees of a batch; words are counted from 0, and −1 is the root.
 
     Attributes:
-        governor: Of every word.
-        relation: Its number; −1 for words that are not evaluated: padding, and words whose governor
-            was cut off.
+        governor: Governor of every word.
+        relation: Number of every word's relation; −1 for words that are not evaluated: padding, and
+            words whose governor was cut off.
         possessor: Words for which the prediction of the next word may count in place of their own.
-        lengths: Words that are there, of each sentence.
-        cut: Words that are there while their governor was cut off.
-        lost: Words that were cut off themselves.
-        relations: How many relations there are.
-        any_possessor: Whether there is any.
+        lengths: Number of words kept of each sentence.
+        cut: Number of words kept whose governor was cut off.
+        lost: Number of words that were cut off themselves.
+        relations: Number of relations.
+        any_possessor: Whether there is any possessor.
     """
 
     governor: Int64[Tensor, "batch word"]
@@ -58,7 +58,7 @@ class Gold:
 
     @cached_property
     def members(self) -> Float[Tensor, "batch word relation"]:
-        """1 where a word that is evaluated has the relation."""
+        """Return 1 where an evaluated word has the relation, else 0."""
         codes = torch.arange(self.relations, device=self.relation.device)
         return (self.relation[..., None] == codes).float()
 
@@ -68,7 +68,7 @@ class TreebankSummary:
     """Summary of one reading of a treebank.
 
     Attributes:
-        relations: Their names, the most frequent first, and by name where two are equal.
+        relations: Names of relations, the most frequent first; in alphabetical order among equals.
         digest: 12 hex digits of the words and the trees.
     """
 
@@ -80,7 +80,7 @@ def summarize(sentences: Iterable[Sentence], naming: Relations) -> TreebankSumma
     """Read a treebank once, without a model.
 
     Raises:
-        CorpusError: a sentence has no tree.
+        CorpusError: A sentence has no tree.
     """
     counts: Counter[str] = Counter()
     digest = hashlib.sha256()
@@ -93,10 +93,10 @@ def summarize(sentences: Iterable[Sentence], naming: Relations) -> TreebankSumma
 
 
 def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
-    """The relation of every word; without any, ``punct`` or ``_``, by the characters of the word.
+    """Return the relation of every word; without any, ``punct`` or ``_`` by its characters.
 
     Raises:
-        CorpusError: the sentence has no tree.
+        CorpusError: The sentence has no tree.
     """
     sentence.require_tree()
     if not sentence.relations:
@@ -118,15 +118,16 @@ def gold_of(
     possessive: Possessive = "clark",
     device: torch.device | str = "cpu",
 ) -> Gold:
-    """The trees of some sentences.
+    """Return the trees of some sentences.
 
     Args:
-        sentences: With their trees.
-        lengths: How many words of each are there, from the first.
-        codes: The number of every relation.
-        naming: Whether the names are full, or cut at the colon.
-        possessive: Whether possessors may be found by the clitic after them.
-        device: Where the tensors go.
+        sentences: Sentences with their trees.
+        lengths: Number of words kept of each sentence, from the first.
+        codes: Number of every relation.
+        naming: Form of the names: full, or cut at the colon.
+        possessive: Treatment of possessors: with ``clark``, they may be found by the clitic after
+            them.
+        device: Device of the tensors.
     """
     width = max(lengths, default=0) or 1  # an axis of no words has no largest
     rows = [
@@ -162,7 +163,7 @@ def gold_of(
 def _row(
     sentence: Sentence, length: int, codes: Mapping[str, int], naming: Relations
 ) -> tuple[list[int], list[int]]:
-    """Governors from 0, and relations; words with a governor that is not there have neither."""
+    """Return governors from 0, and relations; `NO_RELATION` where the governor was cut off."""
     names = relation_names(sentence, naming)
     heads = sentence.heads[:length]
     relation = [
@@ -173,7 +174,7 @@ def _row(
 
 
 def _possessors(sentence: Sentence, length: int) -> list[int]:
-    """Possessors with their clitic right behind them."""
+    """Return possessors with their clitic right behind them."""
     return [
         word
         for word, relation in enumerate(sentence.relations[: max(length - 1, 0)])
@@ -204,25 +205,25 @@ OFFSETS: dict[Offsets, tuple[int, ...]] = {
 WordScore = Float[Tensor, "batch head word word"]
 """A measure between words: the attending word first, the attended one second."""
 Pairs = Bool[Tensor, "batch word word"]
-"""Whether a word (first) may be asked about another (second)."""
+"""Whether a word (second) is a candidate for another (first)."""
 
 
 def candidates(present: Bool[Tensor, "batch word"]) -> Pairs:
-    """All pairs of two different words that are there."""
+    """Return the mask of pairs of two different words, padding left out."""
     itself = torch.eye(present.shape[1], dtype=torch.bool, device=present.device)
     return present[:, :, None] & present[:, None, :] & ~itself
 
 
 def predict(score: WordScore, allowed: Pairs) -> Int64[Tensor, "batch head direction word"]:
-    """The governor that each head predicts for each word (Clark et al. 2019, Section 4.2).
+    """Return the governor that each head predicts for each word (Clark et al. 2019, Section 4.2).
 
     By ``dependent`` it is the word that word i attends to most, the largest of row i; by ``head``
     the word that attends most to word i, the largest of column i.  Scores are compared as they are,
-    with their sign; of equal ones the first counts.
+    with their sign; of equal scores the first counts.
 
     Args:
-        score: What goes from word to word.
-        allowed: Where a prediction may be; a word with no such place gets `NOTHING`.
+        score: Score between words; the first attends.
+        allowed: Mask of permitted predictions; a word without any gets `NOTHING`.
     """
     within = score.masked_fill(~allowed[:, None], -torch.inf)
     governors = torch.stack([within.argmax(-1), within.argmax(-2)], dim=2)
@@ -231,10 +232,10 @@ def predict(score: WordScore, allowed: Pairs) -> Int64[Tensor, "batch head direc
 
 
 def predict_by_offset(gold: Gold, offsets: Offsets) -> Int64[Tensor, "batch offset word"]:
-    """The word at a fixed distance from each word (Clark et al. 2019, Section 4.2 and Table 1).
+    """Return the word at a fixed distance from each (Clark et al. 2019, Section 4.2 and Table 1).
 
-    As in the authors' ``notebook``, a place before the first word stands for the root, and one
-    behind the last for the last word.  ``strict``, such a place is no prediction.
+    As in the authors' ``notebook``, a place before the first word stands for the root, and a place
+    behind the last for the last word.  With ``strict``, such a place is no prediction.
     """
     words = torch.arange(gold.governor.shape[1], device=gold.governor.device)
     shift = torch.tensor(OFFSETS[offsets], device=words.device)
@@ -246,9 +247,9 @@ def predict_by_offset(gold: Gold, offsets: Offsets) -> Int64[Tensor, "batch offs
 
 
 def predict_right_branching(gold: Gold) -> Int64[Tensor, "batch 1 word"]:
-    """Every word is governed by the next, and the last word is the root (Section 5, Table 3).
+    """Return the next word as governor of each, and the root of the last (Section 5, Table 3).
 
-    What Section 4.2 calls by this name is the offset +1, which differs in the last word.
+    Section 4.2 uses this name for the offset +1, which differs in the last word.
     """
     words = torch.arange(gold.governor.shape[1], device=gold.governor.device)
     last = (gold.lengths - 1)[:, None]
@@ -276,6 +277,6 @@ def is_correct(
 def count_by_relation(
     hits: Bool[Tensor, "batch *any word"], gold: Gold
 ) -> Float[Tensor, "batch *any relation"]:
-    """Count how often each relation was found, by sentence; words not evaluated count for none."""
+    """Count how often each relation was found, by sentence; words not evaluated do not count."""
     flat = hits.flatten(1, -2).to(gold.members.dtype) @ gold.members
     return flat.reshape(*hits.shape[:-1], gold.relations)

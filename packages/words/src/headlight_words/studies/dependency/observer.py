@@ -42,15 +42,15 @@ from headlight_words.studies.dependency.gold import (
 
 @dataclass(eq=False, repr=False)
 class DependencyObserver(Observer):
-    """Sees the attention of one batch; keeps how often each relation was found in each sentence.
+    """Observer of the attention of a batch, which counts the relations found in each sentence.
 
     Attributes:
-        batch: What the model is given.
-        examples: The same, with their trees.
-        sites: The layers that are observed.
-        settings: What is asked.
-        measures: Those of the settings that this pass of the model has.
-        codes: The number of every relation.
+        batch: Batch that the model reads.
+        examples: Examples of the batch, with their trees.
+        sites: Layers that are observed.
+        settings: Settings of the study.
+        measures: Measures of the settings that this pass of the model has.
+        codes: Number of every relation.
     """
 
     batch: Batch
@@ -82,7 +82,7 @@ class DependencyObserver(Observer):
         self._same = same_part_of_speech(self._sentences, self._candidates)
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer; nothing of it is kept but counts."""
+        """Observe one layer, of which only counts and shares are kept."""
         for measure, predicted in self.predictions(record).items():
             counts = self._count(predicted).to(torch.int16)
             self._correct[measure, record.site.layer] = counts
@@ -90,7 +90,7 @@ class DependencyObserver(Observer):
     def predictions(
         self, record: LayerRecord
     ) -> dict[str, Int64[Tensor, "batch head direction word"]]:
-        """The governor that each head predicts for each word, by each measure."""
+        """Return the governor that each head predicts for each word, by measure."""
         scores = Scores(record, self.settings.value_bias, precision=torch.float32)
         allowed, layer, predictions = self._allowed(record), record.site.layer, {}
         for measure in self.measures:
@@ -101,7 +101,7 @@ class DependencyObserver(Observer):
         return predictions
 
     def tally(self) -> Tally:
-        """Counts of the batch by blocks of the corpus."""
+        """Return counts of the batch by blocks of the corpus."""
         gold, settings = self.gold, self.settings
         offsets = self._count(predict_by_offset(gold, settings.offsets))
         branching = self._count(predict_right_branching(gold))
@@ -115,7 +115,7 @@ class DependencyObserver(Observer):
         return Tally({**sums, **self._same_part(units), "sentences": self._kept()})
 
     def _same_part(self, units: Int64[np.ndarray, " text"]) -> dict[str, Accumulator]:
-        """Accumulate the share of words of the same part of speech, by sentence."""
+        """Accumulate the share of attention to words of the same part of speech, by sentence."""
         heads = max(site.heads for site in self.sites)
         shape = (len(self._sentences), len(self.measures), len(self.sites), heads)
         shares = np.full(shape, np.nan)
@@ -134,11 +134,10 @@ class DependencyObserver(Observer):
     def _count(
         self, predicted: Int64[Tensor, "batch *any word"]
     ) -> Float[Tensor, "batch *any relation"]:
-        """Count how often the governor was found, by relation."""
         return count_by_relation(is_correct(predicted, self.gold), self.gold)
 
     def _all_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
-        """Counts of all layers; heads that a layer does not have find nothing."""
+        """Return counts of all layers; heads that a layer lacks have 0."""
         heads = max(site.heads for site in self.sites)
         axes = (len(self.measures), len(self.sites), heads, len(DIRECTIONS), self.gold.relations)
         correct = np.zeros((len(self._sentences), *axes), dtype=np.int16)
@@ -149,14 +148,14 @@ class DependencyObserver(Observer):
         return correct
 
     def _score(self, scores: Scores, measure: str) -> WordScore:
-        """A measure between the words of the sentence; words cut in two are left out."""
+        """Return a measure between the words of the sentence; words cut in two are left out."""
         score = word_score(scores, measure, self._words, self.settings.pooling)
         width = self._candidates.shape[1]
         missing = max(width - score.shape[-1], 0)
         return torch.nn.functional.pad(score, (0, missing, 0, missing))[..., :width, :width]
 
     def _allowed(self, record: LayerRecord) -> Pairs:
-        """Pairs of words of which one may attend to the other, in at least one of its pieces.
+        """Return pairs of words of which one may attend to the other by at least one piece.
 
         Where not all queries see the same keys, under a causal mask or a window, weights of exactly
         0 would be compared with effective ones below 0.
@@ -167,7 +166,7 @@ class DependencyObserver(Observer):
         return self._candidates & (pooled > 0)
 
     def _kept(self) -> Count:
-        """Sentences, words, words whose governor was cut off, and words that were cut off."""
+        """Count sentences, words, words whose governor was cut off, and words that were cut off."""
         gold = self.gold
         ones = torch.ones_like(gold.cut)
         counts = Count((4,))
@@ -177,11 +176,11 @@ class DependencyObserver(Observer):
 
 
 def same_part_of_speech(sentences: Sequence[Sentence], possible: Pairs) -> Pairs:
-    """The pairs of words that have the same tag, the universal one where there are two.
+    """Return the pairs of words that have the same tag, the universal tag where there are two.
 
     Args:
-        sentences: of a batch; those without tags have no such pairs.
-        possible: pairs of two different words that are there.
+        sentences: Sentences of a batch; those without tags have no such pairs.
+        possible: Mask of pairs of two different words, padding left out.
     """
     codes: dict[str, int] = {}
     tags = torch.full(possible.shape[:2], -1, device=possible.device)
@@ -197,17 +196,17 @@ def mean_share(
 ) -> tuple[Float[Tensor, "batch head"], Float[Tensor, " batch"]]:
     """Return the share of a word's weight on other words that goes to words of its part of speech.
 
-    The mean over the words that may attend to another of theirs; sizes are taken without their
-    signs.
+    It is the mean over the words that may attend to another of their part of speech; the absolute
+    values of scores are taken.
 
     Args:
-        score: what goes from word to word.
-        same: pairs of the same part of speech.
-        allowed: pairs of which one may attend to the other.
+        score: Score between words; the first attends.
+        same: Mask of pairs of the same part of speech.
+        allowed: Mask of pairs of which the first may attend to the second.
 
     Returns:
-        Of each head, from 0 to 1; and what it were if each word gave the same to all others.  NaN
-        where there is no such word.
+        The share of each head, from 0 to 1; and the share if each word gave the same to all others.
+        NaN where there is no such word.
     """
     same = same & allowed
     in_question = same.any(-1)
@@ -221,7 +220,7 @@ def mean_share(
 
 
 READ, LOOKED_AT = 40, 400
-"""Short sentences that are read once more, and sentences among which they are looked for."""
+"""Short sentences that are read once more, and sentences among which they are searched for."""
 
 VARIABLES = {
     "sentence_word": ("word of a sentence in which the best head finds the relation", "1"),
@@ -238,17 +237,17 @@ def best_sentences(
     codes: Mapping[str, int],
     one: Pass,
 ) -> xarray.Dataset:
-    """For each measure and relation a sentence in which its best head finds it.
+    """Return a sentence in which the best head finds a relation, by measure and relation.
 
     The first short sentences are read once more, one by one, when it is known which heads are best;
     a relation that is found in none of them has no sentence.
 
     Args:
-        result: Of the pass.
-        plan: Of the study.
-        settings: What is asked.
-        codes: The number of every relation.
-        one: The pass; there is no sentence for what does not run forward alone.
+        result: Result of the pass.
+        plan: Plan of the study.
+        settings: Settings of the study.
+        codes: Number of every relation.
+        one: Pass of the model; passes that do not run forward alone have no sentences.
     """
     best = []
     if one.forward_alone:

@@ -16,17 +16,17 @@ from headlight.vocabulary import head_name
 from headlight_words.findings.dependency import ALL, best_heads, dependency
 
 findings = dependency
-"""In words, which stand first."""
+"""Findings in words, which stand first on the page."""
 
 FEWEST = 100
-"""Words that a relation needs for a best head of its own; at most, if the corpus is small."""
+"""Words that a relation needs for a best head of its own; fewer in small corpora."""
 SOURCE = "Clark et al. (2019), Table 1"
 DRAWN, SHOWN = 16, 6
-"""Relations of a picture, and those of which a sentence is shown."""
+"""Numbers of relations in a figure, and of those with an example sentence."""
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The accuracy of the best head for all words, and which it is."""
+    """Return the accuracy of the best head for all words, and its name."""
     numbers: Summary = {"words": int(result["count"].sel(relation=ALL))}
     for measure in _measures(result):
         best = _best_heads(result, measure).iloc[0]
@@ -37,12 +37,12 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """The best head of each relation by all measures, and by each of them sentences and heads."""
+    """Return the best heads of relations by all measures, and sentences and heads by each."""
     return [_relations(result), _heads(result), *_same_part(result)]
 
 
 def _best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
-    """The head that finds each relation best, as the page shows it."""
+    """Return the head that finds each relation best, as the page shows it."""
     fewest = min(FEWEST, int(result["count"].sel(relation=ALL)) // 20)
     best = best_heads(result, measure, min_count=fewest)
     return pd.DataFrame(
@@ -150,7 +150,7 @@ def _same_part(result: xr.Dataset) -> list[Section]:
 
 
 def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
-    """Sentences and all heads by one measure."""
+    """Return drawings of sentences and of all heads by one measure."""
     of_measure = result.sel(measure=measure)
     sentences = _sentences(of_measure, _best_heads(result, measure))
 
@@ -173,7 +173,7 @@ def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
 
 
 def _sentences(result: xr.Dataset, frame: pd.DataFrame) -> list[LinkDrawing]:
-    """The sentences of the most frequent relations that have one, with what the head says there."""
+    """Return drawings of a sentence, with the head's predictions, of most frequent relations."""
     drawings = [
         sentence_links(
             result.sel(relation=row["relation"]),

@@ -57,7 +57,7 @@ def to_dataset(
     relations: Sequence[str],
     sites: Sequence[AttentionSite],
 ) -> xarray.Dataset:
-    """Named arrays of what a pass has found."""
+    """Return named arrays of the counts of a pass."""
     statistics = tally.compute()
     count = statistics["right_branching"]["whole"]
     names = np.array(relations)
@@ -127,7 +127,7 @@ def _variables(
 
 
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Relations that occur, the most frequent first; in alphabetical order where two are equal."""
+    """Return relations that occur, the most frequent first; in alphabetical order among equals."""
     order = np.lexsort((names, -count))
     return order[count[order] > 0]
 
@@ -195,12 +195,12 @@ class DependencyStudy(CorpusStudy[DependencySettings]):
     def observe(
         self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[EncodedSentence]
     ) -> DependencyObserver:
-        """Looks whether heads point at governors, by the measures of the pass."""
+        """Return the observer of a batch, by the measures of the pass."""
         measures = plan.passes[0].measures
         return DependencyObserver(batch, examples, plan.sites, self.settings, measures, self.codes)
 
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
-        """Accuracies, and sentences in which the best heads are right."""
+        """Return accuracies, and sentences in which the best heads are right."""
         settings, relations, one = self.settings, self.summary.relations, plan.passes[0]
         result = to_dataset(state.tally, settings, one.measures, relations, plan.sites)
         if settings.sentences:

@@ -32,7 +32,7 @@ BASELINES = PROBES[:2]
 """Probes that see no attention."""
 
 RANDOM = PROBES[2]
-"""The one that sees attention of the random control."""
+"""Probe that sees the attention of the random control."""
 
 NO_MEASURE = ""
 
@@ -108,7 +108,7 @@ class ParserProbeSettings(SentenceSettings):
             raise UsageError("probes of attention need at least one measure.")
 
     def check_other_files(self) -> None:
-        """The first sentence to learn from is read, and word vectors are there."""
+        """Read the first training sentence, and refuse word vectors that are missing."""
         from headlight.corpora.source_changes import source_state
         from headlight_words.corpora import open_treebank
 
@@ -119,12 +119,12 @@ class ParserProbeSettings(SentenceSettings):
 
     @property
     def sentence_settings(self) -> SentenceSettings:
-        """The part that the word maps depend on."""
+        """Return the settings that the word maps depend on."""
         names = SentenceSettings.hints()
         return SentenceSettings(**{name: getattr(self, name) for name in names})
 
     def rows(self) -> list[tuple[Probe, str]]:
-        """Probe and measure of each row, in the order of `PROBES`; baselines have no measure."""
+        """Return probe and measure of each row, in the order of `PROBES`, baselines without one."""
         return [
             (probe, measure)
             for probe in PROBES

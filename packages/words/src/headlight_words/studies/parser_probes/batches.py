@@ -27,14 +27,14 @@ def pair_scores(
     candidate: Float[Tensor, "sentence candidate hidden"],
     out: Float[Tensor, " hidden"],
 ) -> Scores:
-    """Σ_h out_h tanh(features_ij · weight_h + dependent_ih + candidate_jh).
+    """Return Σ_h out_h tanh(features_ij · weight_h + dependent_ih + candidate_jh).
 
     Args:
-        features: of each pair.
-        weight: of the features.
-        dependent: what each word adds as dependent.
-        candidate: what each candidate adds.
-        out: of the hidden layer.
+        features: Features of each pair.
+        weight: Weights of the features.
+        dependent: Term that each word adds as dependent.
+        candidate: Term that each candidate adds.
+        out: Weights of the hidden layer.
     """
     # tanh x = 2 σ(2x) - 1, and a sentence at a time, which stays in the cache: three times as fast.
     sides = zip(features, 2 * dependent, 2 * candidate, strict=True)
@@ -49,12 +49,12 @@ def pair_scores(
 def weighted_maps(
     maps: Float[Tensor, "sentence query key head"], of_query: OfPositions, of_key: OfPositions
 ) -> Float[Tensor, "direction=2 sentence query key"]:
-    """Σ_k α^k_xy (q^k_x + r^k_y), for both directions.
+    """Return Σ_k α^k_xy (q^k_x + r^k_y), for both directions.
 
     Args:
-        maps: α.
-        of_query: q.
-        of_key: r.
+        maps: Attention α.
+        of_query: Weights q by query.
+        of_key: Weights r by key.
     """
     sums: Tensor = torch.einsum("sxyk,sxdk->dsxy", maps, of_query)
     return sums + torch.einsum("sxyk,sydk->dsxy", maps, of_key)
@@ -65,9 +65,9 @@ Vectors = Float[Tensor, "sentence word dimension"]
 Table = Float[Tensor, "entry dimension"]
 
 LARGEST = 1 << 26
-"""Numbers of one batch at most, in its maps or between its words: 256 MB in float32."""
+"""Largest size of a batch, in its maps or between its words: 256 MB in float32."""
 HIDDEN = 256
-"""Numbers between two words in the hidden layer of a probe that sees no attention."""
+"""Width of the hidden layer between two words in a probe that sees no attention."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +75,12 @@ class ParserBatch:
     """Some sentences, padded to the longest.
 
     Attributes:
-        lengths: Words of each.
+        lengths: Number of words of each sentence.
         heads: Gold head of each word, from 1; 0 is the root, -1 unknown or padding.
-        punctuation: Words that no score counts; false in padding.
-        maps: Attention, positions 0 and 1 being the special tokens; None where no probe wants it.
-        vectors: Of the words, zero for unknown ones and in padding; None where there are none.
+        punctuation: Mask of words that no score counts; false in padding.
+        maps: Attention, positions 0 and 1 being the special tokens; None where no probe needs it.
+        vectors: Vectors of the words, zero for unknown words and in padding; None where there are
+            none.
     """
 
     lengths: Int64[Tensor, " sentence"]
@@ -99,10 +100,11 @@ class ParserData:
     """A corpus that probes are trained or tested on.
 
     Args:
-        index: its sentences.
-        word_maps: the maps of one measure; None for probes that look at no attention.
-        vectors: one row for each entry of the vocabulary; None for probes that look at no words.
-        device: where batches go.
+        index: Sentences of the corpus.
+        word_maps: Maps of one measure; None for probes that see no attention.
+        vectors: Word vectors, a row for each entry of the vocabulary; None for probes that see no
+            words.
+        device: Device of the batches.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class ParserData:
         return None if self._table is None else self._table.shape[1]
 
     def batch(self, numbers: Sequence[int]) -> ParserBatch:
-        """These sentences, in this order."""
+        """Return these sentences, in this order."""
         lengths = self.index.lengths[list(numbers)]
         shape = (len(lengths), int(lengths.max(initial=0)))
         heads = np.full(shape, NO_HEAD)
@@ -149,13 +151,13 @@ class ParserData:
         )
 
     def _maps(self, word_maps: WordMaps, numbers: Sequence[int]) -> Maps:
-        """In float32; to another device they travel in float16, which is half as much."""
+        """Return maps in float32; to another device they are sent in float16, half the size."""
         if torch.device(self.device).type == "cpu":
             return word_maps.maps(numbers, torch.float32)
         return word_maps.maps(numbers).to(self.device).float()
 
     def in_order(self, numbers: Sequence[int], sentences: int) -> Iterator[list[int]]:
-        """These sentences as they come, this many in a batch, fewer where they are long."""
+        """Yield these sentences in order, so many in a batch, fewer where they are long."""
         batch: list[int] = []
         longest = 0
         for number in numbers:
@@ -169,7 +171,7 @@ class ParserData:
             yield batch
 
     def by_length(self, numbers: Sequence[int], sentences: int) -> list[list[int]]:
-        """These sentences in batches of similar lengths, the shortest first."""
+        """Return these sentences in batches of similar lengths, the shortest first."""
         order = sorted(numbers, key=lambda number: (self.index.lengths[number], number))
         return list(self.in_order(order, sentences))
 
@@ -179,13 +181,13 @@ class ParserData:
 
 
 def vector_table(index: Index, source: WordVectors | CapturedModel) -> Table:
-    """One frozen vector for each entry of the vocabulary.
+    """Return a frozen vector for each entry of the vocabulary.
 
     From a file: by the lower-cased word, as the authors look it up, and zero where it is not
     there.  From a model: the mean of its input embeddings over the pieces of the word.
 
     Raises:
-        UsageError: the model has no input embeddings.
+        UsageError: The model has no input embeddings.
     """
     if isinstance(source, CapturedModel):
         return _embedded(index, source)
@@ -193,7 +195,7 @@ def vector_table(index: Index, source: WordVectors | CapturedModel) -> Table:
 
 
 def unknown_share(index: Index, vectors: Table) -> float:
-    """The share of the words of the corpus, each as often as it occurs, whose vector is zero."""
+    """Return the share of the words of the corpus, by tokens, whose vector is zero."""
     unknown = (vectors == 0).all(-1).numpy()
     return float(unknown[index.word].mean()) if len(index.word) else 0.0
 
@@ -217,7 +219,7 @@ class RandomControl(CapturedModel):
     """A model whose weights are random except for its embeddings.
 
     Attributes:
-        kept: names of the parameters that are the pretrained ones; all others are random.
+        kept: Names of the parameters that are pretrained; all others are random.
     """
 
     kept: tuple[str, ...] = ()
@@ -233,7 +235,7 @@ def random_control(model: CapturedModel, seed: int = 0) -> RandomControl:
     Source: Clark et al. (2019), Section 5, third baseline.
 
     Raises:
-        UnsupportedModelError: the model cannot be built from its configuration alone, or has no
+        UnsupportedModelError: The model cannot be built from its configuration alone, or has no
             input embeddings.
     """
     pretrained: Any = model.transformer

@@ -1,4 +1,4 @@
-"""Rows of a table of probes: each is trained, evaluated by its trees, and kept when finished."""
+"""Rows of a table of probes, each of which is trained, evaluated by its trees, and kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -31,14 +31,14 @@ INSTALL = "spanning trees need one more package: pip install scipy."
 
 
 def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray, " word"]:
-    """The tree of highest total score in which exactly one word hangs on the root.
+    """Return the tree of highest total score in which exactly one word hangs on the root.
 
     Source: Chu and Liu (1965), Edmonds (1967); a single root as every treebank has it.
 
     Args:
-        score: of each candidate as the head of each word; candidate 0 is the root, candidate j
-            word j, counted from 1.  Minus infinity where a candidate is ruled out; a word never
-            governs itself.
+        score: Score of each candidate as the head of each word; candidate 0 is the root,
+            candidate j word j, counted from 1.  Minus infinity where a candidate is ruled out; a
+            word never governs itself.
 
     Returns:
         The head of each word, 0 for the root.
@@ -58,17 +58,17 @@ def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray
 def spanning_edges(
     score: Float[np.ndarray, "word word"],
 ) -> Int64[np.ndarray, "edge 2"]:
-    """The undirected tree over all words of highest total score.
+    """Return the undirected tree over all words of highest total score.
 
     Args:
-        score: of each candidate (second axis) as the head of each word; finite.
-            The better of the two directions of a pair counts.
+        score: Score of each candidate (second axis) as the head of each word; finite.  The better
+            of the two directions of a pair counts.
 
     Returns:
         One edge per row, the earlier word first, in order; words are counted from 0.
 
     Raises:
-        UsageError: scipy is not installed.
+        UsageError: The package scipy is not installed.
     """
     try:
         from scipy.sparse.csgraph import minimum_spanning_tree
@@ -85,18 +85,19 @@ def spanning_edges(
 
 
 def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
-    """The head of every node in the tree of highest total score below node 0.
+    """Return the head of every node in the tree of highest total score below node 0.
 
-    Every node takes its best head.  Where that makes a cycle, the cycle becomes one node: what
-    leaves it costs as before, and what enters it costs what it loses by replacing the head of the
-    node that it enters.  The tree of the smaller graph says where the cycle is broken.
+    Every node takes its best head.  Where that makes a cycle, the cycle becomes one node: an arc
+    that leaves it costs as before, and an arc that enters it costs the loss from replacing the head
+    of the node that it enters.  The tree of the smaller graph tells where the cycle is broken.
 
     ``networkx.maximum_spanning_arborescence`` finds trees of the same score in 31 to 42 times the
     time, 85 ms for a sentence of 23 words, which would be nearly all of an evaluation.
 
     Args:
-        score: of each node (second axis) as the head of each node (first axis); minus infinity
-            where one cannot be, and at least one finite head for every node but the first.
+        score: Score of each node (second axis) as the head of each node (first axis); minus
+            infinity where an arc is ruled out, and at least one finite head for every node but the
+            first.
 
     Returns:
         Head of each node; 0 for node 0 itself.
@@ -124,7 +125,7 @@ def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
 
 
 def _cycle(heads: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " member"]:
-    """The nodes of one cycle that does not hold node 0; empty if there is none."""
+    """Return the nodes of a cycle that does not hold node 0; empty if there is none."""
     visited_from = np.zeros(len(heads), dtype=np.int64)
     for start in range(1, len(heads)):
         node = start
@@ -149,10 +150,10 @@ class Counts:
 
     Attributes:
         words: Words with a known head that are no punctuation; the root's child counts.
-        uas: Of these, the ones whose best candidate is their head.
-        uas_tree: Of these, the ones whose head is right in the best tree with a single root.
+        uas: Words whose best candidate is their head.
+        uas_tree: Words whose head is right in the best tree with a single root.
         edges: Gold edges between two words that are no punctuation, the root left out.
-        uuas: Of these, the ones in the best undirected tree over the same words.
+        uuas: Gold edges in the best undirected tree over the same words.
     """
 
     words: PerSentence
@@ -165,7 +166,7 @@ class Counts:
         """Return the number of correct predictions and their total, by sentence.
 
         Raises:
-            UnknownNameError: `metric` is none of `METRICS`.
+            UnknownNameError: The metric is none of `METRICS`.
         """
         if metric not in METRICS:
             raise UnknownNameError("score", metric, METRICS)
@@ -174,14 +175,14 @@ class Counts:
 
 @torch.inference_mode()
 def evaluate(model: Parser, data: ParserData) -> Counts:
-    """Parse every sentence.
+    """Parse every sentence, and count correct predictions.
 
     Args:
-        model: the probe.
-        data: the sentences; gold heads that truncation has lost are not counted.
+        model: Probe to evaluate.
+        data: Sentences to parse; gold heads that truncation has lost are not counted.
 
     Raises:
-        UsageError: the packages that find trees are not installed.
+        UsageError: The packages that find trees are not installed.
     """
     counts = {each.name: np.zeros(len(data), dtype=np.int64) for each in fields(Counts)}
     for numbers in data.by_length(range(len(data)), EVALUATED):
@@ -195,7 +196,7 @@ def evaluate(model: Parser, data: ParserData) -> Counts:
 
 
 def share(correct: PerSentence, total: PerSentence) -> float:
-    """Right ones among all, from 0 to 1; NaN where there is none."""
+    """Return the share of correct predictions, from 0 to 1; NaN where there are none."""
     return float(correct.sum() / total.sum()) if total.sum() else np.nan
 
 
@@ -225,7 +226,7 @@ def _one(
 def gold_edges(
     gold: Int64[np.ndarray, " word"], plain: Bool[np.ndarray, " word"]
 ) -> set[tuple[int, int]]:
-    """Pairs of a word and its head, the earlier first, counted from 0; none with punctuation."""
+    """Return pairs of a word and its head, the earlier first, from 0; none with punctuation."""
     pairs = ((word, int(head) - 1) for word, head in enumerate(gold) if head > 0)
     return {(min(pair), max(pair)) for pair in pairs if plain[pair[0]] and plain[pair[1]]}
 
@@ -242,7 +243,7 @@ VARIABLES: dict[str, Description] = {
 
 @dataclass
 class Row:
-    """One probe on one measure, once for each seed."""
+    """Row of a probe on a measure, with the training of every seed."""
 
     probe: str
     measure: str
@@ -256,19 +257,19 @@ class Row:
         return f"{self.probe}/{self.measure}" if self.measure else self.probe
 
     def together(self) -> Float64[np.ndarray, "2 sentence metric"]:
-        """Return what was right and what there was, by sentence, of all seeds."""
+        """Return correct predictions and their totals, by sentence, summed over seeds."""
         of_seeds = [[counts.of(metric) for metric in METRICS] for counts in self.counts]
         return np.asarray(np.moveaxis(np.sum(of_seeds, 0), 0, -1), dtype=np.float64)
 
     def by_seed(self) -> list[list[float]]:
-        """Share for each seed and metric."""
+        """Return the share for each seed and metric."""
         return [[share(*counts.of(metric)) for metric in METRICS] for counts in self.counts]
 
 
 def dataset(
     rows: Sequence[Row], seeds: Sequence[int], attributes: Mapping[str, Any]
 ) -> xarray.Dataset:
-    """Named arrays of what the probes achieved."""
+    """Return named arrays of the scores and the training of probes."""
     correct, total = np.stack([row.together() for row in rows], 2)
     scores = Slots.of(np.arange(len(correct)), correct, total).compute()
     variables: dict[str, Any] = {
@@ -299,14 +300,14 @@ def _of_histories(rows: Sequence[Row], what: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All that probes may look at in one treebank.
+    """All data of a treebank that probes may see.
 
     Attributes:
-        index: Its sentences.
-        words: A vector for each entry of the vocabulary; None if no probe looks at words.
-        maps: Attention of the model by measure.
-        random_maps: Attention of the random control by measure.
-        device: Where probes are trained.
+        index: Sentences of the treebank.
+        words: Vector for each entry of the vocabulary; None if no probe sees words.
+        maps: Attention of the model, by measure.
+        random_maps: Attention of the random control, by measure.
+        device: Device on which probes are trained.
     """
 
     index: Index
@@ -324,11 +325,11 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class ProbeJob:
-    """One row of the table.
+    """Job that makes a row of the table.
 
     Attributes:
-        probe: one of `headlight_words.studies.parser_probes.PROBES`.
-        measure: what attention it looks at; empty for baselines.
+        probe: Name of a probe in `headlight_words.studies.parser_probes.PROBES`.
+        measure: Measure of the attention that it sees; empty for baselines.
     """
 
     probe: str
@@ -342,13 +343,13 @@ class ProbeJob:
 
 @dataclass(frozen=True, eq=False)
 class ProbeTrainer(ModelStore[ProbeJob]):
-    """Trains probes, lets them parse, and keeps what they got right.
+    """Trainer of probes, which evaluates them and keeps their correct predictions.
 
     Attributes:
-        learning: the treebank to learn from.
-        testing: the one that is parsed.
-        settings: see `ParserProbeSettings`.
-        folder: of the files of rows.
+        learning: Treebank to learn from.
+        testing: Treebank to parse.
+        settings: Settings of the study, see `ParserProbeSettings`.
+        folder: Folder of the files of rows.
     """
 
     learning: TrainingData
@@ -373,7 +374,7 @@ class ProbeTrainer(ModelStore[ProbeJob]):
         self._keep(job, row)
 
     def row(self, job: ProbeJob) -> Row:
-        """A finished row."""
+        """Return a finished row."""
         counts, measured = self.parameters(job), self.measured(job)
         return Row(
             job.probe,

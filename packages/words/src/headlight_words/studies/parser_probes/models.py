@@ -1,4 +1,4 @@
-"""Probes, parsers with few parameters (Clark et al. 2019, Section 5), and their training."""
+"""Probes, which are parsers with few parameters (Clark et al. 2019, Section 5), and training."""
 
 import math
 from abc import ABC, abstractmethod
@@ -37,10 +37,10 @@ class Parser(nn.Module, ABC):
 
     @abstractmethod
     def score(self, batch: ParserBatch) -> Logits:
-        """Scores, whatever they are for candidates that are padding."""
+        """Return scores, with any value for candidates that are padding."""
 
     def forward(self, batch: ParserBatch) -> Logits:
-        """Scores, minus infinity for candidates that are padding."""
+        """Return scores, minus infinity for candidates that are padding."""
         candidate_mask = nn.functional.pad(batch.present, (1, 0), value=True)
         return self.score(batch).masked_fill(~candidate_mask[:, None], -torch.inf)
 
@@ -51,7 +51,7 @@ class Parser(nn.Module, ABC):
 
 
 class _Root(nn.Module):
-    """The root's score: two scalars weigh what the special tokens at both ends would score.
+    """The root's score: two scalars weigh the scores of the special tokens at both ends.
 
     They are shared by all heads and both directions, as in the authors' code.
     """
@@ -85,7 +85,7 @@ class Attention(Parser):
 
 
 class AttentionAndWords(Parser):
-    """As `Attention`, but the weight of each head is a linear function of the two words.
+    """Probe as `Attention`, but the weight of each head is a linear function of the two words.
 
     p(j | i) ∝ exp Σ_k W_k (v_i ⊕ v_j) α^k_ij + U_k (v_i ⊕ v_j) α^k_ji.  W (v_i ⊕ v_j) falls into a
     part for each of the two words, so that no vector is kept per pair.
@@ -93,12 +93,12 @@ class AttentionAndWords(Parser):
     Source: Clark et al. (2019), Section 5.  The formula has no bias, the authors' code has one.
 
     Args:
-        heads: of all layers together.
-        dimensions: of the word vectors, which are not trained.
-        bias: add a weight for each head that no word changes.
-        align_root: the root's vector is zero and each word has its own (``fixed``); or, as in the
-            authors' code, candidate j gets the vector of word j + 1, the root that of word 1 and
-            the last word zero (``as_released``).
+        heads: Number of heads of all layers together.
+        dimensions: Dimensions of the word vectors, which are not trained.
+        bias: Whether to add a weight for each head that is independent of words.
+        align_root: Vectors of candidates: the root's is zero and each word has its own
+            (``fixed``); or, as in the authors' code, candidate j gets the vector of word j + 1, the
+            root that of word 1 and the last word zero (``as_released``).
     """
 
     def __init__(
@@ -139,8 +139,8 @@ class DistancesAndWords(Parser):
     Source: Clark et al. (2019), Section 5 and footnote 5; the eight features as in their code.
 
     Args:
-        dimensions: of the word vectors, which are not trained.
-        align_root: as in `AttentionAndWords`.
+        dimensions: Dimensions of the word vectors, which are not trained.
+        align_root: Vectors of candidates, as in `AttentionAndWords`.
     """
 
     def __init__(self, dimensions: int, align_root: Alignment = "fixed") -> None:
@@ -157,7 +157,7 @@ class DistancesAndWords(Parser):
         """See the class."""
         vectors = _vectors(batch)
         dependent = vectors @ self.words[0] + self.hidden_bias
-        # Both special positions carry what the root has; one of them is enough.
+        # Both special positions carry the root's vector; one of them is enough.
         candidate = position_vectors(vectors, self.align_root)[:, 1:] @ self.words[1]
         features = distance_features(batch)
         return pair_scores(features, self.distances, dependent, candidate, self.out)
@@ -167,7 +167,7 @@ DISTANCES = 3 + len(NEAR)
 
 
 class RightBranching(Parser):
-    """Every word hangs on the next one, and the last on the root; nothing is learned.
+    """Baseline in which each word hangs on the next, the last on the root; nothing is learned.
 
     Farther words to the right score less, the root less than these, words to the left least: so
     where a tree leaves out some words, the others form a chain.
@@ -186,7 +186,7 @@ class RightBranching(Parser):
 def position_vectors(
     vectors: Vectors, align_root: Alignment = "fixed"
 ) -> Float[Tensor, "sentence position d"]:
-    """The vector of every candidate; the first two, the special tokens, carry that of the root."""
+    """Return the vector of every candidate; the special tokens, the first two, carry the root's."""
     if align_root == "fixed":
         return nn.functional.pad(vectors, (0, 0, SPECIALS, 0))
     shifted = nn.functional.pad(vectors, (0, 0, 0, 1))
@@ -210,7 +210,7 @@ def distance_features(batch: ParserBatch) -> Float[Tensor, "sentence dependent c
 
 
 def _glorot(shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:
-    """Uniform within ±√(6 / (fan_in + fan_out)), Keras' default and so the authors'."""
+    """Draw uniformly within ±√(6 / (fan_in + fan_out)), Keras' default and so the authors'."""
     limit = (6 / (fan_in + fan_out)) ** 0.5
     return torch.empty(shape).uniform_(-limit, limit)
 
@@ -236,7 +236,7 @@ MODELS: dict[str, type[Parser]] = {
 
 
 def build(kind: str, options: Mapping[str, Any], seed: int) -> Parser:
-    """A new probe of a kind of `MODELS`, its weights drawn by this seed alone."""
+    """Return a new probe of a kind of `MODELS`, its weights drawn by this seed alone."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return MODELS[kind](**options)
@@ -253,9 +253,9 @@ class TrainingHistory:
     """History of a training.
 
     Attributes:
-        losses: mean cross-entropy in nats per word after each epoch: on the held-out sentences, or
+        losses: Mean cross-entropy in nats per word after each epoch: on the held-out sentences, or
             during the epoch where none are held out.
-        best: the epoch whose weights were kept, from 1.
+        best: Epoch whose weights were kept, from 1.
     """
 
     losses: tuple[float, ...]
@@ -263,22 +263,22 @@ class TrainingHistory:
 
     @property
     def epochs(self) -> int:
-        """Epochs trained."""
+        """Return the number of epochs trained."""
         return len(self.losses)
 
 
 def loss(logits: Logits, batch: ParserBatch) -> Float[Tensor, ""]:
-    """Sum over words of the cross-entropy of their heads, in nats; unknown heads count nothing."""
+    """Return the summed cross-entropy of words' heads, in nats; unknown heads do not count."""
     return nn.functional.cross_entropy(
         logits.flatten(0, 1), batch.heads.flatten(), ignore_index=NO_HEAD, reduction="sum"
     )
 
 
 def train(model: Parser, data: ParserData, how: TrainingSettings, seed: int) -> TrainingHistory:
-    """Train a probe in place, and leave it with the weights that were best on what was held out.
+    """Train a probe in place, and leave it with the weights that were best on held-out sentences.
 
     Raises:
-        UsageError: there is nothing to train on, or nothing could be held out.
+        UsageError: There are no sentences to train on, or none could be held out.
     """
     generator = np.random.default_rng(seed)
     training, kept_out = _split(data, how, generator)
@@ -299,7 +299,7 @@ def train(model: Parser, data: ParserData, how: TrainingSettings, seed: int) -> 
 
 @torch.inference_mode()
 def mean_loss(model: Parser, data: ParserData, numbers: Sequence[int]) -> float:
-    """Mean cross-entropy per word, in nats, over these sentences."""
+    """Return the mean cross-entropy per word, in nats, over these sentences."""
     total = words = 0.0
     for some in data.by_length(numbers, EVALUATED):
         batch = data.batch(some)
@@ -311,7 +311,7 @@ def mean_loss(model: Parser, data: ParserData, numbers: Sequence[int]) -> float:
 def _epoch(
     model: Parser, optimiser: torch.optim.Optimizer, data: ParserData, batches: Iterator[list[int]]
 ) -> float:
-    """One pass; the mean loss per word on the way."""
+    """Train for a pass over the batches, and return the mean loss per word on the way."""
     total = words = 0.0
     for numbers in batches:
         batch = data.batch(numbers)
@@ -327,7 +327,7 @@ def _epoch(
 def _split(
     data: ParserData, how: TrainingSettings, generator: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """Sentences to learn from, in the order of the corpus, and sentences held out."""
+    """Return sentences to learn from, in the order of the corpus, and sentences held out."""
     usable = [number for number in range(len(data)) if data.index.lengths[number]]
     count = round(len(usable) * how.held_out)
     if how.held_out and count in (0, len(usable)):

@@ -9,19 +9,19 @@ from headlight.views.parts.result_facts import rounded
 from headlight_words.findings.parser_probes import parser_probes
 
 findings = parser_probes
-"""In words, which stand first."""
+"""Findings in words, which stand first on the page."""
 
 NO_ATTENTION = "no attention"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The share of words whose governor each probe finds."""
+    """Return the share of words whose governor each probe finds."""
     scores = result["score"].sel(metric="uas")
     return rounded({str(row): float(scores.sel(row=row)) for row in result["row"].values})
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """The scores of all probes."""
+    """Return the section on the scores of all probes."""
     names = [str(name).replace("_", " ") for name in result["probe"].values]
     ended = with_ends(result, "score")
     ends = {end: ended[f"score_{end}"].sel(metric="uas", drop=True) for end in ("low", "high")}

@@ -1,4 +1,4 @@
-"""Combinations of heads as parsers: probes on attention, and what they are compared with.
+"""Combinations of heads as parsers: probes on attention, and the baselines beside them.
 
 Source: Clark et al. (2019), Section 5 and Table 3.
 """
@@ -52,16 +52,16 @@ from headlight_words.training.model_store import begin_folder
 CONTROL_SEED = 0
 """Seed of the random weights of the control, of which one draw is as good as another."""
 EVERY = 10
-"""Without a training treebank every tenth sentence is parsed, and the others are learned from."""
+"""Step between sentences that are parsed where a treebank is split; the others are for training."""
 
 TRAIN, EVALUATION, ROWS = "train", "evaluation", "rows"
-"""Folders of the maps of both treebanks, and of what trained probes got right."""
+"""Folders of the maps of both treebanks, and of the rows of trained probes."""
 
 QUICK = ("right_branching", "attention")
 """Probes of a few weights."""
 
 MODEL, CONTROL = "model", "random"
-"""In the folder of a treebank, that of the maps of the model, and that of its random control."""
+"""Folders, within that of a treebank, of the maps of the model and of its random control."""
 
 
 def run(  # noqa: PLR0913 - the arguments of every study, and two objects
@@ -144,7 +144,7 @@ def _treebanks(
 
 
 def split_treebank(bank: Corpus[Sentence]) -> tuple[Corpus[Sentence], Corpus[Sentence]]:
-    """Sentences to learn from, and every tenth sentence, to be parsed."""
+    """Return the sentences to learn from, and every tenth sentence, to be parsed."""
 
     def part(parsed: bool) -> Corpus[Sentence]:
         def read(_: CorpusCounts) -> Iterator[Sentence]:
@@ -152,7 +152,7 @@ def split_treebank(bank: Corpus[Sentence]) -> tuple[Corpus[Sentence], Corpus[Sen
                 if parsed == (place % EVERY == EVERY - 1):
                     yield sentence
 
-        # The limit is of the whole, which a part never reaches; it says that there was one.
+        # A part never reaches the limit of the whole, which only records that there was a limit.
         return Corpus(bank.source, read, "treebank", bank.limit, share_of=bank.share_of)
 
     return part(False), part(True)
@@ -169,7 +169,7 @@ def _name(vectors: str | WordVectors | None) -> str:
 def _vectors(
     vectors: str | WordVectors | None, plans: Sequence[WordMapPlan]
 ) -> WordVectors | CapturedModel:
-    """Return the word vectors; of a file only those that are needed."""
+    """Return the word vectors; of a file only the needed ones."""
     if isinstance(vectors, str):
         needed = {word.lower() for plan in plans for word in plan.index.vocabulary}
         return read_word_vectors(vectors, vocabulary=needed)
@@ -219,7 +219,7 @@ def _probe(
 def _maps_size(
     learning: WordMapPlan, testing: WordMapPlan, settings: ParserProbeSettings, place: Path
 ) -> int:
-    """Bytes that the maps of both treebanks will take which are not there yet."""
+    """Return the bytes of the maps of both treebanks that are not there yet."""
     return sum(
         missing_size(plan, place / side / whose, settings.measures)
         for side, plan in ((TRAIN, learning), (EVALUATION, testing))
@@ -228,7 +228,6 @@ def _maps_size(
 
 
 def _whose_maps(settings: ParserProbeSettings) -> list[str]:
-    """Whether probes look at maps of the model, and at those of the random control."""
     looking = {MODEL: ("attention", "attention_and_words"), CONTROL: (RANDOM,)}
     return [whose for whose, probes in looking.items() if {*probes} & {*settings.probes}]
 
@@ -241,7 +240,7 @@ def _training_data(
     place: Path,
     progress: bool,
 ) -> TrainingData:
-    """All that the probes look at in one treebank; attention is read off where it is not kept."""
+    """Return the data of a treebank that probes see; read off attention that is not kept."""
     wants_words = any("words" in probe for probe in settings.probes)
     words = vector_table(plan.index, vectors) if wants_words else None  # a model may have none
     maps: dict[str, WordMaps] = {}

@@ -1,4 +1,4 @@
-"""Attention maps between words, kept on disk; what parser probes are trained on."""
+"""Attention maps between words, kept on disk, on which parser probes are trained."""
 
 import hashlib
 import json
@@ -31,16 +31,16 @@ _FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """The sentences of a store: where they lie, what they say, and who governs whom in them.
+    """The sentences of a store: their places, words and trees.
 
     Attributes:
-        lengths: Words of each sentence.
+        lengths: Number of words of each sentence.
         heads: Governor of each word, all sentences in a row: from 1, 0 for the root, -1 if lost.
         punctuation: Whether a word counts as punctuation, which no score counts.
-        word: For each word its entry in `vocabulary`.
+        word: Entry of each word in `vocabulary`.
         vocabulary: Words as they are written; one entry for each way to cut a word into pieces.
         pieces: Vocabulary ids of the pieces of all entries, in a row.
-        piece_counts: How many of them belong to each entry.
+        piece_counts: Number of pieces of each entry.
         special: Whether every sentence begins with a special token, and whether it ends with one.
     """
 
@@ -68,14 +68,14 @@ class Index:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of words and annotations."""
+        """Return the SHA-256 of words and annotations."""
         chain = hashlib.sha256(json.dumps(self.vocabulary).encode())
         for array in self.arrays().values():
             chain.update(np.ascontiguousarray(array).tobytes())
         return chain.hexdigest()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything but the vocabulary."""
+        """Return the arrays, which are everything but the vocabulary."""
         names = [each.name for each in fields(self) if each.name != "vocabulary"]
         return {name: getattr(self, name) for name in names}
 
@@ -91,9 +91,9 @@ class WordMaps:
     value within 2⁻¹¹ of itself (0.05%), and below 6·10⁻⁵ within 3·10⁻⁸.
 
     Attributes:
-        index: the sentences.
-        signature: what the maps were made from.
-        scale: what the maps of each head were divided by; 1 but for norms.
+        index: Sentences of the store.
+        signature: Everything that the maps depend on.
+        scale: Divisor of the maps of each head; 1 but for norms.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class WordMaps:
             self._cells = torch.from_numpy(np.memmap(path, np.float16, mode="c"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process reads the same file."""
+        """Return the arguments alone, so that another process opens the same file."""
         return WordMaps, (self.index, self.signature, self.scale, self._path)
 
     @property
     def heads(self) -> int:
-        """Heads of all layers together, layer by layer."""
+        """Return the number of heads of all layers together."""
         return len(self.scale)
 
     def maps(
@@ -156,10 +156,10 @@ def header_path(folder: Path, measure: str) -> Path:
 
 
 def open_word_maps(folder: Path, measure: str) -> WordMaps | None:
-    """The finished store of a measure, or None where there is none.
+    """Return the finished store of a measure, or None where there is none.
 
     Raises:
-        RunError: it is damaged, or of another version of Headlight.
+        RunError: The store is damaged, or of another version of Headlight.
     """
     path = header_path(folder, measure)
     if not path.exists():
@@ -184,16 +184,16 @@ def open_word_maps(folder: Path, measure: str) -> WordMaps | None:
 
 @dataclass(eq=False, repr=False)
 class MapsWriter:
-    """The maps of one measure on their way to disk; a context manager.
+    """Writer of the maps of one measure; a context manager.
 
-    Sentences may come in any order.  The numbers lie under a temporary name until `finish`; what
-    was not finished is removed.
+    Sentences may come in any order.  The numbers lie under a temporary name until `finish`; an
+    unfinished file is removed.
 
     Attributes:
-        folder: where the store will be; it must exist.
-        index: the sentences.
-        signature: what the maps are made from; its ``measure`` names the files.
-        scale: what the maps of each head are divided by.
+        folder: Folder of the store; it must exist.
+        index: Sentences of the store.
+        signature: Everything that the maps depend on; its ``measure`` names the files.
+        scale: Divisor of the maps of each head.
     """
 
     folder: Path
@@ -219,8 +219,8 @@ class MapsWriter:
         """Keep the maps of one sentence, divided by the scale of their head.
 
         Raises:
-            CaptureError: a value is too large for float16, or is no number.
-            RunError: the disk is full.
+            CaptureError: A value is too large for float16, or is no number.
+            RunError: The maps cannot be written.
         """
         # torch rounds to float16 many times faster than numpy does.
         small = torch.from_numpy(maps / self.scale).half().numpy()
@@ -237,7 +237,7 @@ class MapsWriter:
         """Give the files their final names; the header comes last and completes the store.
 
         Raises:
-            RunError: they cannot be written.
+            RunError: The files cannot be written.
         """
         with _refusing(self._path):
             self._file.flush()
@@ -252,7 +252,7 @@ class MapsWriter:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Turn errors of the disk into a refusal that names the file."""
+    """Turn errors of the disk into an error that names the file."""
     try:
         yield
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""Word maps of a treebank: which sentences, read through a model once for all probes."""
+"""Word maps of a treebank, whose sentences a model reads once for all probes."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,10 +47,10 @@ from headlight_words.studies.parser_probes.word_map_store import (
 
 
 def index_of(examples: Iterable[EncodedSentence]) -> tuple[Index, str]:
-    """The index, and the digest of what the model will read.
+    """Return the index, and the digest of the input of the model.
 
     Raises:
-        CorpusError: a sentence has no heads, or there is no sentence.
+        CorpusError: A sentence has no heads, or there is no sentence.
     """
     lengths, heads, words = list[int](), list[int](), list[int]()
     punctuation, special = list[bool](), [True, True]
@@ -111,18 +111,18 @@ def _pieces(example: EncodedSentence) -> dict[int, tuple[int, ...]]:
 
 Maps = Float32[np.ndarray, "sentence position position head"]
 Use = Callable[["Sequence[NumberedSentence]", Mapping[str, Maps]], None]
-"""Is given the maps of a batch by measure."""
+"""Function called with the examples of a batch and their maps, by measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedSentence(EncodedSentence):
-    """A sentence that knows its place in the corpus; `words` are those of `with_positions`."""
+    """A sentence with its place in the corpus; `words` are those of `with_positions`."""
 
     number: int = field(kw_only=True)
 
 
 def numbered(example: EncodedSentence, number: int) -> NumberedSentence:
-    """The sentence with its number, and the positions of its words in the store."""
+    """Return the sentence with its number, and the positions of its words in the store."""
     moved = with_positions(example)
     values = {each.name: getattr(moved, each.name) for each in fields(EncodedSentence)}
     return NumberedSentence(**values, number=number)
@@ -130,16 +130,16 @@ def numbered(example: EncodedSentence, number: int) -> NumberedSentence:
 
 @dataclass(eq=False, repr=False)
 class MapsObserver(Observer):
-    """Gathers the maps of a batch, and passes them on once all layers were seen.
+    """Observer that gathers the maps of a batch, and passes them on after all layers.
 
     Attributes:
-        batch: the batch.
-        examples: its sentences.
-        columns: where the heads of each layer go.
-        measures: which maps.
-        queries: how the pieces of an attending word are joined.
-        pooling: how norms are pooled.
-        use: what is done with the maps.
+        batch: Batch that the model reads.
+        examples: Sentences of the batch.
+        columns: Slice of each layer's heads among all heads.
+        measures: Measures of the maps.
+        queries: Pooling over the pieces of an attending word.
+        pooling: Pooling of norms.
+        use: Function that takes the maps.
     """
 
     batch: Batch
@@ -158,7 +158,7 @@ class MapsObserver(Observer):
         self._maps = {measure: np.zeros(shape, dtype=np.float32) for measure in self.measures}
 
     def visit(self, record: LayerRecord) -> None:
-        """Keep one layer."""
+        """Keep the maps of a layer."""
         scores = Scores(record, precision=torch.float32)
         for measure, maps in self._maps.items():
             pooled = word_score(scores, measure, self._words, pooling=self.pooling)
@@ -167,13 +167,13 @@ class MapsObserver(Observer):
             )
 
     def tally(self) -> Tally:
-        """Nothing to merge: what was seen has gone where it is used."""
+        """Pass the maps on, and return an empty tally, since no counts are merged."""
         self.use(self.examples, self._maps)
         return Tally()
 
 
 TreebankSource = str | Path | Iterable[Sentence]
-"""A path for `headlight_words.corpora.open_treebank`, what it returns, or a list of sentences."""
+"""A path for `headlight_words.corpora.open_treebank`, its result, or a list of sentences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,14 +181,14 @@ class WordMapPlan:
     """Plan of the sentences to read, the model and its attention.
 
     Attributes:
-        model: the part of the model that runs: of an encoder-decoder the encoder.
-        kind: which of its attention.
-        sites: the modules.
-        examples: the sentences, encoded; they can be read again.
-        index: what they say.
-        digest: of what the model will read.
-        counts: what became of the sentences: how many were left out, and why.
-        settings: with the number of tokens settled.
+        model: Part of the model that runs: of an encoder-decoder the encoder.
+        kind: Kind of its attention.
+        sites: Attention modules.
+        examples: Encoded sentences; they can be read again.
+        index: Words and trees of the sentences.
+        digest: Digest of the input of the model.
+        counts: Counts of sentences, and of those left out, by reason.
+        settings: Settings of sentences, with the number of tokens resolved.
     """
 
     model: CapturedModel
@@ -202,7 +202,7 @@ class WordMapPlan:
 
     @property
     def heads(self) -> int:
-        """Heads of all layers together."""
+        """Return the number of heads of all layers together."""
         return sum(site.heads for site in self.sites)
 
     def columns(self) -> dict[int, slice]:
@@ -214,11 +214,11 @@ class WordMapPlan:
         }
 
     def numbered(self) -> Iterator[NumberedSentence]:
-        """The sentences once more, with their places."""
+        """Return the sentences once more, with their places."""
         return (numbered(example, number) for number, example in enumerate(self.examples))
 
     def signature(self, measure: str | None = None) -> dict[str, Any]:
-        """All that the maps of a measure depend on, or the maps of any measure."""
+        """Return everything that the maps of a measure depend on, or the maps of any measure."""
         return {
             **({} if measure is None else {"measure": measure}),
             **model_signature(self.model, self.settings),
@@ -232,18 +232,18 @@ class WordMapPlan:
 def plan_word_maps(
     source: TreebankSource, model: CapturedModel, settings: SentenceSettings | None = None
 ) -> WordMapPlan:
-    """Encode all sentences and take down what they say; the model does not run yet.
+    """Encode all sentences and index their words and trees; the model does not run yet.
 
     Args:
-        source: sentences with gold heads; they are read again later.
-        model: the model.
-        settings: see `SentenceSettings`.
+        source: Sentences with gold heads; they are read again later.
+        model: Model whose attention is kept.
+        settings: Settings of sentences, see `SentenceSettings`.
 
     Raises:
-        UsageError: there is no tokenizer, the sentences can be read only once, or a setting is
+        UsageError: There is no tokenizer, the sentences can be read only once, or a setting is
             wrong.
-        CorpusError: there is no sentence, or one without heads.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        CorpusError: There is no sentence, or a sentence has no heads.
+        UnsupportedModelError: The attention of the model cannot be captured exactly.
     """
     tokenizer = check_tokenizer(model)
     treebank = check_repeatable(open_treebank(source))
@@ -270,7 +270,7 @@ CALIBRATION = 64
 def extract(
     plan: WordMapPlan, folder: Path, measures: Sequence[str] = ("weight",), *, progress: bool = True
 ) -> dict[str, WordMaps]:
-    """The attention of every head between the words of every sentence, by measure, on disk.
+    """Keep the attention of every head between the words of every sentence, by measure, on disk.
 
     One pass over the corpus makes all measures that the folder does not hold yet.  Memory does not
     grow with the corpus, but for its words and heads; the disk takes n² · heads · 2 bytes for a
@@ -280,14 +280,15 @@ def extract(
     which puts them in the range of weights, where float16 is at its best; `WordMaps.scale` has it.
 
     Args:
-        plan: what is read, see `plan_word_maps`.
-        folder: where to keep the maps; one for each corpus and model.
-        measures: of ``weight``, ``norm`` and ``effective``.
-        progress: say how much will be written, and show a bar, on standard error.
+        plan: Plan of the sentences, see `plan_word_maps`.
+        folder: Folder of the maps; one for each corpus and model.
+        measures: Measures of attention, of ``weight``, ``norm`` and ``effective``.
+        progress: Whether to print the amount that will be written, and show a bar, on standard
+            error.
 
     Raises:
-        UnknownNameError: there is no such measure.
-        RunError: the folder holds maps of something else, or cannot be written or used.
+        UnknownNameError: There is no such measure.
+        RunError: The folder holds other maps, or cannot be written or used.
     """
     for measure in measures:
         if measure not in MEASURES:
@@ -302,13 +303,13 @@ def extract(
 
 
 def missing_size(plan: WordMapPlan, folder: Path, measures: Sequence[str]) -> int:
-    """Bytes that the maps will take which the folder does not hold yet."""
+    """Return the bytes of the maps that the folder does not hold yet."""
     missing = [measure for measure in measures if not header_path(folder, measure).exists()]
     return plan.index.bytes(plan.heads) * len(missing)
 
 
 def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
-    """The maps in the folder if they are what is wanted; None if there are none."""
+    """Return the maps in the folder; None if there are none; refuse maps of another signature."""
     maps = open_word_maps(folder, signature["measure"])
     if maps is None or maps.signature == json.loads(json.dumps(signature)):
         return maps
@@ -320,7 +321,7 @@ def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
 
 
 def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
-    """One pass over the corpus; all stores are completed together at its end."""
+    """Write all maps in a pass over the corpus, and complete all stores together at its end."""
     maps = (
         f"maps of {plan.heads} heads ({', '.join(measures)}) between the words of "
         f"{len(plan.index)} sentences"
@@ -350,7 +351,7 @@ def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: b
 
 
 def _scale(plan: WordMapPlan) -> Float32[np.ndarray, " head"]:
-    """The mean sum of a row of norms for each head, over the first sentences; 1 where it is 0."""
+    """Return each head's mean sum of a row of norms, over the first sentences; 1 where it is 0."""
     sums = Moments((plan.heads,))
 
     def add(examples: Sequence[NumberedSentence], maps: Mapping[str, Maps]) -> None:
@@ -369,7 +370,7 @@ def _pass(
     use: Use,
     progress: bool,
 ) -> str:
-    """Run the model over the sentences; the digest of what it read."""
+    """Run the model over the sentences, and return the digest of its input."""
     columns, settings = plan.columns(), plan.settings
 
     def observer(batch: Batch, some: Sequence[NumberedSentence]) -> MapsObserver:
