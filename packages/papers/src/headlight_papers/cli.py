@@ -64,7 +64,7 @@ SWITCHES = ("--list", "--resume", "--overwrite", "--trust-remote-code")
 
 
 class PapersGroup(TyperGroup):
-    """The command `reproduce`: options may stand before the paper, and are the paper's."""
+    """Command `reproduce`: options may stand before the paper, and are the paper's."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the paper first."""
@@ -79,7 +79,7 @@ class PapersGroup(TyperGroup):
 
 
 class PaperCommand(HelpfulCommand):
-    """The command of one paper."""
+    """Command of one paper."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Say whose options those are that it does not take."""
@@ -113,7 +113,7 @@ def _place_of_paper(args: Sequence[str]) -> int:
 
 
 def papers_app() -> typer.Typer:
-    """The command with a command for each paper."""
+    """Make the command with a command for each paper."""
     app = typer.Typer(cls=PapersGroup, rich_markup_mode="rich")
     app.callback(invoke_without_command=True)(_papers)
     for name in NAMES:
@@ -136,7 +136,7 @@ def _papers(
 
 
 def _paper_command(name: str) -> Callable[..., None]:
-    """The command of one paper."""
+    """Make the command of one paper."""
     paper = find_settings(name)
     titled = titled_sources(paper.reads).values()
     kinds = (f"{', '.join(row.patterns)} ({row.title})" for row in titled if row.folders)

@@ -11,16 +11,16 @@ from headlight.vocabulary import FEWEST_FREEDOM
 LEVEL = 0.95
 
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-"""The quantiles between which a share of `LEVEL` lies."""
+"""Quantiles between which a share of `LEVEL` lies."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeanInterval:
-    """A mean, and how far off it may be.
+    """Mean with the half-width of its interval.
 
     Attributes:
-        mean: of the values.
-        half: half the width of the 95% interval of Student's t; NaN for a single value.
+        mean: Mean of the values.
+        half: Half the width of the 95% interval of Student's t; NaN for a single value.
     """
 
     mean: float
@@ -50,13 +50,13 @@ def student(
     *,
     least: int = FEWEST_FREEDOM,
 ) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
-    """The ends of Student's interval of each mean; NaN where nothing is known of its error.
+    """Return the ends of Student's interval of each mean; NaN where its error is unknown.
 
     Args:
-        mean: of anything.
-        error: its standard error.
-        freedom: degrees of freedom of that.
-        least: those below which there is no interval; 1 of folds, which are of one size.
+        mean: Means.
+        error: Their standard errors.
+        freedom: Degrees of freedom of the standard errors.
+        least: Fewest degrees of freedom that give an interval; 1 for folds, which have one size.
     """
     from scipy.special import stdtrit
 
@@ -65,7 +65,7 @@ def student(
 
 
 def mean_difference(first: ArrayLike, second: ArrayLike) -> MeanInterval:
-    """The mean of one group minus that of another, by Student's t of two groups that vary alike.
+    """Return the mean of one group minus that of another, by Student's t with equal variances.
 
     One of the two may be a single value, which is then taken to vary as the others do; of two
     single values nothing is known but the difference.
@@ -84,7 +84,7 @@ def mean_difference(first: ArrayLike, second: ArrayLike) -> MeanInterval:
 
 
 def median_interval(values: ArrayLike) -> tuple[float, float, float]:
-    """The median, and the order statistics between which it lies; NaN ends of fewer than six.
+    """Return the median, and the order statistics around it; NaN ends for fewer than six.
 
     Source: Conover (1999), Section 3.2: how many values lie below the median is binomial.
     """
@@ -100,7 +100,7 @@ def median_interval(values: ArrayLike) -> tuple[float, float, float]:
 
 
 def correlation_interval(rho: float, count: int) -> tuple[float, float]:
-    """The interval of Spearman's ρ of this many pairs; NaN of fewer than four.
+    """Return the interval of Spearman's ρ of this many pairs; NaN for fewer than four.
 
     Source: Bonett and Wright (2000): Fisher's z with the variance (1 + ρ²/2) / (n − 3).
     """

@@ -16,7 +16,7 @@ EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Edges of the bins of the largest weight, as in Figures 6 to 9 of Jain and Wallace (2019)."""
 
 Groups = Mapping[str, Mapping[str, NDArray[np.float64]]]
-"""By place and by the name of the group, a value of each text."""
+"""Values of texts, by place and by the name of the group."""
 
 
 def place_label(name: str) -> str:
@@ -27,7 +27,7 @@ def place_label(name: str) -> str:
 
 
 def places_of(result: xr.Dataset) -> list[str]:
-    """All layers at once and single ones; one head where there is nothing else."""
+    """Return the places of all layers at once and of single ones; else of one head."""
     names = list(map(str, result["place"].values))
     return [name for name in names if "H" not in name] or names[:1]
 
@@ -62,13 +62,14 @@ def spread_table(groups: Groups, kind: str) -> pd.DataFrame:
 def spread_boxes(
     groups: Groups, kind: str, label: str, limits: tuple[float, float] | None = None
 ) -> Figure:
-    """A panel for each place, and a box for each group.
+    """Draw a panel for each place, and in it a box for each group.
 
     Args:
-        groups: of texts.
-        kind: the label of the horizontal axis.
-        label: of the vertical axis.
-        limits: of it; by default from zero, and the same for all, so that they can be compared.
+        groups: Groups of texts, by place.
+        kind: Label of the horizontal axis.
+        label: Label of the vertical axis.
+        limits: Limits of the vertical axis; by default from zero, and the same for all panels, so
+            that they can be compared.
     """
     drawn = {place: [Box.of(*each) for each in of.items()] for place, of in groups.items()}
     highest = max((box.high for each in drawn.values() for box in each if box.seen), default=1)

@@ -20,7 +20,7 @@ Span = tuple[int, int, str]
 
 
 def spans_of(tags: Sequence[str], reading: Reading = "strict") -> list[Span]:
-    """The spans of one sentence, from left to right; they never overlap."""
+    """Return the spans of one sentence, from left to right; they never overlap."""
     spans: list[Span] = []
     first: int = 0
     kind: str | None = None  # of the span that is open; None where none is
@@ -40,9 +40,9 @@ class SpanScore:
     """Counts of gold, predicted and correct spans; scores of parts add up.
 
     Attributes:
-        correct: spans that were found with their exact place and type.
-        found: those that were found.
-        gold: those that there are.
+        correct: Number of spans found with their exact place and type.
+        found: Number of predicted spans.
+        gold: Number of gold spans.
     """
 
     correct: int = 0
@@ -65,10 +65,10 @@ class SpanScore:
 def span_score(
     gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], reading: Reading = "strict"
 ) -> SpanScore:
-    """The score of all sentences, each with its gold tags and those that were found.
+    """Score all sentences, each with its gold and its predicted tags.
 
     Raises:
-        ValueError: there are more of one than of the other.
+        ValueError: A sentence has different numbers of gold and predicted tags.
     """
     total = SpanScore()
     for right, tried in zip(gold, predicted, strict=True):

@@ -20,7 +20,7 @@ Noise = Float[Tensor, "batch head query key"]
 """Random numbers from 0 to 1, all different."""
 
 BEHIND = 2.0
-"""Sorts behind all noise."""
+"""Number that sorts behind all noise."""
 
 
 def permuted(weight: Weight, keys: Keys, noise: Noise) -> Weight:
@@ -38,7 +38,7 @@ def uniform(weight: Weight, keys: Keys) -> Weight:
 
 
 def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query key"]) -> Weight:
-    """All weight on the key that comes last in an order: the weights themselves, or noise."""
+    """Put all weight on the key that comes last in an order: the weights themselves, or noise."""
     wide = keys.expand(weight.shape)
     chosen = order.masked_fill(~wide, -torch.inf).argmax(-1, keepdim=True)
     one = torch.zeros_like(weight).scatter_(-1, chosen, 1.0)
@@ -46,7 +46,6 @@ def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query ke
 
 
 def _mass(weight: Weight, keys: Keys) -> Float[Tensor, "batch head query 1"]:
-    """Return the total weight of a row on the keys that take part."""
     mass: Float[Tensor, "batch head query 1"] = (weight * keys).sum(-1, keepdim=True)
     return mass
 
@@ -54,7 +53,7 @@ def _mass(weight: Weight, keys: Keys) -> Float[Tensor, "batch head query 1"]:
 def median_change(
     before: Predictions, after: Float[Tensor, "draw output class"]
 ) -> Float64[np.ndarray, " output"]:
-    """The median over draws of the total variation distance that predictions move."""
+    """Return the median over draws of the total variation distance that predictions move."""
     distance = total_variation(after, before.expand(after.shape))
     change: Float64[np.ndarray, " output"] = np.median(distance.double().numpy(), axis=0)
     return change

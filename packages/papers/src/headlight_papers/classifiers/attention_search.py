@@ -14,14 +14,14 @@ def search_attention(
     attention: tuple[Tensor, Tensor, Candidates],
     search: AdversarySearch,
 ) -> Adversaries:
-    """The most different attention whose predictions are within ε; see `most_different`.
+    """Return the most different attention whose predictions are within ε; see `most_different`.
 
     Args:
-        predictor: whose attention is replaced.
-        before: its predictions, where the model is.
-        attention: its weights, which keys of each row may have others, and the logits that
-            candidates begin with.
-        search: how it is done.
+        predictor: Predictor whose attention is replaced.
+        before: Its predictions, on the device of the model.
+        attention: Its weights, the keys of each row that may have others, and the initial logits
+            of the candidates.
+        search: Parameters of the search.
     """
     with predictor.replacing() as run_candidates:
 

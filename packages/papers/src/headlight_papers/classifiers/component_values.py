@@ -15,13 +15,13 @@ class ByComponent:
     """Values of each layer and head, from which those of every component are means.
 
     Attributes:
-        layers: of each layer that is looked at, ``batch head``.
+        layers: Values of each observed layer, ``batch head``.
     """
 
     layers: dict[int, Float64[np.ndarray, "batch _"]]
 
     def of(self, component: Component) -> Float64[np.ndarray, " batch"]:
-        """The mean over the heads of a component."""
+        """Return the mean over the heads of a component."""
         layer, head = component
         if layer is None:
             return np.asarray(np.concatenate(list(self.layers.values()), -1).mean(-1))

@@ -17,7 +17,7 @@ from headlight.errors import CorpusError, setting
 from headlight.study_settings.classifiers import ClassifierSettings
 
 HELD_OUT = 0.2
-"""The share of texts that are held out where no others are named."""
+"""Share of texts that are held out where no others are named."""
 
 Texts = list[Classified]
 
@@ -28,16 +28,16 @@ def split_texts(
     settings: ClassifierSettings,
     held_out: str | None,
 ) -> tuple[Texts, Texts, dict[str, int | float]]:
-    """Texts to learn from, others on which everything is measured, and how much that is.
+    """Return training texts, held-out texts for all measurements, and counts of both.
 
     Args:
-        plan: of the study; it is read once.
-        classes: what the model tells apart.
-        settings: those of the study.
-        held_out: other texts; None for a fifth of them, drawn with the seed.
+        plan: Plan of the study; its examples are read once.
+        classes: Classes of the model.
+        settings: Settings of the study.
+        held_out: Source of held-out texts; None for a fifth of the texts, drawn with the seed.
 
     Raises:
-        CorpusError: there are too few, or all to learn from are of one class.
+        CorpusError: There are too few texts, or all training texts are of one class.
     """
     training = list(islice(plan.examples, plan.max_examples))
     counts = [plan.examples.counts]

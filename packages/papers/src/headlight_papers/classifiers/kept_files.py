@@ -34,7 +34,7 @@ class KeptFiles:
         """Write a file.
 
         Raises:
-            ResultError: it cannot be written.
+            ResultError: The file cannot be written.
         """
         about = {"stage": f"{self.study}-kept", "model": self.model.name}
         revision = {"revision": self.model.revision} if self.model.revision else {}
@@ -53,7 +53,7 @@ def kept_files(
     """Return the files of a run's per-text values; None if they are not requested.
 
     Raises:
-        UsageError: the run has no folder on this machine.
+        UsageError: The run has no folder on this machine.
     """
     if not settings.keep:
         return None

@@ -14,7 +14,7 @@ KeyMask = Bool[Tensor, "batch 1 query key"]
 
 
 def key_mask(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRecord) -> KeyMask:
-    """The keys of each of these rows that are real, and that its query sees."""
+    """Return the mask of the keys of these rows that are real, and that their query sees."""
     keys = (texts.keys >= 0)[:, None, None].expand(-1, 1, rows.shape[1], -1)
     if record.visible is not None:
         keys = keys & record.visible[:, None]
@@ -22,7 +22,7 @@ def key_mask(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRecor
 
 
 def mean_largest(weight: Weight, keys: KeyMask) -> Float64[np.ndarray, "batch head"]:
-    """The mean over rows of the largest weight among the keys that take part; NaN for no row."""
+    """Average the largest weight among the keys that take part over rows; NaN for no row."""
     row_mask = keys.any(-1)
     highest = array(weight.masked_fill(~keys, 0).amax(-1)) * array(row_mask)
     number = array(row_mask).sum(-1)

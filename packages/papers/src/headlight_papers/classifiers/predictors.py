@@ -24,7 +24,7 @@ from headlight.observations.components import Component
 from headlight.tensors import Weight
 
 Predictions = Float[Tensor, "output class"]
-"""The probabilities of the classes: of each text, or of each word of each sentence."""
+"""Probabilities of the classes: of each text, or of each word of each sentence."""
 
 Predicted = Float64[np.ndarray, "prediction class"]
 """Probabilities of the prediction of a text, or of each word of a sentence of a tagger."""
@@ -39,42 +39,42 @@ differentiated; of several candidates at once."""
 
 @runtime_checkable
 class Predictor(Protocol):
-    """A classifier with a batch of texts, and the attention in it that may be another."""
+    """Classifier with a batch of texts, and the attention in it that may be another."""
 
     def predictions(self) -> Predictions:
-        """As it is."""
+        """Return the predictions with the model's own attention."""
 
     def with_attention(self, change: Change) -> Predictions:
-        """With other attention, made from the model's own as the model runs."""
+        """Return the predictions with other attention, made from the model's own while it runs."""
 
     def replacing(self) -> AbstractContextManager[Given]:
-        """Within the block, predictions with attention that is given, for several candidates."""
+        """Within the block, run several candidates of imposed attention."""
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
-        """The mean over the predictions of each text, which can be differentiated."""
+        """Average over the predictions of each text; the mean can be differentiated."""
 
     def gradient_input(
         self, label: int | None = None, *, attention_fixed: bool = False
     ) -> Float[Tensor, "text token"]:
-        """Gradient times input of each token.
+        """Compute gradient × input of each token.
 
         Args:
-            label: the class whose probability is differentiated; None for the one that is chosen.
-            attention_fixed: weights of attention are constants, so that what a token does by
-                changing them does not count.
+            label: Class whose probability is differentiated; None for the predicted class.
+            attention_fixed: Whether attention weights are constants, so that effects of a token
+                on them do not count.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class CapturedPredictor:
-    """A captured model with a batch, and one component of it whose attention may be another.
+    """Captured model with a batch, and one component of it whose attention may be another.
 
     Attributes:
-        model: a classifier of texts, or of tokens.
-        batch: what it reads.
-        positions: where its predictions are.
-        sites: the layers that are looked at.
-        component: a layer or None for all of them, and a head of it or None for all of them.
+        model: Classifier of texts or of tokens.
+        batch: Input of the model.
+        positions: Positions of its predictions.
+        sites: Observed layers.
+        component: A layer or None for all layers, and a head of it or None for all heads.
     """
 
     model: CapturedModel
@@ -84,11 +84,11 @@ class CapturedPredictor:
     component: Component = (None, None)
 
     def predictions(self) -> Predictions:
-        """As it is."""
+        """Return the predictions with the model's own attention."""
         return self.positions.probabilities(self.model, self.batch)
 
     def with_attention(self, change: Change) -> Predictions:
-        """With other attention of the component."""
+        """Return the predictions with other attention of the component."""
         with self._replaced(change):
             return self.predictions()
 
@@ -104,13 +104,14 @@ class CapturedPredictor:
                 current[site.layer] = part
             logits = network(**self._copies(len(candidates))).logits.chunk(len(candidates))
             predictions = torch.stack([self.positions.predictions(copy) for copy in logits])
+            # MPS has no float64.
             exact = torch.float32 if predictions.device.type == "mps" else torch.float64
             return predictions.to(exact).softmax(-1)
 
         with (
             self._replaced(lambda _, layer: current[layer]),
             self.model.running(self.batch.names),
-            frozen(network),
+            frozen(network),  # gradients are of the candidates alone
             torch.inference_mode(mode=False),
         ):
             yield run_candidates
@@ -136,11 +137,10 @@ class CapturedPredictor:
 
     @property
     def _layers(self) -> list[AttentionSite]:
-        """Return the attention modules of the component."""
         return [site for site in self.sites if self.component[0] in (None, site.layer)]
 
     def _replaced(self, change: Change) -> AbstractContextManager[None]:
-        """Within the block the attention of the component is another."""
+        """Within the block, replace the attention of the component."""
         head = self.component[1]
 
         def replace(weight: Tensor, site: AttentionSite) -> Tensor:
@@ -154,7 +154,7 @@ class CapturedPredictor:
         return attention_replaced(self.model, replacements, kind=self.sites[0].kind)
 
     def _split(self, rows: Float[Tensor, "copy row key"]) -> list[Tensor]:
-        """Rows of heads and queries as the weights of each layer of the component."""
+        """Split rows of heads and queries into the weights of each layer of the component."""
         one = self.component[1] is not None
         heads = [1 if one else site.heads for site in self._layers]
         queries = rows.shape[1] // sum(heads)

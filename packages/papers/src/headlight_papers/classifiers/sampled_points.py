@@ -19,10 +19,11 @@ def sampled_points(
     """Return ``points`` of texts over ``point``, ``quantity`` and ``place``, and all coordinates.
 
     Args:
-        rows: a text each, every quantity at every component; those that end with NaN are left out.
-        quantities: of a text.
-        components: whose attention is replaced; they name the places, and layers and heads.
-        sites: the layers under study.
+        rows: One row for each text, with every quantity at every component; rows that end with NaN
+            are left out.
+        quantities: Names of the quantities of a text.
+        components: Components whose attention is replaced; they name places, layers and heads.
+        sites: Layers under study.
     """
     finite = rows[np.isfinite(rows[:, -1])]
     points = finite.reshape(len(finite), len(quantities), len(components))

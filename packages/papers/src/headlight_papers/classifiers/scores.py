@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from headlight.observations.variables import Variable, long_names
 
 MAJORITY = "majority_accuracy"
-"""The share of correct predictions of who always says the most frequent class."""
+"""Accuracy of always predicting the most frequent class."""
 
 SCORES = long_names(
     {
@@ -29,7 +29,7 @@ def class_shares(
 
 
 def majority_accuracy(labels: Sequence[Sequence[int]], classes: int) -> float:
-    """The share of correct predictions of who always says the most frequent class."""
+    """Return the accuracy of always predicting the most frequent class."""
     return float(class_shares(labels, classes).mean(0).max())
 
 
@@ -40,8 +40,8 @@ def derived_slots(
     """Return a function of several means, of all texts and without each slot.
 
     Args:
-        slots: what `headlight.reduce.Slots` computes of cells along one axis.
-        function: of the means of several corpora, one number each.
+        slots: Result of `headlight.reduce.Slots` for cells along one axis.
+        function: Function from the means of several corpora to one number for each corpus.
     """
     mean, *without = function(np.concatenate([slots["mean"][None], slots["without"]]))
     rest = {"whole": slots["whole"][:, 0], "units": slots["units"]}
@@ -49,7 +49,7 @@ def derived_slots(
 
 
 def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, " sample"]:
-    """The mean over classes of F1, from how often each class was predicted for each gold class.
+    """Average F1 over classes, from the counts of predicted by gold classes.
 
     Classes that neither occur nor are predicted do not count.
     """
@@ -64,7 +64,7 @@ def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, 
 
 
 def span_f1(counts: Float64[np.ndarray, "sample count"]) -> Float64[np.ndarray, " sample"]:
-    """F1 from spans that are correct, found and there; NaN without any."""
+    """Compute F1 from the counts of correct, predicted and gold spans; NaN without any."""
     whole = counts[:, 1] + counts[:, 2]
     f1: Float64[np.ndarray, " sample"] = 2 * counts[:, 0] / np.where(whole > 0, whole, np.nan)
     return f1

@@ -39,9 +39,9 @@ class ClassifierStudy(CorpusStudy[S]):
         settings: of the study.
 
     Attributes:
-        plan: what is run.
-        classes: what the model tells apart.
-        kept: where what numbers are made of is kept, if it is.
+        plan: Plan of the pass over the texts.
+        classes: Classes of the model.
+        kept: Files for the data behind the numbers; None if these are not kept.
 
     Raises:
         MissingHeadError: the model is no classifier.
@@ -106,7 +106,6 @@ class ClassifierObserver(Observer, Generic[S]):
 
     @property
     def _text_ids(self) -> Int64[np.ndarray, " text"]:
-        """A number of its own for every text."""
         return np.array(self._texts.text_ids, dtype=np.int64)
 
     def _scores(self, right: Float64[np.ndarray, " text"]) -> dict[str, Accumulator]:

@@ -23,13 +23,13 @@ OTHER = "pairs"
 
 
 def task_of(name: str) -> str | None:
-    """``mrpc``, ``cola`` or ``mnli``, where the name of a file or a data set says so last."""
+    """Return the task that the name of a file or a data set mentions last, if any."""
     matches = TASK_NAME.findall(name.lower())
     return TASKS[matches[-1]] if matches else None
 
 
 def pair_task(source: str | Location, format: str | None = None) -> str:
-    """``mrpc``, ``cola`` or ``mnli``, as sentence pairs are called or look; else ``pairs``.
+    """Return the task of sentence pairs by their name or format; else ``pairs``.
 
     Args:
         source: As for `open_sentence_pairs`.
@@ -43,7 +43,7 @@ def pair_task(source: str | Location, format: str | None = None) -> str:
 
 
 def _look(source: str) -> str:
-    """The format of the first file."""
+    """Return the task by the format of the first file."""
     if source.startswith(PREFIX):
         return OTHER
     for lines in text_files(files(source)[0]):

@@ -51,18 +51,18 @@ def trained(result: xr.Dataset, weight: float) -> np.ndarray:
 def compared(
     result: xr.Dataset, name: str, rows: np.ndarray, others: np.ndarray, times: float = 1.0
 ) -> str:
-    """Whether models have more of something than a multiple of what others have.
+    """Compare a number of some models with a multiple of that of others.
 
     Args:
-        result: of the study.
-        name: of a number of each model.
-        rows: which models.
-        others: those that they are compared with.
-        times: what their number is multiplied by.
+        result: Result of the study.
+        name: Name of a variable with one number for each model.
+        rows: Models under comparison.
+        others: Models that they are compared with.
+        times: Factor of the numbers of `others`.
 
     Returns:
-        ``above``, ``below`` or ``inconclusive``, by intervals over seeds; so it is where there is
-        one model of a kind.
+        ``above``, ``below`` or ``inconclusive``, by intervals over seeds; ``inconclusive`` also
+        where either kind has a single model.
     """
     values = result[name].values
     return str(over_seeds(values[rows]).against(over_seeds(values[others]).times(times)))

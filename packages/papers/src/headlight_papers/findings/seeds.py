@@ -7,7 +7,7 @@ from headlight.result.estimate import Estimate
 
 
 def over_seeds(values: NDArray[np.float64]) -> Estimate:
-    """The mean of models that differ in their seed, by Student's t; of one without an interval."""
+    """Return the mean of models that differ in their seed, by Student's t; no interval for one."""
     from scipy.special import stdtrit
 
     mean, half = np.mean(values), np.nan

@@ -32,7 +32,7 @@ def find_paper(name: str) -> "Paper":
     """Return the paper of that name.
 
     Raises:
-        UnknownNameError: it is none of `NAMES`.
+        UnknownNameError: The name is none of `NAMES`.
     """
     settings = find_settings(name)
     if settings.__module__.startswith(f"{__name__}.token_maps."):
@@ -43,13 +43,13 @@ def find_paper(name: str) -> "Paper":
 
 
 def find_settings(name: str) -> "type[PaperSettings]":
-    """Return the settings of the paper of that name, which say what it takes; without torch.
+    """Return the settings of the paper of that name, without an import of torch.
 
-    A paper is a package with a module ``paper``; or, of those on maps of tokens, a class of
-    settings that say all of it.
+    A paper is a package with a module ``paper``, or, if it is on maps of tokens, a class of
+    settings that describes all of it.
 
     Raises:
-        UnknownNameError: it is none of `NAMES`.
+        UnknownNameError: The name is none of `NAMES`.
     """
     if name not in NAMES:
         raise UnknownNameError("paper", name, NAMES)

@@ -20,7 +20,7 @@ Answer = bool | None
 
 
 def exact(value: float) -> Estimate:
-    """Return a number of everything that is asked about, which therefore is off by nothing."""
+    """Return a number of the whole population, which therefore has no error."""
     return around(value, 0.0)
 
 
@@ -33,8 +33,8 @@ def largest(numbers: Estimate, units: int) -> Estimate:
     """Return the largest number, with ends that hold although it was chosen.
 
     Args:
-        numbers: all among which it is chosen.
-        units: texts or documents, see `Estimate.simultaneous`.
+        numbers: Candidates for the largest number.
+        units: Number of texts or documents, see `Estimate.simultaneous`.
     """
     place = numbers.first()
     return exact(nan) if place is None else numbers.simultaneous(units).at(place)
@@ -84,17 +84,17 @@ def within(
     """Return whether a number lies within the bounds of a rule, to judge by its interval.
 
     Args:
-        number: with its interval; or one of everything that is asked about, which is off by
-            nothing.
-        least: the smallest that the rule allows.
-        most: the largest.
-        above: the number has to be larger than this.
-        below: the number has to be smaller than this.
+        number: Estimate with its interval, or a number of the whole population, which has no
+            error.
+        least: Smallest number that the rule allows.
+        most: Largest number that the rule allows.
+        above: Exclusive lower bound.
+        below: Exclusive upper bound.
 
     Returns:
-        True where the whole interval lies there, False where none of it does, None otherwise, and
-        of a number that was not measured or has no interval, or of which texts that are all the
-        same do not tell how far off it may be.
+        True where the whole interval lies within the bounds, False where none of it does, None
+        otherwise, and for a number that was not measured, that has no interval, or whose error
+        cannot be estimated because all texts give the same.
     """
     low, high = (number, number) if isinstance(number, float) else map(float, number.interval())
     if (

@@ -13,13 +13,13 @@ from headlight_papers.training.text_classifier import TextBatch, TextClassifier
 from headlight_papers.training.text_predictor import TextPredictor, adversaries
 
 LARGEST = "largest weight"
-"""The column of `by_largest`."""
+"""Column of `by_largest`."""
 EDGES = (0.25, 0.5, 0.75, 1.0)
 """Up to which it goes in each column of Jain and Wallace (2019), Figures 6 to 9."""
 
 
 def by_largest(weights: Float[np.ndarray, " text"]) -> "pandas.Categorical[str]":
-    """The label of each text, ``≤ 0.5``, in the order of the weights."""
+    """Return the label of each text, ``≤ 0.5``, in the order of the weights."""
     labels = np.array([f"≤ {edge:g}" for edge in EDGES])
     place = np.digitize(weights, EDGES[:-1], right=True)
     return pandas.Categorical(labels[place].tolist(), labels.tolist(), ordered=True)
@@ -58,13 +58,13 @@ def adversaries_of_some(
     numbers: Sequence[int],
     generator: torch.Generator,
 ) -> tuple[Float64[np.ndarray, " text"], Float64[np.ndarray, " text"]]:
-    """Return how far other attention goes, and how far predictions move by it; see `adversaries`.
+    """Return the JSD of adversarial attention and the change of predictions; see `adversaries`.
 
     Args:
-        model: any.
-        batches: the texts for which other attention is looked for.
-        numbers: of all texts, in their order; those that are not in a batch have NaN.
-        generator: of what the candidates begin with.
+        model: Classifier of texts.
+        batches: Texts for which other attention is searched.
+        numbers: Numbers of all texts, in their order; texts outside the batches have NaN.
+        generator: Random generator of the initial candidates.
     """
     at = {number: place for place, number in enumerate(numbers)}
     jsd, moved = np.full(len(at), np.nan), np.full(len(at), np.nan)

@@ -18,16 +18,16 @@ Verdict = Literal["holds", "does not hold", "inconclusive"]
 
 @dataclass(frozen=True)
 class Claim:
-    """One conclusion of a paper, judged once, wherever it is shown.
+    """Conclusion of a paper, judged once, wherever it is shown.
 
     Attributes:
-        claim: the conclusion in a few words, with its number.
-        rule: when it is said to hold here; the papers give no such rules.
-        published: the number that it rests on there.
-        ours: the number here, with its interval if it has one.
-        answer: what the rule says of that.
-        extension: the paper does not conclude this, or not that one can tell: the question is
-            ours, and not counted among its findings.
+        claim: Conclusion in a few words, with its number.
+        rule: Condition under which it holds here; the papers give no such rules.
+        published: Number that it rests on in the paper.
+        ours: Number measured here, with its interval if it has one.
+        answer: Verdict of the rule on that number.
+        extension: Whether the question is ours, and not counted among the paper's findings, because
+            the paper does not draw this conclusion, or not recognizably.
     """
 
     claim: str
@@ -39,12 +39,12 @@ class Claim:
 
     @property
     def title(self) -> str:
-        """Return what it is called in tables, with ``(ours)`` where it is not the paper's."""
+        """Return the printed name of the claim, with ``(ours)`` where it is not the paper's."""
         return f"{self.claim} (ours)" if self.extension else self.claim
 
     @property
     def verdict(self) -> Verdict:
-        """In words."""
+        """Return the answer in words."""
         if self.answer is None:
             return "inconclusive"
         return "holds" if self.answer else "does not hold"
@@ -57,22 +57,23 @@ class Claim:
 
 
 Numbers = Mapping[str, Any]
-"""By name: estimates, plain numbers, and words of a sentence."""
+"""Estimates, plain numbers, and words of a sentence, by name."""
 Bounds = Mapping[str, int | float]
 
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """Conclusion of a paper as a row: what is printed of its numbers, and where they have to lie.
+    """Conclusion of a paper as a row: template and bounds of its numbers.
 
     Attributes:
-        claim: see `Claim`, as of the next two.
-        rule: in words.
-        published: the number there.
-        ours: template of the numbers here, such as ``{norm:.1%}; weights {weight:.1%}``.
-        bounds: of a number, or of a difference (``norm - weight``), see `within`; all have to hold.
-        extension: see `Claim`.
-        contrary: whether the claim is that a number does not lie there.
+        claim: See `Claim`, also for the next two.
+        rule: Rule in words.
+        published: Number in the paper.
+        ours: Template of the numbers here, such as ``{norm:.1%}; weights {weight:.1%}``.
+        bounds: Bounds of a number, or of a difference (``norm - weight``), see `within`; all have
+            to hold.
+        extension: See `Claim`.
+        contrary: Whether the claim is that the bounds do not hold.
     """
 
     claim: str
@@ -120,13 +121,13 @@ def _number(numbers: Numbers, name: str) -> Estimate | float:
 def claims_content(
     writer: ExhibitWriter, claims: Sequence[Claim], notes: Sequence[str], about: str = "BERT"
 ) -> Section:
-    """The claims as a table, and without their rules as a picture.
+    """Return the claims as a table, and without their rules as a picture.
 
     Args:
-        writer: of the exhibit.
-        claims: each judged.
-        notes: see `Section`.
-        about: the paper's model.
+        writer: Writer of the exhibit.
+        claims: Judged claims.
+        notes: See `Section`.
+        about: Printed name of the paper's model.
     """
     frame = pandas.DataFrame(
         {

@@ -14,14 +14,14 @@ Make = Callable[[Reproduction, ExhibitWriter], Section]
 
 @dataclass(frozen=True)
 class ExhibitSpec:
-    """One exhibit: a table or figure of the paper.
+    """Exhibit: a table or figure of the paper.
 
     Attributes:
-        name: ``table-1``.
-        title: what it shows.
-        source: where the paper has it.
-        make: makes its section, but for name, title and source, and writes its files.
-        needs: what it cannot do without, of `NEEDS`.
+        name: Name such as ``table-1``.
+        title: Title of its section.
+        source: Citation of its place in the paper.
+        make: Function that makes its section, except name, title and source, and writes its files.
+        needs: Keys of `NEEDS` without which it cannot be made.
     """
 
     name: str
@@ -52,8 +52,8 @@ def exhibits_of(source: str, *always: str) -> Callable[..., Callable[[Make], Exh
     first), and what it needs; see `ExhibitSpec`.
 
     Args:
-        source: the paper as it is cited.
-        always: what all of its exhibits need.
+        source: Citation of the paper.
+        always: Needs of all of its exhibits.
     """
 
     def exhibit(

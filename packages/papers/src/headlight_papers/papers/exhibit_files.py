@@ -17,12 +17,12 @@ from headlight_papers.papers.paper_numbering import as_printed
 
 @dataclass(eq=False)
 class ExhibitWriter:
-    """The files of one exhibit, all of them named after it.
+    """Files of one exhibit, all of them named after it.
 
     Attributes:
-        folder: where they are written.
-        exhibit: the name of the exhibit, ``table-1``.
-        written: names of the files so far, relative to the folder.
+        folder: Folder of the files.
+        exhibit: Name of the exhibit, such as ``table-1``.
+        written: Names of the files so far, relative to the folder.
     """
 
     folder: Path
@@ -35,10 +35,10 @@ class ExhibitWriter:
         """Save a drawing as SVG and PNG.
 
         Args:
-            draw: makes it, as the functions of `headlight.views.parts` say.
-            caption: what stands under it.
-            alternative: what a screen reader says.
-            name: tells it from other pictures of the exhibit.
+            draw: Function that draws it, as described in `headlight.views.parts`.
+            caption: Caption under the picture.
+            alternative: Alternative text for screen readers.
+            name: Name that distinguishes it from other pictures of the exhibit.
         """
         stem = self._stem(name)
         figure = draw()

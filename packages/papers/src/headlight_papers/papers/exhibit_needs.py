@@ -1,4 +1,4 @@
-"""Needs of exhibits besides text, and what is said where they are missing."""
+"""Needs of exhibits besides text, and messages where they are missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ class Need:
     """Need of an exhibit besides text.
 
     Attributes:
-        missing: what is said where it is not there.
-        there: asks a reproduction for it.
+        missing: Message where the need is not met.
+        there: Function that asks a reproduction for it.
     """
 
     missing: str
@@ -45,4 +45,4 @@ NEEDS = {
         lambda it: it.wants_gradient,
     ),
 }
-"""By name; `Sources.check` knows those that are read."""
+"""Needs by name; `Sources.check` knows those that are read."""

@@ -10,7 +10,7 @@ from headlight_papers.papers.paper_numbering import head_name
 
 
 def frame_of(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
-    """One row for each place along the dimensions that the arrays share, one column for each.
+    """Return a row for each place along the dimensions of the arrays, and a column for each array.
 
     A column ``layer`` counts from 1; where there are heads, ``head`` has their names instead, and
     those that a layer does not have are left out.
@@ -27,7 +27,7 @@ def frame_of(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
 
 
 def percent(share: float) -> float | None:
-    """A share in percent; None where nothing was observed."""
+    """Return a share in percent; None where nothing was observed."""
     return None if np.isnan(share) else 100 * float(share)
 
 
@@ -37,7 +37,7 @@ def yes_or_no(holds: object) -> str:
 
 
 def in_words(names: list[str], most: int = 12) -> str:
-    """``1, 2 and 4``; a long list is cut, and says how long it was."""
+    """Return words such as ``1, 2 and 4``; a long list is cut, and its length appended."""
     if not names:
         return "none"
     first = names[:most]

@@ -10,7 +10,7 @@ import xarray
 from headlight.views.parts import Curve, Reference
 
 LINE = "line"
-"""The kind of the rows that a line goes through."""
+"""Kind of the rows that a line connects."""
 PLANE: dict[str, Any] = {
     "x_label": "TVD to the base's predictions",
     "y_label": "JSD to the base's attention",
@@ -22,13 +22,13 @@ PLANE: dict[str, Any] = {
 def with_line(
     rows: pandas.DataFrame, middle: str, by: Sequence[str] = (), of: Sequence[str] = ("tvd", "jsd")
 ) -> xarray.Dataset:
-    """Models, and of the adversaries of each λ a middle, in the order of λ.
+    """Return all models, and a median or mean of the adversaries of each λ, in the order of λ.
 
     Args:
-        rows: a model each, with its ``kind`` and ``weight``.
-        middle: ``median`` or ``mean``.
-        by: columns that tell tasks apart.
-        of: columns of what is drawn.
+        rows: One row for each model, with its ``kind`` and ``weight``.
+        middle: Name of the average, ``median`` or ``mean``.
+        by: Columns that tell tasks apart.
+        of: Columns of the drawn numbers.
     """
     groups = rows[rows.kind == "adversary"].groupby([*by, "weight"])[list(of)]
     line = groups.agg(middle).reset_index().assign(kind=LINE)
@@ -44,15 +44,15 @@ def points(
     y: str = "jsd",
     **axes: Any,
 ) -> Iterator[Curve]:
-    """A point for each model, and the line; it has markers where adversaries are not shown.
+    """Yield a point for each model, and the line, with markers where adversaries are not shown.
 
     Args:
-        kinds: what each is called, in the order of the legend.
-        panel: its title.
-        of: what tells its models from those of other panels.
-        x: the column of the horizontal axis.
-        y: that of the vertical one.
-        axes: their names and lines; see `Curve`.
+        kinds: Printed name of each kind, in the order of the legend.
+        panel: Title of the panel.
+        of: Labels that select the models of the panel.
+        x: Column of the horizontal axis.
+        y: Column of the vertical axis.
+        axes: Names and lines of the axes; see `Curve`.
     """
     for kind, name in kinds.items():
         marked, chosen = kind != LINE or "adversary" not in kinds, {**(of or {}), "kind": kind}

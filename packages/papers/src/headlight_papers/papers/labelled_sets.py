@@ -14,7 +14,7 @@ from headlight_papers.papers.text_tasks import PART_NAMES, Classes, TextTask, ta
 FEWEST = 30
 """Texts that can be split."""
 SHARE = 10
-"""One text in this many is for development, and one for the test."""
+"""Number of texts of which one is for development, and one for the test."""
 NUMBER = "qqq"
 """Stands for every word with a digit in it."""
 WORDS = re.compile(r"\w+(?:['’]\w+)*")
@@ -23,11 +23,11 @@ WORDS_AND_MARKS = re.compile(rf"{WORDS.pattern}|[^\w\s]+")
 
 @dataclass(frozen=True, slots=True)
 class LabelledText:
-    """A text as words.
+    """Text as words, with its class.
 
     Attributes:
-        words: in small letters.
-        label: the number of its class.
+        words: Words in lower case.
+        label: Number of its class.
     """
 
     words: tuple[str, ...]
@@ -36,13 +36,13 @@ class LabelledText:
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """A set of texts, split.
+    """Set of texts, split into parts.
 
     Attributes:
-        title: what it is called.
-        classes: names of the two classes.
-        parts: texts by part.
-        frequency: see `TextTask`.
+        title: Printed name.
+        classes: Names of the two classes.
+        parts: Texts by part.
+        frequency: See `TextTask`.
     """
 
     title: str
@@ -54,20 +54,21 @@ class LabelledSet:
 def read_labelled(
     source: str, seed: int = 0, *, max_texts: int | None = None, max_words: int | None = None
 ) -> LabelledSet:
-    """The texts of a set, in parts.
+    """Return the texts of a set, in parts.
 
     A part of its own in the source stays one. Where there is one part besides that for training,
     it is the test, and a tenth of the training texts is for development; where there is none, a
     tenth each.
 
     Args:
-        source: a file, pattern, folder or ``hf:NAME``.
-        seed: of all that is drawn.
-        max_texts: texts of each part, drawn.
-        max_words: longer texts are left out, as are those that the papers leave out.
+        source: File, pattern, folder or ``hf:NAME``.
+        seed: Seed of all random draws.
+        max_texts: Number of texts drawn for each part; None for all.
+        max_words: Words in a text at most; longer texts are left out, as are those that the papers
+            leave out.
 
     Raises:
-        CorpusError: it cannot be read, or has not two classes, or too few texts.
+        CorpusError: The set cannot be read, does not have two classes, or has too few texts.
     """
     task = task_of(source)
     named = _parts_of(source)
@@ -94,7 +95,7 @@ def read_labelled(
 
 
 def words_of(text: str, *, marks: bool = False) -> tuple[str, ...]:
-    """The words of a text in small letters, those with digits alike; runs of marks if wanted."""
+    """Split a text into words in lower case, those with digits alike, and marks if requested."""
     matches = (WORDS_AND_MARKS if marks else WORDS).findall(text.lower())
     return tuple(NUMBER if any(map(str.isdigit, word)) else word for word in matches)
 
@@ -128,7 +129,7 @@ def _rows(source: str, part: str | None = None) -> list[SentencePair]:
 
 
 def _class_labels(source: str, task: TextTask, rows: Sequence[SentencePair]) -> Classes:
-    """The two classes, and the labels of each."""
+    """Return the two classes, and the labels of each."""
     labels = sorted({str(row.label) for row in rows})
     classes = task.classes or tuple((label, frozenset({label})) for label in labels)
     known_labels = frozenset().union(*(class_labels for _, class_labels in classes))
@@ -149,7 +150,7 @@ def _class_labels(source: str, task: TextTask, rows: Sequence[SentencePair]) -> 
 def _texts(
     rows: Sequence[SentencePair], task: TextTask, classes: Classes, max_words: int | None
 ) -> list[LabelledText]:
-    """Texts of the two classes that are neither too short nor too long."""
+    """Return texts of the two classes that are neither too short nor too long."""
     numbers = {
         label: number for number, (_, class_labels) in enumerate(classes) for label in class_labels
     }
@@ -163,7 +164,7 @@ def _texts(
 
 
 def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[LabelledText]]:
-    """Three parts; of those that are missing a tenth each, with the classes as they are mixed."""
+    """Split into three parts; a missing part gets a tenth of each class of the training texts."""
     nonempty = {part: some for part, some in texts.items() if some}
     if "test" not in nonempty and "dev" in nonempty:
         nonempty["test"] = nonempty.pop("dev")
@@ -171,6 +172,7 @@ def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[
     import numpy as np  # which help needs not
 
     mixed = np.random.default_rng(seed).permutation(len(train)).tolist()
+    # By class, so that every tenth text gives each part the classes in their proportions.
     order = sorted(mixed, key=lambda at: train[at].label)
     held: set[int] = set()
     for first, part in enumerate([part for part in PARTS[1:] if part not in nonempty]):
@@ -182,7 +184,7 @@ def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[
 
 
 def _draw(texts: list[LabelledText], count: int | None, seed: int) -> list[LabelledText]:
-    """At most this many, in their order."""
+    """Draw at most this many texts, and keep their order."""
     if count is None or len(texts) <= count:
         return texts
     import numpy as np  # which help needs not

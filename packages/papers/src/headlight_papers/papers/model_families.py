@@ -1,4 +1,4 @@
-"""Families of models that are trained alike, and what is measured of each."""
+"""Families of models that are trained alike, and their measurements."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
@@ -19,15 +19,15 @@ TrainerOf = TypeVar("TrainerOf", bound=TeacherTrainer[Any, Any, Any])
 
 @dataclass(frozen=True)
 class ModelFamily(Generic[TrainerOf]):
-    """Models that a reproduction trains on one set of data.
+    """Family of models that a reproduction trains on one set of data.
 
     Attributes:
-        reproduction: whose settings say how they are trained.
-        trainer: the class of their trainer.
-        folder: of the models, among the results.
-        read: reads what is learnt.
-        reads: what that depends on, as JSON.
-        patience: see `TrainingConfig`.
+        reproduction: Reproduction whose settings determine the training.
+        trainer: Class of their trainer.
+        folder: Folder of the models, among the results.
+        read: Function that reads the training data.
+        reads: Inputs that the data depend on, as JSON.
+        patience: See `TrainingConfig`.
     """
 
     reproduction: Reproduction
@@ -46,14 +46,14 @@ class ModelFamily(Generic[TrainerOf]):
         stage: str,
         **key: Any,
     ) -> xarray.Dataset:
-        """Return what is measured of models when all are trained; it is kept, and so are they.
+        """Train all models, and return a measurement of them; it is kept, and so are they.
 
         Args:
-            stages: jobs; those of a later stage may need those of earlier ones.
-            measure: measures the models, in one thread.
-            name: see `Reproduction.keep`, as of the stage.
-            stage: of the result.
-            key: what the result depends on besides the models, as JSON.
+            stages: Jobs by stage; those of a later stage may need those of earlier ones.
+            measure: Function that measures the models, in one thread.
+            name: See `Reproduction.keep`, also for the stage.
+            stage: Stage of the result.
+            key: Inputs that the result depends on besides the models, as JSON.
         """
         settings = self.reproduction.settings
         # A paper that trains no adversaries has no settings for them.

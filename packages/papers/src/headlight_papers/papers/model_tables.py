@@ -15,18 +15,18 @@ Rows = Sequence[tuple[dict[str, Any], dict[str, Any]]]
 """Descriptions of models, and the numbers measured of each on each part."""
 
 COMPARED: tuple[Part, ...] = ("dev", "test")
-"""The parts on which models are compared."""
+"""Parts on which models are compared."""
 
 
 def reference_rows(
     trainer: TeacherTrainer[Any, Any, Any], base: Any, others: Sequence[Any]
 ) -> Rows:
-    """Beside a base those of other seeds, and itself with uniform attention put in.
+    """Return rows of bases of other seeds, and of the base with uniform attention imposed.
 
     Args:
-        trainer: of all of them, which have been trained.
-        base: what others are compared with.
-        others: bases of other seeds; in their rows they are of the kind ``seed``.
+        trainer: Trainer of all these models, which have been trained.
+        base: Reference of the comparisons.
+        others: Bases of other seeds; their rows have the kind ``seed``.
     """
     taught, data = trainer.outputs(base, COMPARED), trainer.data.parts
     uniform = {part: [trainer.plain(batch, "uniform") for batch in data[part]] for part in COMPARED}
@@ -56,10 +56,10 @@ def run_table(
     """Return all models in one table, a run each.
 
     Args:
-        trainer: of the models, which have been trained.
-        jobs: the models.
-        references: those beside them, see `reference_rows`.
-        numbers: long name and unit of what was measured.
+        trainer: Trainer of the models, which have been trained.
+        jobs: Jobs of the models.
+        references: Rows of references, see `reference_rows`.
+        numbers: Long name and unit of each measured number.
 
     Returns:
         Over ``run`` and ``part``, and ``head`` where there are several, the numbers, NaN where a

@@ -17,10 +17,10 @@ class Paper:
     """Paper that can be reproduced.
 
     Attributes:
-        name: ``clark2019``.
-        settings: the class of its settings, which says what it reads and which models it takes.
-        introduction: what it is, and how names and numbers are to be read.
-        exhibits: in the order of the page.
+        name: Name such as ``clark2019``.
+        settings: Class of its settings, which determines the data that it reads and its models.
+        introduction: Summary of the paper, and conventions of names and numbers.
+        exhibits: Exhibits in the order of the page.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Paper:
         folder: Path,
         **options: Any,
     ) -> Reproduction:
-        """A reproduction, with the models that it needs; for the arguments see `open_reproduction`.
+        """Open a reproduction with the models that it needs; for arguments see `open_reproduction`.
 
         Raises:
-            ModelError: there is no such model.
-            UsageError: it does not fit, or one is named and the paper trains its own.
+            ModelError: There is no such model.
+            UsageError: The model does not fit, or one is named and the paper trains its own.
         """
         if self.loads_model:
             return open_reproduction(model, sources, settings, folder, **options)
@@ -54,10 +54,10 @@ class Paper:
         return Reproduction(None, None, sources, settings, folder)
 
     def select(self, names: Sequence[str] | None) -> list[ExhibitSpec]:
-        """The exhibits of these names, in the paper's order; by default all.
+        """Return the exhibits of these names, in the paper's order; by default all.
 
         Raises:
-            UsageError: no name is given, or one is unknown.
+            UsageError: No name is given, or one is unknown.
         """
         if names is None:
             return list(self.exhibits)

@@ -9,19 +9,19 @@ COUNTED = ("layer", "tested_layer", "head")
 
 
 def head_name(layer: int, head: int) -> str:
-    """The name of a head, layer and head from 0, and the paper's, from 1: ``L7H9 (8-10)``."""
+    """Return the name of a head, from 0, and the paper's, from 1: ``L7H9 (8-10)``."""
     return f"{own_name(layer, head)} ({layer + 1}-{head + 1})"
 
 
 def as_printed(result: xarray.Dataset) -> xarray.Dataset:
-    """A result whose layers and heads are numbered as papers print them, from 1."""
+    """Return a result whose layers and heads are numbered as papers print them, from 1."""
     return result.assign_coords(
         {name: result[name] + 1 for name in COUNTED if name in result.coords}
     )
 
 
 def layer_names(result: xarray.Dataset | xarray.DataArray) -> list[str]:
-    """The layers of a result."""
+    """Return the layers of a result."""
     return [str(int(layer) + 1) for layer in result["layer"].values]
 
 

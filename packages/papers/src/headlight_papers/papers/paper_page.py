@@ -40,18 +40,18 @@ def reproduce(
     stopped. The page is there from the first exhibit on, and says what is still missing.
 
     Args:
-        paper: what to reproduce.
-        reproduction: on which model and data.
-        only: names of exhibits; by default all.
-        command: how it was asked for, for the record.
-        on_exhibit: is called with each exhibit, or with None for one that is missing.
+        paper: Paper to reproduce.
+        reproduction: Model and data of the reproduction.
+        only: Names of exhibits; by default all.
+        command: Command line of the reproduction, for the record.
+        on_exhibit: Callback for each exhibit; it gets None for a missing one.
 
     Returns:
         The page.
 
     Raises:
-        UsageError: an exhibit is unknown.
-        HeadlightError: data or model are refused; exhibits made before are kept.
+        UsageError: An exhibit is unknown.
+        HeadlightError: Data or model are refused; exhibits made before are kept.
     """
     specs = paper.select(only)
     sections: list[Section] = []

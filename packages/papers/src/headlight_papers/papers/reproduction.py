@@ -27,24 +27,24 @@ from headlight_words.sources import EMBEDDED_TRANSLATOR
 SIGNATURE = "signature.json"
 
 S = TypeVar("S", bound=PaperSettings, default=Any, covariant=True)
-"""The settings of the paper; any where it does not matter which paper it is."""
+"""Settings of the paper; any where it does not matter which paper it is."""
 
 
 @dataclass(eq=False)
 class Reproduction(Generic[S]):
-    """A model at work on the data of a paper; every result is made once and kept.
+    """Model at work on the data of a paper; every result is made once and kept.
 
     Attributes:
-        loaded: the model without a head; None for a paper that trains models of its own.
-        language_model: the same weights with their language-model head; None if it has none.
-        sources: what is read.
-        settings: of the paper.
-        folder: where results are kept; an interrupted reproduction goes on from them.  Its lock is
+        loaded: Model without a head; None for a paper that trains models of its own.
+        language_model: Same weights with their language-model head; None if it has none.
+        sources: Data of the paper.
+        settings: Settings of the paper.
+        folder: Folder of the results; an interrupted reproduction goes on from them.  Its lock is
             the caller's, see `headlight_papers.papers.settings`.
-        progress: show bars on standard error.
-        compared: a second model with the same vocabulary, such as the first one after fine-tuning.
-        translator: an encoder-decoder model with its language-model head, of which word alignments
-            are taken.
+        progress: Whether progress bars are shown on standard error.
+        compared: Second model with the same vocabulary, such as the first one after fine-tuning.
+        translator: Encoder-decoder model with its language-model head, whose word alignments are
+            evaluated.
     """
 
     loaded: Model | None
@@ -59,26 +59,26 @@ class Reproduction(Generic[S]):
 
     @property
     def model(self) -> Model:
-        """The model that was loaded."""
+        """Return the model that was loaded."""
         assert self.loaded is not None  # noqa: S101 - a paper that loads none does not ask
         return self.loaded
 
     @property
     def kind(self) -> Kind:
-        """The attention that is looked at."""
+        """Return the kind of attention observed."""
         chosen: Kind | None = getattr(self.settings, "kind", None)
         return chosen or self.model.kinds[0]
 
     @property
     def max_length(self) -> int:
-        """Tokens in an example at most."""
+        """Return the largest number of tokens in an example."""
         settings, longest = self.settings, self.model.longest
         assert isinstance(settings, TextPaperSettings)  # noqa: S101 - or there are no examples
         return min(settings.max_length, longest or settings.max_length)
 
     @property
     def tokenizer(self) -> Any:
-        """The model's."""
+        """Return the tokenizer of the model."""
         return self.model.tokenizer
 
     @property
@@ -89,17 +89,17 @@ class Reproduction(Generic[S]):
 
     @property
     def forward_measures(self) -> tuple[str, ...]:
-        """The measures that one forward pass gives."""
+        """Return the measures that need a forward pass only."""
         return tuple(name for name in self.measures if name != GRADIENT)
 
     @property
     def wants_gradient(self) -> bool:
-        """Whether the gradient is asked for, and there is a loss to take it of."""
+        """Whether the gradient is requested, and there is a loss to differentiate."""
         return GRADIENT in self.measures and self.language_model is not None
 
     @property
     def masks(self) -> float:
-        """The share of tokens that are masked, if the model has a mask token."""
+        """Return the share of masked tokens; 0 if the model has no mask token."""
         has_mask = getattr(self.tokenizer, "mask_token_id", None) is not None
         share: float = getattr(self.settings, "masks", 0.0)
         return share if has_mask else 0.0
@@ -111,7 +111,7 @@ class Reproduction(Generic[S]):
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Within the block nobody changes the weights of a model, which are then read only once."""
+        """Keep all models unchanged within the block, so that their weights are read only once."""
         with ExitStack() as stack:
             for model in (self.loaded, self.language_model, self.compared, self.translator):
                 if model is not None:
@@ -129,19 +129,19 @@ class Reproduction(Generic[S]):
         objects: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> xarray.Dataset:
-        """The result of a study, as its function of the root gives it, kept in ``results``.
+        """Return the result of a study, as its function of the root gives it, kept in ``results``.
 
         It is kept by its own settings, its model and the state of what it reads.
 
         Args:
-            study: its name in `headlight.catalogue`.
-            source: what it is run on.
-            reads: names of files whose state it depends on, by default the source; and whatever
+            study: Name of the study in `headlight.catalogue`.
+            source: Source that the study reads.
+            reads: Names of files whose state it depends on, by default the source; and whatever
                 else it depends on, as JSON.
-            name: of the file in ``results``; by default that of the study.
-            model: by default that without a head.
-            objects: what it takes besides settings, such as an objective.
-            settings: of the study, as its function takes them.
+            name: Name of the file in ``results``; by default that of the study.
+            model: Model under study; by default that without a head.
+            objects: Arguments besides settings, such as an objective.
+            settings: Settings of the study, as its function takes them.
         """
         row, model = find_study(study), model or self.model
         chosen = row.settings.from_mapping(settings)
@@ -163,19 +163,19 @@ class Reproduction(Generic[S]):
         model: Model | None = None,
         **key: Any,
     ) -> xarray.Dataset:
-        """A result: known already, from the folder, or made now and kept there.
+        """Return a result: known already, from the folder, or made now and kept there.
 
         Args:
-            name: of the file in ``results``.
-            stage: of the result.
-            make: makes it; is given a folder of its own in which it may keep what is half done.
-                It finds there what it left behind, unless that was with another key.
-            model: of whose attention it is; by default that without a head.
-            key: everything else that it depends on, as JSON: the signature of the settings of the
+            name: Name of the file in ``results``.
+            stage: Stage of the result.
+            make: Function that makes it, given a folder of its own for unfinished work.  It finds
+                there what it left behind, unless that was with another key.
+            model: Model whose attention is studied; by default that without a head.
+            key: Everything else that it depends on, as JSON: the signature of the settings of the
                 study that makes it, and the state of what it reads.
 
         Raises:
-            ResultError: the folder cannot be written.
+            ResultError: The folder cannot be written.
         """
         if name not in self._results:
             signature = signature_of(model or self.loaded, key)
@@ -192,7 +192,7 @@ class Reproduction(Generic[S]):
 
 
 def states_of(reads: Iterable[Any]) -> list[Any]:
-    """The states of files that are named, and everything else but None as it is."""
+    """Return the states of named files, and everything else but None as it is."""
     return [source_state(one) if isinstance(one, str) else one for one in reads if one is not None]
 
 
@@ -202,7 +202,7 @@ def signature_of(model: Model | None, key: dict[str, Any]) -> str:
 
 
 def begun_folder(run: Path, signature: str) -> Path:
-    """The folder of what is half done, empty if that was begun with other settings or libraries."""
+    """Return the folder of unfinished work, emptied if settings or libraries have changed."""
     # Half a result by one version and half by another would be neither.
     libraries = json.dumps(calculated_with())
     path, content = run / SIGNATURE, f"{signature}\n{libraries}".encode()
@@ -213,7 +213,7 @@ def begun_folder(run: Path, signature: str) -> Path:
 
 
 def _load_kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
-    """The result in the file, if it is of the same settings."""
+    """Return the result in the file, if it has the same settings."""
     if not path.exists():
         return None
     try:
@@ -234,22 +234,22 @@ def open_reproduction(
     translates: bool = False,
     **loading: Any,
 ) -> Reproduction:
-    """Load the model, with its language-model head if it has one and the gradient is asked for.
+    """Load the model, with its language-model head if it has one and the gradient is requested.
 
     Args:
-        model: name or folder; None for the embedded model.
-        sources: what is read.
-        settings: of the paper.
-        folder: where results are kept.
-        compared: name or folder of a second model, such as the first one after fine-tuning.
-        translator: name or folder of a translation model; by default the model itself if it is one,
+        model: Name or folder of the model; None for the embedded model.
+        sources: Data of the paper.
+        settings: Settings of the paper.
+        folder: Folder of the results.
+        compared: Name or folder of a second model, such as the first one after fine-tuning.
+        translator: Name or folder of a translation model; by default the model itself if it is one,
             else the embedded translator.
-        translates: whether a translation model is needed.
-        loading: see `headlight.load`.
+        translates: Whether a translation model is needed.
+        loading: See `headlight.load`.
 
     Raises:
-        ModelError: there is no such model.
-        UsageError: it has no tokenizer, the second model has another vocabulary, or the translator
+        ModelError: There is no such model.
+        UsageError: It has no tokenizer, the second model has another vocabulary, or the translator
             does not translate.
     """
     model = settings.embedded if model is None else model
@@ -276,7 +276,7 @@ def open_reproduction(
 
 
 def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> Model:
-    """The second model, which must read the same tokens as the first."""
+    """Load the second model, which must read the same tokens as the first."""
     twin = load_model(model, **{**loading, "revision": None})
     if twin.has_decoder_inputs:
         twin = twin.encoder()
@@ -292,7 +292,7 @@ def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> 
 def _load_translator(
     name: str | Path | None, model: str | Path | None, first: Model, loading: dict[str, Any]
 ) -> Model:
-    """The model of that name; else the first one if it translates and predicts, else our own."""
+    """Load the named model; by default the first if it translates and predicts, else our own."""
     if name is None and first.has_decoder_inputs:
         if first.transformer.get_output_embeddings() is not None:
             return first

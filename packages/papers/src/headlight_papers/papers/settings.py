@@ -98,7 +98,7 @@ RESULTS = "results"
 """Every result that exhibits are made of, a file each."""
 
 RUNS = "runs"
-"""Folder of what is half done, removed once the reproduction is at its end."""
+"""Folder of unfinished work, removed at the end of the reproduction."""
 
 
 PAGE = "index.html"

@@ -36,22 +36,22 @@ from headlight_words.corpora import open_coreference, open_parallel, open_treeba
 PARTS_OF_PAIRS = ("dev", "valid", "test", "train")
 
 Component = tuple[Path, list[Path]]
-"""A folder, or a file, and the files in it that hold data."""
+"""Folder, or file, and the files in it that hold data."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of data.
+    """Kind of data.
 
     Attributes:
-        title: what there is, on the page; empty for what belongs to another kind.
-        folders: what names in a folder of data begin with; with ``…`` before it, what they hold.
-        suffixes: of files that hold data.
-        choose: of what is named so, what is read.
-        search: finds it in a folder of data in place of `folders` and `choose`.
-        opener: opens it, to see whether its beginning can be read.
-        needed_by: needs of exhibits that read it; by default it is always read.
-        belongs_to: the kind without which it would be out of place.
+        title: Name on the page; empty for data that belong to another kind.
+        folders: Beginnings of names in a folder of data; after ``…``, words inside such names.
+        suffixes: Suffixes of files that hold data.
+        choose: Function that chooses what is read among the files and folders named so.
+        search: Function that finds the data in a folder, in place of `folders` and `choose`.
+        opener: Function that opens the data, to check that their beginning can be read.
+        needed_by: Needs of exhibits that read the data; by default they are always read.
+        belongs_to: Kind without which the data would be out of place.
     """
 
     title: str = ""
@@ -65,7 +65,7 @@ class Source:
 
     @property
     def patterns(self) -> list[str]:
-        """Names of folders as help has them: ``ud_…`` and ``…coref…``."""
+        """Return the names of folders as the help shows them: ``ud_…`` and ``…coref…``."""
         return [f"{name}…" for name in self.folders]
 
     def find(self, folder: Path, languages: Languages) -> Any:
@@ -83,7 +83,7 @@ class Source:
         return name.startswith(self.folders) or any(_holds(name, word) for word in within)
 
     def _data_files(self, place: Path) -> list[Path]:
-        """Files that hold data, in the order of their names; the place itself if it is a file."""
+        """Return files that hold data, sorted by name; the place itself if it is a file."""
         if not self.suffixes:
             return []
         files = sorted(place.iterdir()) if place.is_dir() else [place]
@@ -95,7 +95,7 @@ class Source:
 
 
 def _holds(name: str, word: str) -> bool:
-    """Whether a name has a word in it; a task of sentence pairs has to stand by itself."""
+    """Whether a name holds a word; a task of sentence pairs has to stand by itself."""
     return task_of(name) == word or (word == "coref" and word in name)
 
 
@@ -108,7 +108,7 @@ def _first_file(places: list[Component]) -> str | None:
 
 
 def _for_evaluation(places: list[Component]) -> tuple[str, ...]:
-    """For each place its part for development, else for testing, else all but the training."""
+    """Return for each place its part for development, else for testing, else all but training."""
     chosen: list[Path] = []
     for _, files in places:
         parts = ([file for file in files if part in file.name] for part in ("dev", "test"))
@@ -118,7 +118,6 @@ def _for_evaluation(places: list[Component]) -> tuple[str, ...]:
 
 
 def _for_training(places: list[Component]) -> str | None:
-    """The training part of the first place."""
     return _first(file for _, files in places[:1] for file in files if "train" in file.name)
 
 
@@ -132,7 +131,6 @@ def _one_of_each(places: list[Component]) -> tuple[str, ...]:
 
 
 def _of_translations(name: str) -> Callable[[Path, Languages], Any]:
-    """One of what is found of translations."""
     return lambda folder, languages: translations_in(folder, languages).get(name)
 
 
@@ -203,7 +201,7 @@ SOURCES = {
 
 
 def titled_sources(names: Collection[str]) -> dict[str, Source]:
-    """The rows of some fields that have a title, as the page and help name them."""
+    """Return the rows of some fields that have a title, as the page and help name them."""
     return {name: row for name, row in SOURCES.items() if row.title and name in names}
 
 
@@ -269,12 +267,12 @@ class Sources(Settings):
         Translations: see `translations_in`; labelled texts: see `labelled_in`.
 
         Args:
-            folder: in which the folders lie.
-            languages: from which and into which the translator translates.
-            reads: fields that are wanted; by default all.
+            folder: Folder that holds the folders of data.
+            languages: Source and target language of the translator.
+            reads: Requested fields; by default all.
 
         Raises:
-            CorpusError: there is no such folder, or nothing in it is named so.
+            CorpusError: There is no such folder, or nothing in it is named so.
         """
         place = Path(folder).expanduser()
         if not check_reachable(place, error=CorpusError).is_dir():
@@ -297,25 +295,25 @@ class Sources(Settings):
         """Return the task of each of `pairs`: ``mrpc``, ``cola``, ``mnli`` or ``pairs``.
 
         Raises:
-            CorpusError: one of them cannot be read, or is in no known format.
+            CorpusError: One of them cannot be read, or is in no known format.
         """
         return tuple(pair_task(source) for source in self.pairs)
 
     def named(self, name: str) -> tuple[str, ...]:
-        """All that is given of one kind."""
+        """Return all sources of one kind."""
         value = getattr(self, name)
         return value if isinstance(value, tuple) else tuple(filter(None, (value,)))
 
     def check(self, needs: Collection[str]) -> None:
-        """Complain before anything slow about what not even the beginning can be read of.
+        """Complain before anything slow about data whose very beginning cannot be read.
 
         Args:
-            needs: what the exhibits need besides text, as in
+            needs: Needs of the exhibits besides text, as in
                 `headlight_papers.papers.exhibit_needs.NEEDS`.
 
         Raises:
-            CorpusError: a file does not exist, or holds something else.
-            UsageError: a library is missing.
+            CorpusError: A file does not exist, or holds something else.
+            UsageError: A library is missing.
         """
         if "labelled" in needs:
             named_sets(self.labelled)
@@ -335,10 +333,10 @@ class Sources(Settings):
 
     @cached_property
     def aligned(self) -> AlignedPairs | None:
-        """The translations with their gold links; None where either is missing.
+        """Return the translations with their gold links; None where either is missing.
 
         Raises:
-            CorpusError: they cannot be read, or do not fit each other.
+            CorpusError: The files cannot be read, or do not fit each other.
         """
         if not (self.translations and self.gold):
             return None
@@ -356,9 +354,9 @@ class Sources(Settings):
             next(iter(open_parallel(self.parallel, self.parallel_target)))
 
     def or_else(self, other: "Sources") -> "Sources":
-        """These, and those of another where these are missing.
+        """Return these sources, and those of another where these are missing.
 
-        What belongs to a kind goes with it: treebanks, and translations and what is said of them.
+        Sources that belong to a kind go with it: treebanks, and files that describe translations.
         """
         missing = {
             name: getattr(other, name)

@@ -26,16 +26,16 @@ Job = TypeVar("Job", bound="TeacherJob")
 
 
 class TeacherJob:
-    """One model that is trained on labels, against a base, or on labels with attention given.
+    """Model that is trained on labels, against a base, or on labels with attention given.
 
     A job is a dataclass with these fields, and with others that tell models apart.
 
     Attributes:
-        kind: which of the three.
-        seed: of the model, and of the base that it belongs to.
-        weight: λ of an adversary, or of that which guides.
-        guide: where the attention of a guided model comes from: the ``base``, the ``adversary`` of
-            this weight, or no model.
+        kind: Kind of training, one of the three.
+        seed: Seed of the model, and of the base that it belongs to.
+        weight: Weight λ of an adversary, or of the adversary that guides.
+        guide: Source of the attention of a guided model: the ``base``, the ``adversary`` of this
+            weight, or the name of attention that comes from no model.
     """
 
     kind: Kind
@@ -56,18 +56,17 @@ class TeacherJob:
 
     @property
     def base(self: Job) -> Job:
-        """The model that it is compared with, and taught by if it is an adversary."""
+        """Return the model that it is compared with, and taught by if it is an adversary."""
         return self._alike(kind="base", weight=None, guide=None)
 
     @property
     def source(self: Job) -> Job | str:
-        """The model whose attention a guided one is given, or the name of what comes from none."""
+        """Return the model that guides, or the name of attention that comes from no model."""
         if self.guide == "adversary":
             return self._alike(kind="adversary", guide=None)
         return self.base if self.guide in (None, "base") else str(self.guide)
 
     def _alike(self: Job, **changes: Any) -> Job:
-        """Another job for the same data and seed."""
         job: Job = replace(self, **changes)  # type: ignore[type-var]
         return job
 
@@ -77,13 +76,13 @@ Model = TypeVar("Model", bound=AttentionModel[Any])
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Settings that all models have in common.
+    """That all models have in common.
 
     Attributes:
-        epochs: passes over the training part at most.
-        objective: of adversaries.
-        selection: the part on which the best epoch is chosen, see `TeacherTrainer.score`.
-        patience: epochs without improvement after which training stops; None for never.
+        epochs: Largest number of passes over the training part.
+        objective: Objective of adversaries.
+        selection: Part on which the best epoch is chosen, see `TeacherTrainer.score`.
+        patience: Epochs without improvement after which training stops; None for never.
     """
 
     epochs: int
@@ -94,22 +93,22 @@ class TrainingConfig:
 
 @dataclass(frozen=True, eq=False)
 class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
-    """Trains models on the same data, in three parts, and keeps each in a file of its own.
+    """Trainer of models on the same data, in three parts, which keeps each in a file of its own.
 
     Attributes:
-        data: what is learnt, with the batches of its ``parts``.
-        config: how.
-        folder: of the files.
+        data: Training data, with the batches of its ``parts``.
+        config: Settings of training.
+        folder: Folder of the files.
     """
 
     data: Any
     config: TrainingConfig
     folder: Path
     metric = "f1"
-    """By which the epoch of a model that is trained on labels is chosen."""
+    """Metric by which the epoch of a model that is trained on labels is chosen."""
 
     def plain(self, batch: Batch, guide: str) -> Attention:
-        """Attention that comes from no model, by its name."""
+        """Return attention that comes from no model, by its name."""
         raise NotImplementedError
 
     def quality(self, batches: Sequence[Batch], outputs: Sequence[Outputs]) -> Numbers:
@@ -123,8 +122,8 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         raise NotImplementedError
 
     def model(self, job: Job) -> Model:
-        """A finished model."""
-        with torch.random.fork_rng(devices=()):  # what it begins with is of no interest
+        """Return a finished model."""
+        with torch.random.fork_rng(devices=()):  # its random weights are overwritten below
             model = self.begin(job)
         model.load_state_dict(self.parameters(job))
         return model.eval()
@@ -135,7 +134,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         return {part: outputs_of(model, self.data.parts[part], imposed.get(part)) for part in parts}
 
     def given(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Tensor]]:
-        """The attention that a guided model gets; nothing for others."""
+        """Return the attention imposed on a guided model; nothing for others."""
         if job.kind != "guided":
             return {}
         if isinstance(job.source, str):
@@ -152,7 +151,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         return TrainingTask(job.seed_of_model, self.config.objective, weight)
 
     def run(self, job: Job) -> None:
-        """Train a model, evaluate it, and write its file; what it is taught by must be there."""
+        """Train a model, evaluate it, and write its file; its teacher must be there."""
         teacher = {} if job.kind == "base" else self.outputs(job.base)
         imposed, task = self.given(job), self.task(job)
         training = self.data.parts["train"]
@@ -181,7 +180,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         self.save(job, model.state_dict(), measured)
 
     def score(self, numbers: Numbers, task: TrainingTask) -> float:
-        """By which an epoch is chosen: `metric`, or what an adversary's loss is the negative of."""
+        """Return the criterion of an epoch: `metric`, or the negative of an adversary's loss."""
         if task.weight is None:
             return float(np.mean(numbers[self.metric]))
         near = numbers["tvd" if task.objective.prediction == "tvd" else "taught_nll"]
@@ -195,7 +194,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         teacher: dict[Part, list[Outputs]],
         given: dict[Part, list[Tensor]],
     ) -> Numbers:
-        """All numbers of a model on one part."""
+        """Return all numbers of a model on one part."""
         batches = self.data.parts[part]
         outputs = outputs_of(model, batches, given.get(part))
         numbers = self.quality(batches, outputs)
@@ -203,7 +202,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
 
 
 def lambdas_of(reproduction: Reproduction) -> list[float]:
-    """In order, each once, and 0 among them."""
+    """Return all λ in order, each once, and 0 among them."""
     return sorted({0.0, *reproduction.settings.lambdas})
 
 

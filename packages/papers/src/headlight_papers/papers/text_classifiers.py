@@ -34,11 +34,11 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class ClassifierJob(TeacherJob):
-    """One classifier; see `TeacherJob`.
+    """Classifier of texts; see `TeacherJob`.
 
     Attributes:
-        encoder: see `headlight_papers.training.text_encoders.Encoder`.
-        of: the encoder of the model that it is compared with or guided by; by default the same.
+        encoder: See `headlight_papers.training.text_encoders.Encoder`.
+        of: Encoder of the model that it is compared with or guided by; by default the same.
     """
 
     kind: Kind
@@ -50,7 +50,7 @@ class ClassifierJob(TeacherJob):
 
     @property
     def seed_of_model(self) -> tuple[int, ...]:
-        """Another for each kind and encoder."""
+        """Return another seed for each kind and encoder."""
         return (*super().seed_of_model, list(ENCODERS).index(self.encoder))
 
     def _alike(self, **changes: Any) -> "ClassifierJob":
@@ -58,17 +58,17 @@ class ClassifierJob(TeacherJob):
 
 
 class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]):
-    """Trains classifiers on the same texts, as the released codes do: Adam without a schedule."""
+    """Trainer of classifiers of the same texts, as in released code: Adam without a schedule."""
 
     metric = "auc"
 
     def begin(self, job: ClassifierJob) -> TextClassifier:
-        """A new classifier with the vectors of the data."""
+        """Return a new classifier with the vectors of the data."""
         data = self.data
         return TextClassifier.of(job.encoder, len(data.vocabulary), len(data.classes), data.vectors)
 
     def optimizer(self, model: TextClassifier) -> tuple[Adam, None]:
-        """With weight decay of everything but attention."""
+        """Return Adam with weight decay of everything but attention."""
         attention = [*model.before_attention.parameters(), *model.attention.parameters()]
         others = [model.embedding, model.encoder, model.output]
         groups: list[dict[str, Any]] = [
@@ -79,11 +79,11 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
         return adam, None
 
     def plain(self, batch: TextBatch, guide: str) -> Attention:
-        """Uniform, of which there is no other."""
+        """Return uniform attention, the only kind that comes from no model."""
         return uniform_attention(batch)
 
     def quality(self, batches: Sequence[TextBatch], outputs: Sequence[Outputs]) -> Numbers:
-        """F1 of the second class, accuracy, area under the ROC curve, and NLL of gold labels.
+        """Compute F1 of the second class, accuracy, area under the ROC curve, and gold NLL.
 
         The area is NaN where all texts are of one class.
         """
@@ -102,17 +102,17 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
     def difference(
         self, batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
     ) -> Numbers:
-        """The means of `distances` over texts."""
+        """Return the means of `distances` over texts."""
         by_text = distances(batches, outputs, teacher)
         return {name: float(values.mean()) for name, values in by_text.items()}
 
 
 MODELS = "classifiers"
-"""The folder of trained models, among the results."""
+"""Folder of trained models, among the results."""
 
 
 def sets_of(reproduction: Reproduction) -> dict[str, str]:
-    """Sources of labelled texts by their titles."""
+    """Return the sources of labelled texts by their titles."""
     return named_sets(reproduction.sources.labelled)
 
 

@@ -28,15 +28,14 @@ NO_WORDS = ("", "[unknown]")
 
 @dataclass(frozen=True, eq=False)
 class TextData:
-    """Everything that classifiers of texts learn from, and are tried on.
+    """Everything that classifiers of texts are trained and tested on.
 
     Attributes:
-        title: of the set.
-        classes: names of the two classes.
-        vocabulary: all words that have a vector of their own; first padding and unknown words.
-        vectors: those that training begins with, zeros for words without one; None where no file of
-            vectors was given.
-        parts: batches by part, sorted by the length of texts.
+        title: Title of the set.
+        classes: Names of the two classes.
+        vocabulary: All words that have a vector of their own; first padding and unknown words.
+        vectors: Initial word vectors, zeros for words without one; None where no file was given.
+        parts: Batches by part, sorted by the length of texts.
     """
 
     title: str
@@ -50,23 +49,23 @@ class TextData:
         return sum(len(batch.words) for batch in self.parts[part])
 
     def labels(self, part: Part) -> Int64[Tensor, " text"]:
-        """The classes of all texts, batch by batch."""
+        """Return the classes of all texts, batch by batch."""
         return torch.cat([batch.labels for batch in self.parts[part]])
 
     def lengths(self, part: Part) -> Int64[Tensor, " text"]:
-        """The words of all texts, batch by batch."""
+        """Return the numbers of words of all texts, batch by batch."""
         return torch.cat([batch.real.sum(-1) for batch in self.parts[part]])
 
 
 def open_data(reproduction: Reproduction, source: str) -> TextData:
-    """A set of labelled texts, read as the settings of a reproduction say.
+    """Read a set of labelled texts as the settings of a reproduction say.
 
     Args:
-        reproduction: of which paper it is.
-        source: one of `Sources.labelled`.
+        reproduction: Reproduction whose settings and word vectors are used.
+        source: One of `Sources.labelled`.
 
     Raises:
-        CorpusError: it cannot be read, or has not two classes, or too few texts.
+        CorpusError: The set cannot be read, does not have two classes, or has too few texts.
     """
     settings, vectors = reproduction.settings, reproduction.sources.word_vectors
     texts = read_labelled(
@@ -87,7 +86,7 @@ def data_key(reproduction: Reproduction, source: str) -> dict[str, Any]:
 
 
 def prepare_data(texts: LabelledSet, vectors: WordVectors | None = None) -> TextData:
-    """Number the words, and make batches; vectors are of words in small letters."""
+    """Number the words, and make batches; vectors are of words in lower case."""
     document_counts = Counter(word for text in texts.parts["train"] for word in set(text.words))
     often = sorted(word for word, count in document_counts.items() if count >= texts.frequency)
     vocabulary = (*NO_WORDS, *often)
@@ -110,7 +109,7 @@ def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> list[Tex
 
 
 def _in_batches(texts: Sequence[tuple[Tensor, int, int]], size: int) -> list[TextBatch]:
-    """Batches of texts by their words, class and number."""
+    """Make batches of texts from their words, class and number."""
     batches = []
     for first in range(0, len(texts), size):
         rows, labels, numbers = zip(*texts[first : first + size], strict=True)
@@ -123,7 +122,7 @@ def _in_batches(texts: Sequence[tuple[Tensor, int, int]], size: int) -> list[Tex
 def drawn_from(
     batches: list[TextBatch], count: int, seed: int, size: int = BATCH
 ) -> list[TextBatch]:
-    """This many texts of all batches at most, drawn, in batches of nearly the same length."""
+    """Draw at most this many texts of all batches, in batches of nearly the same length."""
     texts = [
         (words[real], int(label), int(number))
         for batch in batches

@@ -1,4 +1,4 @@
-"""Text of a reproduction: what is read, and by which settings."""
+"""Text of a reproduction, and settings of its reading."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, An
 
 
 def text_source(reproduction: Reproduction) -> str:
-    """The text that is read."""
+    """Return the text that is read."""
     return reproduction.sources.text or str(reproduction.settings.sample)
 
 

@@ -26,13 +26,13 @@ class TextTask:
     """Task of a set of texts, and how they are read.
 
     Attributes:
-        title: of the set.
-        classes: the two that are told apart; None where the labels are the classes.
-        more_classes: whether the set has others, which are left out.
-        above: words that a text has to exceed.
-        below: words that it may not reach.
-        frequency: training texts in which a word has to be to have a vector of its own.
-        marks: whether punctuation marks are words.
+        title: Title of the set.
+        classes: The two classes that are told apart; None where the labels are the classes.
+        more_classes: Whether the set has others, which are left out.
+        above: Number of words that a text has to exceed.
+        below: Number of words that it may not reach.
+        frequency: Number of training texts that must contain a word for a vector of its own.
+        marks: Whether punctuation marks are words.
     """
 
     title: str
@@ -75,7 +75,7 @@ TASKS = {
         marks=True,
     ),
 }
-"""The sets that both papers have, in their order, read as Jain and Wallace do."""
+"""Sets that both papers have, in their order, read as Jain and Wallace do."""
 
 NAMES = {
     "sst": "sst",
@@ -94,7 +94,7 @@ OTHER_NAMES = ("labelled",)
 
 
 def labelled_in(folder: Path) -> tuple[str, ...]:
-    """The sets that the names in a folder promise, in the order of `TASKS`, others last.
+    """Find the sets that the names in a folder announce, in the order of `TASKS`, others last.
 
     Of a folder, files whose names differ in the part alone (``stsa.binary.train``,
     ``stsa.binary.dev``) are one set; else its file for training, else one of another part, else its
@@ -120,10 +120,10 @@ def task_of(source: str) -> TextTask:
 
 
 def named_sets(sources: Sequence[str]) -> dict[str, str]:
-    """Sources by the titles of their sets.
+    """Return sources by the titles of their sets.
 
     Raises:
-        UsageError: two have the same title.
+        UsageError: Two sets have the same title.
     """
     named: dict[str, str] = {}
     for source in sources:
@@ -143,7 +143,7 @@ def _task_name(source: str) -> str | None:
 
 
 def _files_of(place: Path) -> str:
-    """A file, a pattern for files of several parts, or a folder."""
+    """Return a file, a pattern for files of several parts, or a folder."""
     if not place.is_dir():
         return str(place)
     within = [
@@ -161,7 +161,7 @@ def _files_of(place: Path) -> str:
 
 
 def _with_its_parts(file: Path, others: list[str]) -> str:
-    """A pattern for the file and those whose names differ in the part alone, if there are any."""
+    """Return a pattern for files whose names differ in the part alone; without others, the file."""
     every = "|".join(name for names in PART_NAMES.values() for name in names)
     here = re.search(every, file.name)
     assert here is not None  # noqa: S101 - it was chosen for it

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headlight_words.links import Gold
 
 Languages = tuple[str, str]
-"""From which and into which is translated, as in ``("de", "en")``."""
+"""Source and target language, as in ``("de", "en")``."""
 
 ALIGNED_NAMES = ("align",)
 PARALLEL_NAMES = ("parallel",)
@@ -31,20 +31,20 @@ class AlignedPairs:
 
     @property
     def words(self) -> list[tuple[list[str], list[str]]]:
-        """The words of either side, in small letters, as aligners compare them."""
+        """Return the words of either side in lower case, as aligners compare them."""
         return [(pair.source.lower().split(), pair.target.lower().split()) for pair in self.pairs]
 
 
 def read_aligned(source: str, target: str | None, gold: str) -> AlignedPairs:
-    """The pairs that are aligned, and their gold links.
+    """Read the aligned pairs and their gold links.
 
     Args:
-        source: the pairs, or the sentences alone.
-        target: their translations, if they are in a file of their own.
-        gold: the file of their links.
+        source: File of the pairs, or of the sentences alone.
+        target: File of their translations, if they have one of their own.
+        gold: File of their links.
 
     Raises:
-        CorpusError: there is no such file, or they do not fit each other.
+        CorpusError: There is no such file, or the files do not fit each other.
     """
     from headlight_words.links import demand_words, open_links  # with numpy, which help needs not
 
@@ -71,8 +71,8 @@ def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
     held out by their names (``val…``, ``dev…``, ``test…``).
 
     Args:
-        folder: in which the folders lie.
-        languages: from which and into which is translated.
+        folder: Folder that holds the folders of data.
+        languages: Source and target language.
     """
     sources: dict[str, Any] = {}
     aligned = _folders(folder, ALIGNED_NAMES)
@@ -112,7 +112,7 @@ def _folders(folder: Path, beginnings: tuple[str, ...]) -> list[Path]:
 
 
 def _sides(place: Path, languages: Languages) -> Iterator[tuple[Path, Path]]:
-    """Two files whose names differ in the language alone, as ``test.de.xz`` and ``test.en.xz``."""
+    """Yield pairs of files whose names differ in the language alone, as in ``test.de.xz``."""
     for source in sorted(place.rglob("*")):
         first, *rest = source.name.split(".")
         if languages[0] in rest and source.is_file():

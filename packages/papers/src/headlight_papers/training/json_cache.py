@@ -1,4 +1,4 @@
-"""Cache of results in JSON files, by what they depend on."""
+"""Cache of results in JSON files, by the inputs that they depend on."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,25 +13,25 @@ from headlight.files import Location
 
 @dataclass(frozen=True)
 class JsonCache:
-    """A folder of results, by what they depend on; without a folder nothing is cached.
+    """Folder of results, by the inputs that they depend on; without a folder nothing is cached.
 
     Attributes:
-        folder: where the files go.
-        about: what all of them depend on, as JSON.
+        folder: Folder of the files.
+        about: Inputs that all results depend on, as JSON.
     """
 
     folder: Location | None = None
     about: Mapping[str, Any] | None = None
 
     def get_or_compute(self, key: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
-        """The cached result for this key, or else a new one, which is then cached.
+        """Return the cached result for this key, or else a new one, which is then cached.
 
         Args:
-            key: what the result depends on besides `about`, as JSON.
-            compute: returns the result, which JSON can hold; NaN is allowed.
+            key: Inputs that the result depends on besides `about`, as JSON.
+            compute: Function that returns the result, which JSON can hold; NaN is allowed.
 
         Raises:
-            RunError: the folder cannot be written.
+            RunError: The folder cannot be written.
         """
         if self.folder is None:
             return compute()
@@ -66,7 +66,7 @@ def _path(folder: Location, text: str) -> Location:
 
 
 def _read(path: Location) -> dict[str, Any] | None:
-    """The content of a file; None if there is none, or it is damaged."""
+    """Read the content of a file; None if there is none, or it is damaged."""
     try:
         content = files.read_json(path)
     except (ResultError, ValueError):

@@ -28,8 +28,8 @@ class AdversarialObjective:
     """Objective of an adversary.
 
     Attributes:
-        prediction: see `Prediction`.
-        distance: see `Distance`.
+        prediction: See `Prediction`.
+        distance: See `Distance`.
     """
 
     prediction: Prediction = "labels"
@@ -64,14 +64,14 @@ def adversarial_loss(
     weight: float | Tensor,
     objective: AdversarialObjective,
 ) -> Float[Tensor, ""]:
-    """D(predictions) − λ D(attention), as means over predictions, and over rows and heads.
+    """Return D(predictions) − λ D(attention), means over predictions and over rows and heads.
 
     Args:
-        outputs: logits and attention of the model that is trained.
-        teacher: what its teacher gives.
-        valid: what counts.
-        weight: λ.
-        objective: the two distances.
+        outputs: Logits and attention of the model that is trained.
+        teacher: Outputs of its teacher.
+        valid: Mask of the predictions, rows and keys that count.
+        weight: Weight λ.
+        objective: Objective with the two distances.
 
     Source: Yang (2020), Section 4.2, whose released code has λ times the mean over all entries of
     the attention, padding included, which is that over rows divided by their length; Wiegreffe and

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from headlight.measures import jensen_shannon, kullback_leibler, total_variation
 
 Logits = Float[Tensor, "*prediction label"]
-"""One row for each prediction: of a text, or of every word of it."""
+"""Logits, one row for each prediction: of a text, or of every word of it."""
 Attention = Float[Tensor, "batch head query key"]
 """Weights of all heads that are asked about, of one layer or of several.
 
@@ -26,8 +26,8 @@ class Outputs:
     """Outputs of a model for a batch.
 
     Attributes:
-        probability: of labels.
-        attention: its weights, without dropout, or those that were given in their place.
+        probability: Probabilities of labels.
+        attention: Attention weights of the model, without dropout, or those imposed in their place.
     """
 
     probability: Float[Tensor, "*prediction label"]
@@ -39,9 +39,9 @@ class ValidMask:
     """Mask of what counts in a batch, and is no padding.
 
     Attributes:
-        predictions: which predictions.
-        rows: whose attention.
-        keys: which keys; what stands in others is not looked at.
+        predictions: Predictions that count.
+        rows: Rows whose attention counts.
+        keys: Keys that count; the values at others are ignored.
     """
 
     predictions: Bool[Tensor, "*prediction"]
@@ -50,16 +50,16 @@ class ValidMask:
 
     @staticmethod
     def of_texts(words: Bool[Tensor, "text word"]) -> "ValidMask":
-        """One prediction and one row of attention for each text, over its words."""
+        """Return the mask of one prediction and one row of attention for each text."""
         every = words.new_ones(len(words))
         return ValidMask(every, every[:, None], words)
 
 
 class AttentionModel(nn.Module, Generic[Batch]):
-    """A model of which one attention can be given from outside."""
+    """Model whose one attention can be imposed from outside."""
 
     def run(self, batch: Batch, given: Attention | None = None) -> tuple[Logits, Attention]:
-        """Logits, and the weights that were used: the model's own, or those that are given."""
+        """Return logits, and the weights that were used: the model's own, or the imposed ones."""
         raise NotImplementedError
 
 
@@ -67,12 +67,12 @@ class AttentionModel(nn.Module, Generic[Batch]):
 def outputs_of(
     model: AttentionModel[Batch], batches: Sequence[Batch], given: Sequence[Tensor] | None = None
 ) -> list[Outputs]:
-    """The outputs of a model for these batches, without dropout.
+    """Return the outputs of a model for these batches, without dropout.
 
     Args:
-        model: any.
-        batches: that it reads.
-        given: attention for each batch, in the place of the model's own.
+        model: Model of any kind.
+        batches: Batches that it reads.
+        given: Attention for each batch, in place of the model's own.
     """
     model.eval()
     outputs = []
@@ -85,21 +85,21 @@ def outputs_of(
 def mean_of_valid(
     values: Float[Tensor, "*prediction"], valid: Bool[Tensor, "*prediction"]
 ) -> Float[Tensor, ""]:
-    """The mean over those that are no padding."""
+    """Average over valid predictions."""
     return torch.where(valid, values, 0).sum() / valid.sum()
 
 
 def cross_entropy(
     logits: Logits, labels: Int64[Tensor, "*prediction"]
 ) -> Float[Tensor, "*prediction"]:
-    """−ln p of these labels."""
+    """Return −ln p of these labels."""
     return -chosen_log(logits.log_softmax(-1), labels)
 
 
 def chosen_log(
     log_probability: Logits, labels: Int64[Tensor, "*prediction"]
 ) -> Float[Tensor, "*prediction"]:
-    """Ln p of these labels."""
+    """Return ln p of these labels."""
     return log_probability.gather(-1, labels[..., None]).squeeze(-1)
 
 
@@ -109,10 +109,10 @@ def compare(
     """Compute the distance of predictions and attention from a teacher's, before any mean is taken.
 
     Args:
-        outputs: of a model.
-        teacher: those of its teacher for the same batch.
-        valid: what counts; other predictions and rows are left to the caller.
-        log_probability: ln p of the model's predictions, as exact as the caller has it.
+        outputs: Outputs of a model.
+        teacher: Outputs of its teacher for the same batch.
+        valid: Mask of what counts; other predictions and rows are left to the caller.
+        log_probability: Values ln p of the model's predictions, as exact as the caller has them.
 
     Returns:
         By prediction ``tvd`` of the predictions, ``agreement`` on the label, and ``taught_nll``,

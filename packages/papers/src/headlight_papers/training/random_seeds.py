@@ -9,7 +9,7 @@ import torch
 
 @contextmanager
 def seeded(seed: tuple[int, ...], device: torch.device | None = None) -> Iterator[None]:
-    """Within the block torch's random numbers are those of a seed; after it, what they were."""
+    """Seed torch's random numbers within the block; after it, restore their state."""
     devices = [device] if device is not None and device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(int(np.random.SeedSequence(seed).generate_state(1)[0]))

@@ -20,20 +20,20 @@ from headlight_papers.training.text_encoders import (
 EMBEDDED = 100
 """Length of word vectors, if those that are given are not longer."""
 SPREAD = 0.1
-"""The standard deviation of word vectors at first, where none is given."""
+"""Initial standard deviation of word vectors, where none is given."""
 
 Weights = Float[Tensor, "text position"]
 
 
 @dataclass(frozen=True, eq=False)
 class TextBatch:
-    """Texts of one batch.
+    """Batch of texts.
 
     Attributes:
-        words: by their number in the vocabulary.
-        real: what is no padding.
-        labels: the number of the class of each text.
-        numbers: which texts of their part these are.
+        words: Words, by their number in the vocabulary.
+        real: Mask of the words, False for padding.
+        labels: Number of the class of each text.
+        numbers: Number of each text in its part.
     """
 
     words: Int64[Tensor, "text position"]
@@ -43,7 +43,7 @@ class TextBatch:
 
     @property
     def valid(self) -> ValidMask:
-        """One prediction for each text, and all of its words as keys."""
+        """Return the mask of one prediction for each text, and of all of its words as keys."""
         return ValidMask.of_texts(self.real)
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class TextBatch:
 
 
 class TextClassifier(AttentionModel[TextBatch]):
-    """Words to logits of classes, by attention over the words of a text.
+    """Classifier of texts by attention over their words.
 
     The weights are the softmax of v·tanh(W h + b) over the words h of a text (Jain and Wallace
     2019, after Bahdanau et al. 2015).  Padding is masked.  There are no marks before and behind a
@@ -59,11 +59,11 @@ class TextClassifier(AttentionModel[TextBatch]):
     that every word can be attended to.
 
     Args:
-        embedding: vectors of words.
-        encoder: what makes states of them, and of what is real.
-        width: the length of a state.
-        hidden: width of the map before attention.
-        classes: how many are told apart.
+        embedding: Vectors of words.
+        encoder: Module that computes states from word vectors and the mask of words.
+        width: Length of a state.
+        hidden: Width of the map before attention.
+        classes: Number of classes.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class TextClassifier(AttentionModel[TextBatch]):
         classes: int,
         vectors: Float32[Tensor, "type dimension"] | None = None,
     ) -> "TextClassifier":
-        """One of the classifiers of Jain and Wallace, or with an encoder of ours.
+        """Return a classifier of Jain and Wallace, or one with an encoder of ours.
 
         Args:
-            encoder: see `Encoder`.
-            words: how many types there are.
-            classes: how many are told apart.
-            vectors: what word vectors begin with, if they are short in their first columns; zeros
-                for words without one.
+            encoder: See `Encoder`.
+            words: Number of word types.
+            classes: Number of classes.
+            vectors: Initial word vectors, in the first columns if they are short; zeros for words
+                without one.
         """
         embedding = _embedding(words, vectors)
         encoder_module = ENCODERS[encoder](embedding.embedding_dim)
@@ -100,12 +100,12 @@ class TextClassifier(AttentionModel[TextBatch]):
     def forward(
         self, words: Int64[Tensor, "text position"], real: Real, given: Weights | None = None
     ) -> tuple[Logits, Weights]:
-        """Logits, and the weights that were used.
+        """Return logits, and the weights that were used.
 
         Args:
-            words: types.
-            real: what is no padding; at least one word of each text.
-            given: weights in the place of the model's own, which then has no part in anything.
+            words: Word types.
+            real: Mask of the words, False for padding; at least one word of each text.
+            given: Weights in place of the model's own, which are then not computed.
         """
         states = self.encode(self.embedding(words), real)
         weight = self.attend(states, real) if given is None else given
@@ -117,24 +117,24 @@ class TextClassifier(AttentionModel[TextBatch]):
         return logits, weight[:, None, None]
 
     def encode(self, embedded: Embedded, real: Real) -> States:
-        """States of words from their vectors."""
+        """Compute the states of words from their vectors."""
         states: Tensor = self.encoder(embedded, real)
         return states
 
     def attend(self, states: States, real: Real) -> Weights:
-        """The model's own weights."""
+        """Return the model's own weights."""
         scores: Tensor = self.attention(self.before_attention(states).tanh()).squeeze(-1)
         return scores.masked_fill(~real, -torch.inf).softmax(-1)
 
     def classify(self, states: States, weight: Float[Tensor, "*copy text position"]) -> Tensor:
-        """Logits from weighed states; of many weights at once, those of each."""
+        """Return logits from weighted states; for many weights at once, those of each."""
         context = (weight[..., None, :] @ states).squeeze(-2)
         logits: Tensor = self.output(context)
         return logits
 
 
 def _embedding(words: int, vectors: Float32[Tensor, "type dimension"] | None) -> nn.Embedding:
-    """Vectors that are trained, from those that are given and small random numbers."""
+    """Make trainable vectors from given ones and small random numbers."""
     vector_size = 0 if vectors is None else vectors.shape[1]
     embedding = nn.Embedding(words, max(EMBEDDED, vector_size))
     with torch.no_grad():

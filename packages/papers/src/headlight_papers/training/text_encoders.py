@@ -11,7 +11,7 @@ LONGEST_WAVE = 10_000.0
 
 
 def timing_signal(words: int, width: int) -> Float[Tensor, "words width"]:
-    """Sines and cosines of wave lengths from 2π to 10,000 · 2π, side by side."""
+    """Return sines and cosines of wave lengths from 2π to 10,000 · 2π, side by side."""
     half = width // 2
     rate = torch.exp(torch.arange(half) * -(math.log(LONGEST_WAVE) / max(half - 1, 1)))
     angle = torch.arange(words)[:, None] * rate
@@ -34,7 +34,7 @@ Real = Bool[Tensor, "text position"]
 
 
 class LSTMEncoder(nn.Module):
-    """An LSTM from the left and one from the right, their states side by side.
+    """Encoder of one LSTM from the left and one from the right, their states side by side.
 
     Each is a layer of its own, so that the second can begin at the last word of each text: packed
     sequences would do the same, and took 2 to 10 times as long on a CPU.
@@ -46,7 +46,7 @@ class LSTMEncoder(nn.Module):
         self.left = nn.LSTM(embedded, HIDDEN, batch_first=True)
 
     def forward(self, embedded: Embedded, real: Real) -> States:
-        """States of both directions."""
+        """Return the states of both directions."""
         places = _reversed(real)[..., None]
         turned = embedded.gather(1, places.expand_as(embedded))
         left_states = self.left(turned)[0]
@@ -65,13 +65,13 @@ class AverageEncoder(nn.Module):
         self.map = nn.Linear(embedded, width)
 
     def forward(self, embedded: Embedded, real: Real) -> States:
-        """States that know nothing of other words."""
+        """Return states that depend on no other words."""
         states: Tensor = self.map(embedded).tanh()
         return states
 
 
 class TransformerEncoder(nn.Module):
-    """One Transformer layer, normalised before each part, without dropout."""
+    """Encoder of one Transformer layer, normalised before each part, without dropout."""
 
     def __init__(self, embedded: int) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class TransformerEncoder(nn.Module):
         self.norm = nn.LayerNorm(HIDDEN)
 
     def forward(self, embedded: Embedded, real: Real) -> States:
-        """States that know of all words, and where they stand."""
+        """Return states that depend on all words and their places."""
         state = self.map(embedded) + timing_signal(embedded.shape[1], HIDDEN)
         states: Tensor = self.norm(self.layer(state, src_key_padding_mask=~real))
         return states
@@ -94,6 +94,6 @@ WIDTHS = {"lstm": 2 * HIDDEN, "average": 2 * HIDDEN, "transformer": HIDDEN}
 
 
 def _reversed(real: Real) -> Int64[Tensor, "text position"]:
-    """For each place the one that stands there when the words are turned round; padding stays."""
+    """Return the places of words in reversed order; padding stays in place."""
     places = torch.arange(real.shape[1]).expand_as(real)
     return torch.where(real, real.sum(-1, keepdim=True) - 1 - places, places)

@@ -22,18 +22,18 @@ CANDIDATES = 5
 """Attention vectors that are changed at once for each text."""
 
 NOISE = 3.0
-"""The standard deviation of the logits that they begin with."""
+"""Standard deviation of their initial logits."""
 
 MOST_STATES = 1 << 14
 """Words that are encoded at a time, where a text is read without each of its words in turn."""
 
 
 class TextPredictor:
-    """A classifier with a batch of texts, which are encoded once, whatever attention is given.
+    """Classifier with a batch of texts, which are encoded once, whatever attention is imposed.
 
     Args:
-        model: any.
-        batch: what it reads.
+        model: Classifier of texts.
+        batch: Texts that it reads.
     """
 
     def __init__(self, model: TextClassifier, batch: TextBatch) -> None:
@@ -46,7 +46,7 @@ class TextPredictor:
 
     @torch.no_grad()
     def predictions(self) -> Predictions:
-        """As it is."""
+        """Return the predictions with the model's own attention."""
         return self._classified(self.weight)
 
     @torch.no_grad()
@@ -56,17 +56,17 @@ class TextPredictor:
 
     @contextmanager
     def replacing(self) -> Iterator[Given]:
-        """Within the block, predictions with attention that is given, for several candidates."""
+        """Within the block, predict with imposed attention, for several candidates."""
         yield lambda candidates: self._classified(candidates.squeeze(-2))
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
-        """A text has one prediction."""
+        """Return the values, since a text has one prediction."""
         return values
 
     def gradient_input(
         self, label: int | None = None, *, attention_fixed: bool = False
     ) -> Float[Tensor, "text token"]:
-        """Gradient times the vector of each word; nothing of padding."""
+        """Compute the gradient times the vector of each word; 0 for padding."""
         model, real = self.model, self.batch.real
         embedded = model.embedding(self.batch.words).detach().requires_grad_()
         states = model.encode(embedded, real)
@@ -78,7 +78,7 @@ class TextPredictor:
 
     @torch.no_grad()
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
-        """Read texts without words, those that are of one length afterwards together.
+        """Read texts without some words, those that are of one length afterwards together.
 
         A text without all of its words would be empty: NaN.
         """
@@ -99,7 +99,7 @@ class TextPredictor:
             self._known |= {each: row[None] for each, row in zip(questions, rows, strict=True)}
 
     def without(self, text: int, words: Words) -> Predicted:
-        """The probabilities of the classes, once they were asked for."""
+        """Return the probabilities of the classes without some words, after `ask`."""
         return self._known[text, words]
 
     def _classified(self, weight: Float[Tensor, "*copy text position"]) -> Tensor:
@@ -145,12 +145,12 @@ def permuted_change(
 def adversaries(
     predictor: TextPredictor, generator: torch.Generator, search: AdversarySearch | None = None
 ) -> Adversaries:
-    """For each text the most different attention whose prediction is within ε.
+    """Find for each text the most different attention whose prediction is within ε.
 
     Args:
-        predictor: whose attention is replaced; its encoder and its output stay as they are.
-        generator: of what the candidates begin with.
-        search: by default that of the released code.
+        predictor: Predictor whose attention is replaced; its encoder and its output are unchanged.
+        generator: Random generator of the initial candidates.
+        search: Parameters of the search; by default those of the released code.
     """
     weight, real = predictor.weight, predictor.batch.real
     shape = (CANDIDATES, len(weight), 1, weight.shape[-1])

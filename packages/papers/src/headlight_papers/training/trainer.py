@@ -32,7 +32,7 @@ class LabelledBatch(Protocol):
 
     @property
     def labels(self) -> Tensor:
-        """The number of the label of each prediction."""
+        """Return the number of the label of each prediction."""
 
     @property
     def valid(self) -> ValidMask:
@@ -49,12 +49,12 @@ Job = TypeVar("Job", bound=NamedJob)
 
 @dataclass(frozen=True, eq=False)
 class TrainingBatch(Generic[Batch]):
-    """A batch, and what goes with it.
+    """Batch of training, with the outputs of a teacher or imposed attention.
 
     Attributes:
-        batch: with its labels.
-        teacher: what the teacher of an adversary gives for it.
-        given: attention in the place of the model's own, frozen.
+        batch: Batch with its labels.
+        teacher: Outputs of the teacher of an adversary for the batch.
+        given: Attention in place of the model's own, frozen.
     """
 
     batch: Batch
@@ -64,12 +64,12 @@ class TrainingBatch(Generic[Batch]):
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """Task of a training, and how the model begins.
+    """Task of a training: seed and objective.
 
     Attributes:
-        seed: of its initial weights, of dropout and of the order of batches.
-        objective: of an adversary.
-        weight: λ, of an adversary; None for a model that is trained on labels.
+        seed: Seed of initial weights, of dropout and of the order of batches.
+        objective: Objective of an adversary.
+        weight: Weight λ of an adversary; None for a model that is trained on labels.
     """
 
     seed: tuple[int, ...]
@@ -80,7 +80,7 @@ class TrainingTask:
 def loss_of(
     outputs: tuple[Logits, Attention], batch: TrainingBatch[Any], task: TrainingTask
 ) -> Float[Tensor, ""]:
-    """The loss of one batch, as a pure function of what a model gives for it."""
+    """Return the loss of one batch, as a pure function of the output of a model."""
     valid = batch.batch.valid
     if task.weight is None:
         return mean_of_valid(cross_entropy(outputs[0], batch.batch.labels), valid.predictions)
@@ -89,16 +89,16 @@ def loss_of(
 
 
 class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
-    """Trains models of one kind; what they are, and what they learn from, is said by who inherits.
+    """Trainer of models of one kind; subclasses define the models and their data.
 
     Attributes:
-        longest_gradient: to which the gradients of a step are cut; None for all lengths.
+        longest_gradient: Norm to which the gradients of a step are clipped; None for no limit.
     """
 
     longest_gradient: float | None = None
 
     def begin(self, job: Job) -> Model:
-        """A new model; its random weights are those of torch's seed."""
+        """Return a new model; its random weights come from torch's seed."""
         raise NotImplementedError
 
     def optimizer(self, model: Model) -> tuple[Optimizer, LRScheduler | None]:
@@ -114,7 +114,7 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
         return output
 
     def network(self, model: Model) -> nn.Module:
-        """The part of a model that torch trains: by default the model itself."""
+        """Return the part of a model that torch trains: by default the model itself."""
         assert isinstance(model, nn.Module)  # noqa: S101 - others say what it is
         return model
 
@@ -125,15 +125,15 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
         epochs: int,
         batches: Callable[[np.random.Generator], Iterable[TrainingBatch[Batch]]],
     ) -> Iterator[float]:
-        """Train a model in place; after each epoch its mean loss, with the model ready to be asked.
+        """Train a model in place; yield its mean loss after each epoch, when the model can be used.
 
         Nothing else may use torch's random numbers while this runs.
 
         Args:
-            model: newly made.
-            task: what for.
-            epochs: passes over all batches.
-            batches: those of an epoch, in the order that is drawn with the generator.
+            model: New model.
+            task: Task of the training.
+            epochs: Number of passes over all batches.
+            batches: Function that yields the batches of an epoch, in an order that it draws.
         """
         network = self.network(model)
         optimizer, schedule = self.optimizer(model)
@@ -166,14 +166,14 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
         """Train, and give the model the parameters of its best epoch.
 
         Args:
-            model: that `epochs` trains.
-            epochs: see the method of this name.
-            measure: what is measured after each epoch.
-            score: by which they are compared; the larger the better, of equal ones the first.
-            patience: epochs without improvement after which training stops; None for never.
+            model: Model that `epochs` trains.
+            epochs: See the method of this name.
+            measure: Function that measures the model after each epoch.
+            score: Function that scores a measurement; the largest wins, of equal ones the first.
+            patience: Epochs without improvement after which training stops; None for never.
 
         Returns:
-            What was measured after each epoch, by name.
+            Measurements after each epoch, by name.
         """
         network, curve = self.network(model), list[Numbers]()
         best: dict[str, Tensor] = {}

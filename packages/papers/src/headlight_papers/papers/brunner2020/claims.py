@@ -18,7 +18,7 @@ SEP = {"query_category": "all", "key_category": "sep"}
 
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
-    """Section 3.3: other distributions give the same output."""
+    """Judge Section 3.3: other distributions give the same output."""
     most, rounding = float(tried["difference"].max()), float(tried["rounding"].max())
     moved = float(tried["most"].max())
     return Claim(
@@ -31,7 +31,7 @@ def not_identifiable(tried: xarray.Dataset) -> Claim:
 
 
 def less_correlated(lengths: xarray.Dataset) -> Claim:
-    """Section 3.5, Figure 1a: the longer the text, the less is effective."""
+    """Judge Section 3.5, Figure 1a: the longer the text, the less attention is effective."""
     name = "effective_correlation"
     by_length = estimates(lengths, name, ("length",))
     short, long = by_length.at(0), by_length.at(-1)
@@ -52,12 +52,12 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
 def peak_vanishes(
     survey: xarray.Dataset, name: str = "share", token: Mapping[str, str] = SEP
 ) -> Claim:
-    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing.
+    """Judge Section 3.5, Figures 1b, 1c and 5: much of the attention to [SEP] moves nothing.
 
     Args:
-        survey: of any model.
-        name: the variable whose shares are asked about.
-        token: labels in it of the token that much goes to.
+        survey: Survey of any model.
+        name: Variable with the shares.
+        token: Labels of the token in that variable that receives much attention.
     """
     shares = (
         estimates(survey, name, ("layer", "head"), **{**token, "measure": measure})
@@ -74,7 +74,7 @@ def peak_vanishes(
 
 
 def keeps_identity(rates: xarray.DataArray) -> Claim:
-    """Section 4.2, Figure 2a; from the rates of linear maps by loss, layer and split."""
+    """Judge Section 4.2, Figure 2a, from the rates of linear maps by loss, layer and split."""
     last = mean_of(rates.sel(loss="cosine").isel(layer=-1).values)
     return Claim(
         "4. Tokens keep their identity",
@@ -86,10 +86,10 @@ def keeps_identity(rates: xarray.DataArray) -> Claim:
 
 
 def in_the_angle(rates: xarray.DataArray) -> Claim:
-    """Section 4.2: cosine distance is more effective than L2.
+    """Judge Section 4.2: cosine distance is more effective than L2.
 
     Args:
-        rates: of linear maps of the last layer, by loss and split.
+        rates: Rates of linear maps of the last layer, by loss and split.
     """
     cosine, square = (100 * float(rates.sel(loss=loss).mean()) for loss in ("cosine", "l2"))
     gain = mean_of(100 * (rates.sel(loss="cosine") - rates.sel(loss="l2")).values)
@@ -103,11 +103,11 @@ def in_the_angle(rates: xarray.DataArray) -> Claim:
 
 
 def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Claim:
-    """Section 4.2, Figures 2b and 8 to 10: late maps do on early layers, and not vice versa.
+    """Judge Section 4.2, Figures 2b and 8 to 10: late maps suit early layers, not vice versa.
 
     Args:
-        rates: by the layer that a map was trained on and that it is tested on.
-        maps: which they are.
+        rates: Rates by the layer that a map was trained on and the layer that it is tested on.
+        maps: Printed name of the maps.
     """
     up, down = directions(rates)
     gain = mean_of((rates.values.T - rates.values)[np.triu_indices(len(rates), 1)])
@@ -122,7 +122,7 @@ def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Clai
 
 
 def directions(rates: xarray.DataArray) -> tuple[float, float]:
-    """The mean rate on layers above the one trained on, and on those below."""
+    """Return the mean rate on layers above the one trained on, and on those below."""
     above = np.triu(np.ones(rates.shape, dtype=bool), 1)
     if not above.any():
         return float("nan"), float("nan")
@@ -130,7 +130,7 @@ def directions(rates: xarray.DataArray) -> tuple[float, float]:
 
 
 def mixes(result: xarray.Dataset) -> Claim:
-    """Section 5.2, Figure 3a."""
+    """Judge Section 5.2, Figure 3a: the own contribution falls with depth."""
     medians = result["own_box"].sel(group="all", mark="median").values
     means = estimates(result, "own_mean", ("layer",), group="all")
     halves = (means.high - means.low) / 2
@@ -146,7 +146,7 @@ def mixes(result: xarray.Dataset) -> Claim:
 
 
 def still_largest(result: xarray.Dataset) -> Claim:
-    """Section 5.2, Figure 3b."""
+    """Judge Section 5.2, Figure 3b: a token is mostly its largest contributor."""
     last = estimates(result, "not_largest", ("layer",)).at(-1)
     return Claim(
         "8. A token is mostly its largest contributor",
@@ -158,7 +158,7 @@ def still_largest(result: xarray.Dataset) -> Claim:
 
 
 def local(result: xarray.Dataset) -> Claim:
-    """Section 5.3, Figure 4b."""
+    """Judge Section 5.3, Figure 4b: context is local."""
     share = result["neighbour_share"]
     layers = share.sizes["layer"]
     beside = share["offset"].isin(published.NEAREST)
@@ -175,7 +175,7 @@ def local(result: xarray.Dataset) -> Claim:
 
 
 def far_context_is_deep(result: xarray.Dataset) -> Claim:
-    """Section 5.3, Figure 4a."""
+    """Judge Section 5.3, Figure 4a: near context comes in early, far context late."""
     share = result["by_distance_share"]
     near, far = (layer_of_most(share, distance) for distance in ("1", "11+"))
     return Claim(
@@ -188,13 +188,13 @@ def far_context_is_deep(result: xarray.Dataset) -> Claim:
 
 
 def layer_of_most(share: xarray.DataArray, distance: str) -> int | None:
-    """The layer, from 1, in which neighbours at a distance count most; None where none does."""
+    """Return the layer, from 1, in which neighbours at a distance count most; None for none."""
     of_layers = share.sel(distance=distance).values
     most = np.flatnonzero(of_layers == np.nanmax(of_layers, initial=-np.inf))
     return int(most[0]) + 1 if len(most) == 1 else None
 
 
 def two_largest(share: xarray.DataArray) -> tuple[int, ...]:
-    """The two places that contribute most, rising."""
+    """Return the two places that contribute most, rising."""
     order = np.argsort(-share.fillna(-1).values, kind="stable")[:2]
     return tuple(sorted(int(place) for place in share["offset"].values[order]))

@@ -19,7 +19,7 @@ def draw_places(
     caption: str,
     letter: str,
 ) -> Drawing:
-    """The shares of the places between two, in three layers."""
+    """Draw the shares of the places between two, in three layers."""
     return writer.curves(
         result.isel(layer=shown_layers(result)).sel(offset=slice(*ends)),
         Curve(
@@ -38,7 +38,7 @@ def draw_places(
 
 
 def frame_by_place(result: xarray.Dataset, name: str) -> pandas.DataFrame:
-    """Every place of every layer: total, share of all, and pairs of tokens."""
+    """Return the total, the share of all, and the pairs of tokens of every place of every layer."""
     total = result[f"{name}_total"].transpose("layer", "offset")
     frame = frame_of(
         {
@@ -52,12 +52,12 @@ def frame_by_place(result: xarray.Dataset, name: str) -> pandas.DataFrame:
 
 
 def list_places(places: tuple[int, ...]) -> str:
-    """Places as words: ``−1 and +1``."""
+    """Return places as words: ``−1 and +1``."""
     return " and ".join(f"{place:+d}".replace("-", "−") for place in places)
 
 
 def largest_places(result: xarray.Dataset, name: str) -> str:
-    """The two places that contribute most, in three layers, as words."""
+    """Return the two places that contribute most, in three layers, as words."""
     share = result[f"{name}_share"]
     largest = (
         f"{list_places(two_largest(share.isel(layer=layer)))} in layer {layer + 1}"

@@ -39,19 +39,19 @@ def contribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any
 
 
 def attribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]:
-    """An estimate from random directions, as many as the settings say."""
+    """Return settings of an estimate from as many random directions as the settings say."""
     chosen = reproduction.settings
     return {"directions": chosen.directions, "seed": chosen.seed, "precision": "medium"}
 
 
 def counterparts(result: xarray.Dataset) -> dict[int, int]:
-    """The layers of BERT-base that are compared, and ours at the same depth; both from 1."""
+    """Return the layers of BERT-base that are compared, and ours at the same depth; both from 1."""
     layers, paper = result.sizes["layer"], published.LAYERS
     return {theirs: max(1, round(theirs * layers / paper)) for theirs in (1, 6, paper)} | {1: 1}
 
 
 def shown_layers(result: xarray.Dataset) -> list[int]:
-    """The first, the middle and the last layer, zero-based."""
+    """Return the first, the middle and the last layer, zero-based."""
     return sorted({layer - 1 for layer in counterparts(result).values()})
 
 
@@ -97,7 +97,7 @@ def agreement_notes(run: xarray.Dataset) -> list[str]:
 
 
 def draw_boxes(marks: xarray.DataArray, box: By | str, **more: Any) -> Callable[[], Figure]:
-    """Boxes of contributions on an axis from 0 to a little above the highest whisker."""
+    """Draw boxes of contributions on an axis from 0 to a little above the highest whisker."""
     top = min(1.0, 1.05 * float(marks.sel(mark="high").max()))
     printed, limits = as_printed(marks.to_dataset()), (0.0, top)
     return boxes_of(

@@ -23,7 +23,7 @@ from headlight_papers.papers.reproduction import Reproduction
 
 
 def load_single_layers(reproduction: Reproduction, pairs: PairSet, kind: str) -> xarray.Dataset:
-    """Maps of a kind from each layer to the one below."""
+    """Load the rates of maps of a kind from each layer to the one below."""
     results = [
         load_best(reproduction, pairs, "single", kind, loss, target="previous_layer")
         for loss in LOSS_TITLES
@@ -108,7 +108,7 @@ def _between(
     dashed: Collection[str],
     pairs: PairSet,
 ) -> Section:
-    """The drawing and table of rates between one layer and the next."""
+    """Make the drawing and table of rates between one layer and the next."""
     frame = frame_of({label: 100 * one for label, one in rates.items()})
     combined = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
     first = next(iter(rates))
@@ -134,6 +134,5 @@ def _between(
 
 
 def _rates(result: xarray.Dataset, loss: str) -> xarray.DataArray:
-    """By layer."""
     rates = result["rate_mean"].sel(loss=loss)
     return rates.squeeze([dim for dim in rates.dims if dim != "layer"], drop=True)

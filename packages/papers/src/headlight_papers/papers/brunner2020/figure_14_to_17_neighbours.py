@@ -113,6 +113,5 @@ def _neighbours_comparisons(rates: xarray.DataArray) -> list[Comparison]:
 
 
 def _each(rates: xarray.DataArray) -> str:
-    """The rate of every offset."""
     places = zip(rates["offset"].values, rates.values, strict=True)
     return ", ".join(f"{int(offset):+d} {rate:.1%}".replace("-", "−") for offset, rate in places)

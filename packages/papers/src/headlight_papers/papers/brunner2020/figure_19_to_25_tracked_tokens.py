@@ -55,7 +55,7 @@ def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Se
 
 
 def _choose_pair(pairs: PairSet) -> tuple[SentencePair, bool]:
-    """The pair of the paper if it is there, else the first one; and which of the two it is."""
+    """Return the pair of the paper if it is there, else the first, and which of both it is."""
     every = list(pairs.pairs)
     own = (pair for pair in every if pair.first.lower().startswith(published.TRACKED_PAIR))
     pair = next(own, None)
@@ -63,7 +63,7 @@ def _choose_pair(pairs: PairSet) -> tuple[SentencePair, bool]:
 
 
 def load_reading(reproduction: Reproduction[Settings], pair: SentencePair) -> xarray.Dataset:
-    """Contributions in one pair."""
+    """Load the contributions in one pair."""
     chosen = attribution_settings(reproduction)
     if reproduction.settings.exact_pairs:
         chosen["method"] = "exact"
@@ -83,11 +83,11 @@ def load_reading(reproduction: Reproduction[Settings], pair: SentencePair) -> xa
 
 
 def tracked_places(result: xarray.Dataset, words: tuple[str, ...] = ()) -> list[int]:
-    """The class token, words of the first sentence in between, and the first separator.
+    """Return the places of the class token, words of the first sentence, and the first separator.
 
     Args:
-        result: a reading.
-        words: those wanted; without, or where one is not there, words at even distances.
+        result: Reading of one example.
+        words: Requested words; if none, or where one is absent, words at even distances.
     """
     categories = result["key_category"].values.tolist()
     tokens = [str(token).lower() for token in result["key_token"].values]
@@ -102,7 +102,7 @@ def tracked_places(result: xarray.Dataset, words: tuple[str, ...] = ()) -> list[
 
 
 def _whole_words(result: xarray.Dataset, last: int) -> Iterator[int]:
-    """Places of words of one piece in the first sentence, punctuation left out."""
+    """Return the places of one-piece words in the first sentence, without punctuation."""
     words, categories = result["key_word"].values[:last], result["key_category"].values[:last]
     for place, (word, category) in enumerate(zip(words, categories, strict=True)):
         if word >= 0 and category == "other" and (words == word).sum() == 1:
@@ -110,7 +110,7 @@ def _whole_words(result: xarray.Dataset, last: int) -> Iterator[int]:
 
 
 def _draw(writer: ExhibitWriter, result: xarray.Dataset, tokens: list[str], place: int) -> Drawing:
-    """All input tokens of one hidden token, layer by layer."""
+    """Draw the contributions of all input tokens to one hidden token, layer by layer."""
     rows = result["attribution"].isel(query=place).values
     others = np.delete(rows, place, axis=1)
     names = dict(enumerate(tokens))
@@ -138,7 +138,7 @@ def _draw(writer: ExhibitWriter, result: xarray.Dataset, tokens: list[str], plac
 
 
 def _largest(result: xarray.Dataset, tokens: list[str], places: list[int]) -> pandas.DataFrame:
-    """The own contribution and the three largest others, in the first and the last layer."""
+    """Return the own contribution and the three largest others, in the first and the last layer."""
     records = []
     for place in places:
         for layer in dict.fromkeys((0, result.sizes["layer"] - 1)):

@@ -73,7 +73,7 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _correlations(result: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]:
-    """Figure 1a; without a text that has a correlation there is none."""
+    """Draw Figure 1a; nothing with fewer than two texts that have a correlation."""
     points = result["points"].values
     if len(points) < 2:
         return []

@@ -100,7 +100,7 @@ FUNCTION = (
 """Determiners, prepositions, pronouns, conjunctions, particles and symbols."""
 
 FEWEST = 20
-"""A part of speech with fewer tokens is in the table alone."""
+"""Number of tokens below which a part of speech is in the table alone."""
 
 GROUPS = ("all", *CATEGORIES)
 """Groups of tokens that every text has, before those of parts of speech."""
@@ -144,7 +144,7 @@ def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def ordered_groups(result: xarray.Dataset) -> list[str]:
-    """Parts of speech and special tokens that are frequent, by the last layer's median."""
+    """Sort frequent parts of speech and special tokens by the last layer's median."""
     medians = result["own_box"].sel(mark="median").isel(layer=-1)
     names = _tags(result)
     candidates = [*SPECIAL, *names]
@@ -155,12 +155,12 @@ def ordered_groups(result: xarray.Dataset) -> list[str]:
 
 
 def _tags(result: xarray.Dataset) -> list[str]:
-    """The groups that are parts of speech, which come after those that every text has."""
+    """Return the groups that are parts of speech, which come after those that every text has."""
     return [str(name) for name in result["group"].values[len(GROUPS) :]]
 
 
 def _medians(result: xarray.Dataset) -> pandas.DataFrame:
-    """All groups, the largest of the last layer first."""
+    """Return the medians of all groups, the largest of the last layer first."""
     medians = 100 * result["own_box"].sel(mark="median")
     names = [*SPECIAL, *_tags(result)]
     names.sort(key=lambda name: -np.nan_to_num(float(medians.sel(group=name).isel(layer=-1))))
@@ -208,7 +208,7 @@ def _tags_comparisons(result: xarray.Dataset, groups: list[str]) -> list[Compari
 def _mean(
     result: xarray.Dataset, medians: xarray.DataArray, names: tuple[str, ...]
 ) -> float | None:
-    """The mean of the medians of some parts of speech, each as heavy as it is frequent."""
+    """Average the medians of some parts of speech, weighted by their frequency."""
     present = [name for name in names if name in result["group"].values]
     weight = result["own_count"].sel(group=present)
     if not present or float(weight.sum()) == 0:

@@ -95,7 +95,7 @@ def _alternative(what: str, values: "pandas.Series[float]") -> str:
 def _comparisons(
     result: xarray.Dataset, frame: pandas.DataFrame, pairs: PairSet
 ) -> list[Comparison]:
-    """Medians and shares at three depths, and how they change with depth."""
+    """Return medians and shares at three depths, and how they change with depth."""
     rows = frame.set_index("layer")
     is_papers = pairs.task == "mrpc"
     compared = []

@@ -85,7 +85,7 @@ figure_4, figure_41, figure_43 = figures_of_sets(
 
 
 def _comparisons(result: xarray.Dataset) -> list[Comparison]:
-    """The two findings of Section 5.3."""
+    """Return the two findings of Section 5.3."""
     share = result["by_distance_share"]
     last = int(result["layer"].values[-1]) + 1
     nearest, farthest = (layer_of_most(share, distance) for distance in ("1", "11+"))

@@ -28,7 +28,7 @@ Map = Float[np.ndarray, "query key"]
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """The attention of one head on one text."""
+    """Attention of one head on one text."""
 
     layer: int
     head: int
@@ -38,18 +38,18 @@ class Example:
 
     @property
     def parts(self) -> dict[str, Map]:
-        """Raw attention, and the two that it is the sum of."""
+        """Return raw attention, and the two parts that it is the sum of."""
         return {"Raw": self.raw, "Effective": self.effective, "Null": self.raw - self.effective}
 
     @property
     def shown(self) -> range:
-        """Rows in the middle of the second text, as in the paper."""
+        """Return rows in the middle of the second text, as in the paper."""
         size = len(self.tokens)
         first = max(0, min(5 * size // 8 - ROWS // 2, size - ROWS))
         return range(first, min(size, first + ROWS))
 
     def links(self) -> list[tuple[int, int]]:
-        """The strongest effective links shown away from the diagonal, strongest first."""
+        """Return the strongest effective links shown away from the diagonal, strongest first."""
         far = np.abs(np.subtract.outer(np.arange(len(self.raw)), np.arange(len(self.raw)))) > NEAR
         rows = self.shown
         scores = np.where(far, self.effective, -np.inf)[rows.start : rows.stop]
@@ -124,7 +124,7 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def load_example(reproduction: Reproduction) -> Example:
-    """The head of the paper's layer whose effective attention differs most from the raw one.
+    """Load the head of the paper's layer whose effective attention is farthest from the raw one.
 
     The text is ours: longer than the head is wide, or nothing would be in the null space.
     """

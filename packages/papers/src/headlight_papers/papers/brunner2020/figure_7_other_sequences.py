@@ -56,7 +56,7 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _by_fraction(result: xarray.Dataset) -> list[Comparison]:
-    """MLPs of one layer, by the share of training sequences."""
+    """Return the rates of MLPs of one layer, by the share of training sequences."""
     layer = int(result["layer"].item()) + 1
     rates = result["rate_mean"].squeeze(drop=True)
     return [

@@ -23,7 +23,7 @@ from headlight_papers.papers.reproduction import Reproduction
 def load_across_layers(
     reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
 ) -> xarray.Dataset:
-    """Maps of a kind, trained on each layer and tested on all."""
+    """Load the rates of maps of a kind, trained on each layer and tested on all."""
     return load_best(reproduction, pairs, "across", kind, loss, across=True)
 
 
@@ -85,7 +85,7 @@ figure_8, figure_9, figure_10 = figures_of_maps(
 
 
 def across(writer: ExhibitWriter, result: xarray.Dataset, title: str, **words: Any) -> Drawing:
-    """Lines of the first, the middle and the last two layers' maps over the layers tested."""
+    """Draw the rates of the first, middle and last two layers' maps over the layers tested."""
     count = result.sizes["layer"]
     layers = sorted({0, (count - 1) // 2, max(count - 2, 0), count - 1})[:SHOWN]
     curve = Curve(

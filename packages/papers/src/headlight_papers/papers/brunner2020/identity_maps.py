@@ -34,7 +34,7 @@ LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 def load_same_layer(
     reproduction: Reproduction[Settings], pairs: PairSet, kind: str
 ) -> xarray.Dataset:
-    """Maps of a kind, trained and tested on the same layer; the learning rate is searched.
+    """Load maps of a kind, trained and tested on the same layer, after a search of learning rates.
 
     Those of the first set are tested on all other layers as well, so that none has to be trained
     once more for `load_across_layers`, which finds what is known of each map in their folder.
@@ -55,7 +55,7 @@ def load_best(
 
 
 def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
-    """MLPs of the layer that stands where the paper's layer 11 does, on less and less data."""
+    """Load MLPs of the layer at the depth of the paper's layer 11, on less and less data."""
     layers = load_same_layer(reproduction, pairs, "mlp")["layer"].values
     depth = published.FRACTIONS_LAYER / published.LAYERS
     return load_maps(
@@ -93,7 +93,7 @@ def load_maps(
     model: Model | None = None,
     **choices: Any,
 ) -> xarray.Dataset:
-    """A study of one kind of map, in a folder where all of them share the hidden tokens."""
+    """Run a study of one kind of map, in a folder where all of them share the hidden tokens."""
     model = model or reproduction.model
     if pairs.task == "mnli":  # as few as in the paper, where that is fewer
         pairs = replace(pairs, limit=min(pairs.limit, published.MNLI_IDENTITY_EXAMPLES))

@@ -18,5 +18,5 @@ IDENTIFIED = (
 
 
 def list_rates(values: "pandas.Series[float]") -> str:
-    """The rates of all layers as words."""
+    """Return the rates of all layers as words."""
     return ", ".join(f"{value:.1f}%" for value in values) + "."

@@ -37,11 +37,11 @@ PARAGRAPHS = (
 
 METHODS = ("random", "farthest")
 ROWS = 8
-"""Rows of a head for which the farthest alternative is looked for."""
+"""Rows of a head for which the farthest alternative is searched."""
 
 
 def value_bias(reproduction: Reproduction) -> ValueBias:
-    """As in the paper, whose T has no value bias; with it where it cannot be told apart."""
+    """Return ``exclude``, as in the paper, or ``include`` where a value bias is inseparable."""
     sites = reproduction.model.sites_of(reproduction.kind)
     return "exclude" if all(site.value_bias is not None for site in sites) else "include"
 
@@ -54,7 +54,7 @@ def bias_note(reproduction: Reproduction) -> str:
 
 
 def load_survey(reproduction: Reproduction) -> xarray.Dataset:
-    """Raw and effective attention to kinds of tokens, on pairs of paragraphs."""
+    """Load raw and effective attention to kinds of tokens, on pairs of paragraphs."""
     return reproduction.run(
         "survey",
         text_source(reproduction),
@@ -66,7 +66,7 @@ def load_survey(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def load_identifiability(reproduction: Reproduction) -> xarray.Dataset:
-    """Ranks, null spaces and correlations by length, on single paragraphs, long and short."""
+    """Load ranks, null spaces and correlations by length, on single paragraphs, long and short."""
     text, bias = text_source(reproduction), value_bias(reproduction)
     settings = text_settings(reproduction) | {"pairs": False, "value_bias": bias}
     return reproduction.run(
@@ -83,7 +83,7 @@ def load_identifiability(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def passage(reproduction: Reproduction) -> tuple[str, str]:
-    """Our two paragraphs, or as many of their words as the model takes."""
+    """Return our two paragraphs, or as many of their words as the model takes."""
     texts = FIRST.split(), SECOND.split()
     room = reproduction.model.longest or len(FIRST + SECOND)
     for share in (1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1):
@@ -94,7 +94,7 @@ def passage(reproduction: Reproduction) -> tuple[str, str]:
 
 
 def _paragraphs(source: str) -> Corpus:
-    """Every paragraph as a document of its own, or its beginning."""
+    """Yield every paragraph as a document of its own, or its beginning."""
     opened = open_corpus(source)
 
     def read(_: CorpusCounts) -> Iterator[Document]:
@@ -110,7 +110,7 @@ def _paragraphs(source: str) -> Corpus:
 
 
 def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
-    """Other attention of the same output, of the first head of every layer, on a text of ours."""
+    """Load other attention of the same output, of each layer's first head, on a text of ours."""
     sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
@@ -134,7 +134,7 @@ def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
 def _try_alternatives(
     reproduction: Reproduction[Settings], layer: int, method: str
 ) -> dict[str, Any]:
-    """One head: how many rows can be changed, by how much, and what the model says to it."""
+    """Measure how many rows of a head can be changed, by how much, and the effect on the model."""
     model, texts = reproduction.model, passage(reproduction)
     place: dict[str, Any] = {"layer": layer, "head": 0, "kind": reproduction.kind}
     whole = model.alternatives(*texts, **place)

@@ -14,18 +14,18 @@ from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
 
 TITLES = {"mrpc": "MRPC", "cola": "CoLA", "mnli": "MNLI"}
-"""The names of the sets in the paper, in its order."""
+"""Names of the sets in the paper, in its order."""
 
 
 @dataclass(frozen=True)
 class PairSet:
-    """Some sentence pairs, and how much of them is read.
+    """Set of sentence pairs, and how much of it is read.
 
     Attributes:
-        name: ``mrpc``; of two with the same name the second is called ``mrpc-2``.
-        source: where they are read from.
-        limit: this many are read at most.
-        length: tokens in an example at most.
+        name: Name such as ``mrpc``; the second set of the same name is called ``mrpc-2``.
+        source: File, folder or ``hf:NAME`` of the pairs.
+        limit: Largest number of pairs read.
+        length: Largest number of tokens in an example.
     """
 
     name: str
@@ -35,7 +35,7 @@ class PairSet:
 
     @property
     def task(self) -> str:
-        """``mrpc``, ``cola``, ``mnli`` or ``pairs``."""
+        """Return the task, ``mrpc``, ``cola``, ``mnli`` or ``pairs``."""
         return self.name.partition("-")[0]
 
     @property
@@ -79,10 +79,10 @@ def figures_of_sets(
     """Yield the same figure for several sets of pairs.
 
     Args:
-        make: what it shows.
-        title: of all of them; that of the set follows it.
-        rows: number of the figure, name of the set or None for the first, and section.
-        needs: what it cannot do without besides the set.
+        make: Function that makes the figure of one set.
+        title: Title of all figures; the title of the set follows it.
+        rows: Number of the figure, name of the set or None for the first, and section.
+        needs: Needs of the figures besides the set.
     """
     for number, name, section in rows:
         yield ExhibitSpec(
@@ -95,7 +95,7 @@ def figures_of_sets(
 
 
 def pair_sets(reproduction: Reproduction[Settings]) -> dict[str, PairSet]:
-    """Every set of pairs by its name: ``mrpc``, ``cola``, ``mnli``, then all others."""
+    """Return every set of pairs by its name: ``mrpc``, ``cola``, ``mnli``, then all others."""
     named: dict[str, PairSet] = {}
     sources = reproduction.sources
     limit, length = reproduction.settings.max_pairs, reproduction.max_length
@@ -108,11 +108,11 @@ def pair_sets(reproduction: Reproduction[Settings]) -> dict[str, PairSet]:
 
 
 def find_pair_set(reproduction: Reproduction, name: str | None = None) -> PairSet:
-    """The set of that name; by default that of Sections 4 and 5: MRPC, or the first there is.
+    """Find the set of that name; by default that of Sections 4 and 5: MRPC, or the first.
 
     Raises:
-        UsageError: there is none.
-        UnknownNameError: there is none of that name.
+        UsageError: There is no set.
+        UnknownNameError: There is no set of that name.
     """
     sets = pair_sets(reproduction)
     if not sets:

@@ -11,7 +11,7 @@ SOURCE = "Brunner et al. (2020)"
 
 
 class PublishedSet(NamedTuple):
-    """A development set of sentences or pairs, how many there are, and their tokens."""
+    """Development set of sentences or pairs, with its size and its lengths in tokens."""
 
     examples: int
     shortest: int
@@ -52,10 +52,10 @@ TRAINED_LAST = 94.0
 """Rate of the same map, trained and tested on the last layer (Section 4.1, Figure 2b)."""
 
 TRAINED_FIRST_BELOW = 70.0
-"""The linear map of layer 1 and cosine distance find less than this in layers 11 and 12."""
+"""Upper bound of the rate of layer 1's linear map (cosine distance) in layers 11 and 12."""
 
 FRACTIONS = {0.5: 74.0, 0.8: 80.0, 0.9: 81.0, 1.0: 82.0}
-"""An MLP with the L2 loss on layer 11, by share of the training data (Appendix B.2)."""
+"""Rates of an MLP with the L2 loss on layer 11, by share of training data (Appendix B.2)."""
 
 FRACTIONS_LAYER = 11
 
@@ -82,4 +82,4 @@ TRACKED_PAIR = "he said the foodservice pie business doesn't fit"
 """Beginning of the sentence whose tokens are tracked in Figures 19 to 25."""
 
 TRACKED_WORDS = ("he", "said", "fit", "long", "strategy")
-"""The words that are tracked, between [CLS] and the first [SEP]."""
+"""Tracked words, between [CLS] and the first [SEP]."""

@@ -13,7 +13,7 @@ MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.it
 
 
 def means_by_layer(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
-    """One row for each measure and layer, means over its heads, in percent."""
+    """Return the means over heads for each measure and layer, in percent."""
     means = {
         label: 100 * share.sel(measure=list(MEASURES)).mean("head")
         for label, share in columns.items()

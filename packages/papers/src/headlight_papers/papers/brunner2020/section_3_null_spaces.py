@@ -108,7 +108,7 @@ BY_LENGTH = {
 
 
 def _dimensions(largest: float) -> Iterator[Curve]:
-    """Side by side, as the two spaces differ by one dimension at most; on the same axes."""
+    """Yield both dimensions side by side, on the same axes, since they differ by one at most."""
     top = 1.05 * largest or 1.0
     axes: dict[str, Any] = {
         "over": "keys_mean",

@@ -68,7 +68,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def to_neighbours(survey: xarray.Dataset) -> Claim:
-    """Section 3.1: some heads attend mostly to the token before or behind."""
+    """Judge Section 3.1: some heads attend mostly to the token before or behind."""
     weights = survey.isel(measure=0)
     answers, sentences = [], []
     for offset, name in ((-1, "previous"), (1, "next")):
@@ -87,7 +87,7 @@ def to_neighbours(survey: xarray.Dataset) -> Claim:
 
 
 def to_separators(survey: xarray.Dataset) -> Claim:
-    """Section 3.2: over half of the attention of deep layers goes to [SEP]."""
+    """Judge Section 3.2: over half of the attention of deep layers goes to [SEP]."""
     to_sep = survey.isel(measure=0).sel(key_category="sep")
     of_all = to_sep.sel(query_category="all")
     deeper = slice(of_all.sizes["layer"] // 2, None)
@@ -102,7 +102,7 @@ def to_separators(survey: xarray.Dataset) -> Claim:
 
 
 def no_op(survey: xarray.Dataset) -> Claim:
-    """Section 3.2: where heads attend to [SEP], [SEP] attends to itself, as in a no-op."""
+    """Judge Section 3.2: where heads attend to [SEP], [SEP] attends to itself, as in a no-op."""
     to_sep = survey.isel(measure=0).sel(key_category="sep")
     share = to_sep["share"].sel(query_category=["all", "sep"])
     shares = share.values.reshape(-1, 2)
@@ -123,7 +123,7 @@ def no_op(survey: xarray.Dataset) -> Claim:
 
 
 def broad_below(survey: xarray.Dataset) -> Claim:
-    """Section 3.3: some heads of low layers attend very broadly."""
+    """Judge Section 3.3: some heads of low layers attend very broadly."""
     weights = survey.isel(measure=0)
     uniform = float(survey["entropy_uniform"])
     lowest = weights.sel(query_category="all").isel(layer=0)
@@ -138,7 +138,7 @@ def broad_below(survey: xarray.Dataset) -> Claim:
 
 
 def finds_relations(result: xarray.Dataset, name: str) -> Claim:
-    """Section 4.2, Table 1: for each relation there is a head that beats the best offset."""
+    """Judge Section 4.2, Table 1: each relation has a head that beats the best offset."""
     gains = [
         _of_best(result, row, "gain")
         for row in _best(result).to_dict("records")
@@ -158,7 +158,7 @@ def finds_relations(result: xarray.Dataset, name: str) -> Claim:
 
 
 def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
-    """Section 4.2: no single head does well at syntax over all."""
+    """Judge Section 4.2: no single head does well at syntax over all."""
     bests = [
         _of_best(result, row, "accuracy")
         for row in _best(result).to_dict("records")
@@ -175,7 +175,7 @@ def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
 
 
 def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
-    """Section 4.3, Table 2: one head finds antecedents better than simple rules do."""
+    """Judge Section 4.3, Table 2: one head finds antecedents better than simple rules do."""
     every_mention = result.isel(measure=0).sel(mention_kind=ALL)
     heads = estimates(every_mention, "accuracy", ("layer", "head", "direction"))
     baselines = estimates(every_mention, "baseline_accuracy", ("baseline",))
@@ -198,7 +198,7 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
 
 
 def knows_syntax(result: xarray.Dataset) -> Claim:
-    """Section 5, Table 3: all heads together know about syntax what words and distances do not."""
+    """Judge Section 5, Table 3: heads know more of syntax than words and distances do."""
     uas = estimates(result, "score", ("row",), metric="uas")
     weight = np.isin(result["measure"].values, ["", "weight"])
     wanted = ("attention_and_words", "distances_and_words", "random_attention_and_words")
@@ -220,7 +220,7 @@ def knows_syntax(result: xarray.Dataset) -> Claim:
 
 
 def alike_in_layers(result: xarray.Dataset) -> Claim:
-    """Section 6, Figure 6: heads of one layer often attend alike."""
+    """Judge Section 6, Figure 6: heads of one layer often attend alike."""
     distance = result["distance"].isel(measure=0).values
     layer, other = result["layer"].values, result["second_layer"].values
     first, second = np.triu_indices(len(distance), 1)
@@ -237,13 +237,13 @@ def alike_in_layers(result: xarray.Dataset) -> Claim:
 
 
 def _any_lies(numbers: Estimate, result: xarray.Dataset, **where: float) -> Answer:
-    """Return whether at least one lies there, by intervals that hold for all of them."""
+    """Return whether at least one number lies there, by intervals that hold for all of them."""
     ends = numbers.simultaneous(independent_units(result))
     return any_of(*(within(ends.at(place), **where) for place in np.ndindex(ends.value.shape)))
 
 
 def _largest(numbers: Estimate, result: xarray.Dataset) -> str:
-    """Return the largest share, and what it is without the luck of having been chosen."""
+    """Return the largest share, and its cross-fit estimate, free of the bias of selection."""
     chosen = numbers.largest()
     beside = f"; by cross-fit {chosen.value:.1%}" if numbers.known else ""
     return f"{largest(numbers, independent_units(result)):.1%}{beside}"
@@ -257,7 +257,7 @@ def _of_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> 
 
 
 def _best(result: xarray.Dataset) -> pandas.DataFrame:
-    """The best heads of the relations that were measured."""
+    """Return the best heads of the relations that were measured."""
     measured = result["accuracy"].notnull().any(("measure", "layer", "head", "direction"))
     if not measured.sel(relation=ALL):
         return pandas.DataFrame(columns=["relation"])

@@ -23,13 +23,13 @@ from headlight_papers.papers.reproduction import Reproduction
 
 @dataclass(frozen=True, slots=True)
 class ExampleHead:
-    """The head that shows a pattern most.
+    """Head that shows a pattern most.
 
     Attributes:
-        layer: from zero.
-        head: from zero.
-        value: the share of its attention, or its entropy in nats.
-        clear: whether it is a clear example, or no head is.
+        layer: Layer, counted from zero.
+        head: Head, counted from zero.
+        value: Share of its attention, or its entropy in nats.
+        clear: Whether it is a clear example; if not, no head is.
     """
 
     layer: int
@@ -45,11 +45,11 @@ def example_heads(result: xarray.Dataset) -> dict[str, ExampleHead]:
     ``punctuation`` to periods and commas.  Of equals the first in the model is taken.
 
     Args:
-        result: of a survey.
+        result: Result of a survey.
 
     Returns:
-        by pattern, in the order of the figure; a pattern that the survey does not know of (no
-        separators, no neighbours in cross-attention) is not there.
+        Heads by pattern, in the order of the figure, without patterns that the survey does not
+        measure (no separators, no neighbours in cross-attention).
     """
     measure = str(result["measure"].values[0])
     numbers = {
@@ -141,7 +141,7 @@ def what_it_does(pattern: str, one: ExampleHead) -> str:
 
 
 def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:
-    """The tokens of our text, and the attention weights between them."""
+    """Return the tokens of our text, and the attention weights between them."""
     (layer, number), kind = head, reproduction.kind
     reading = reproduction.model.read(FIRST, SECOND, kind=kind, layers=[layer], heads=[number])
     weight = reading.weight.squeeze(("layer", "head"))

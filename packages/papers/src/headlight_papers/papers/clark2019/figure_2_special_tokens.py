@@ -66,7 +66,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
-    """One row per measure and layer: the lines of the figure."""
+    """Return the lines of the figure, one row per measure and layer."""
     share = survey["share"].mean("head") * 100
     to_separators = share.sel(key_category="sep")
     return frame_of(

@@ -68,7 +68,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def load_importance(reproduction: Reproduction) -> xarray.Dataset:
-    """Gradient importance on the text."""
+    """Load the gradient importance on the text."""
     text, model = text_source(reproduction), reproduction.language_model
     result = reproduction.run(
         "survey",
@@ -85,7 +85,7 @@ def load_importance(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def _small_from(ratio: xarray.DataArray) -> int | None:
-    """The first layer, from 1, from which on all ratios are below one half."""
+    """Return the first layer, from 1, from which on all ratios are below one half."""
     small = (ratio < FAR_BELOW).values
     last = max((place for place in range(len(small)) if not small[place]), default=-1)
     return None if last == len(small) - 1 else int(ratio["layer"][last + 1]) + 1

@@ -27,7 +27,7 @@ from headlight_words.findings.dependency import best_heads
 SHORTEST, LONGEST = 6, 14
 """Words in a sentence that can be drawn."""
 CANDIDATES = 60
-"""Sentences that are looked at for each drawing."""
+"""Sentences that are examined for each drawing."""
 FEWEST = 20
 """Words of a relation, for its best head to mean anything."""
 ROOM = 48
@@ -90,7 +90,7 @@ def _word_maps(
     link: "_Link",
     max_length: int | None = None,
 ) -> Iterator[tuple[Annotated, Map]]:
-    """The texts that the model can read, and what a head is drawn by between their words."""
+    """Yield the texts that the model can read, with the weights of a head between their words."""
     measure = next(iter(reproduction.forward_measures), "weight")
     options: dict[str, Any] = {"measure": measure, "kind": reproduction.kind}
     options |= {"layer": link.layer, "head": link.head, "max_length": max_length}
@@ -103,13 +103,13 @@ def _word_maps(
 
 
 def _measure(reproduction: Reproduction[Settings]) -> str:
-    """Return the measure by which single heads are drawn."""
+    """Return the measure by which single heads are drawn: where possible, one without gradients."""
     return next(iter(reproduction.forward_measures), reproduction.settings.measures[0])
 
 
 @dataclass(frozen=True)
 class _Link:
-    """A relation and the head that finds it best."""
+    """Relation with the head that finds it best."""
 
     relation: str
     layer: int
@@ -123,7 +123,7 @@ class _Link:
 
     @staticmethod
     def of(best: pandas.DataFrame, relation: str) -> "_Link | None":
-        """The relation itself, or the one of Universal Dependencies that comes nearest."""
+        """Find the relation itself, or the nearest one of Universal Dependencies."""
         for name in (relation, published.TABLE_1[relation].universal):
             rows = best[best["relation"] == name]
             if len(rows):
@@ -147,7 +147,7 @@ def _comparisons(row: tuple[str, str, float], link: _Link | None) -> Comparison:
 
 
 def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[LinkDrawing]:
-    """One sentence in which the head finds most words of the relation; nothing if it finds none."""
+    """Yield the sentence in which the head finds most words of the relation, if it finds any."""
     best: tuple[int, Sentence, Map] | None = None
     short = (
         sentence
@@ -173,7 +173,7 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
 
 
 def _dependents(sentence: Sentence, relation: str) -> list[int]:
-    """Numbers from 0 of the words that stand in the relation to another word."""
+    """Return the numbers, from 0, of words that stand in the relation to another word."""
     return [
         word
         for word, name in enumerate(sentence.relations)
@@ -183,6 +183,7 @@ def _dependents(sentence: Sentence, relation: str) -> list[int]:
 
 def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
     """Return the number of words of the relation that are found, minus those that are not."""
+    # Neither special tokens nor the word itself can be its governor.
     inner = weights[1:-1, 1:-1].copy()
     np.fill_diagonal(inner, -np.inf)
     scores = inner if link.direction == "dependent" else inner.T
@@ -194,7 +195,7 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
 
 
 def _resolver(reproduction: Reproduction[Settings]) -> _Link | None:
-    """The head that finds most antecedents of the first corpus, if there is one."""
+    """Return the head that finds most antecedents of the first corpus, if there is one."""
     for source in reproduction.sources.coreference[:1]:
         systems = systems_table(load_antecedents(reproduction, source), _measure(reproduction))
         for _, row in systems.dropna(subset="layer").iloc[:1].iterrows():
@@ -206,7 +207,7 @@ def _resolver(reproduction: Reproduction[Settings]) -> _Link | None:
 def _coreferent(
     reproduction: Reproduction[Settings], source: str, link: _Link
 ) -> Sequence[LinkDrawing]:
-    """The beginning of a document in which the best head finds an antecedent."""
+    """Draw the beginning of a document in which the best head finds an antecedent."""
     documents = open_coreference(source, invalid=reproduction.settings.invalid)
     room = min(ROOM, reproduction.model.longest or ROOM)
     read = _word_maps(reproduction, documents, link, room)
@@ -223,7 +224,7 @@ def _coreferent(
 def _found_links(
     document: CoreferenceDocument, weights: Map, direction: str
 ) -> list[tuple[int, int]]:
-    """Mentions whose head word attends most, among earlier mentions, to one of the same chain."""
+    """Link mentions to the earlier mention that they attend to most, if it is of the same chain."""
     mentions = [one for one in document.mentions if one.last < len(weights) - 2]
     links = []
     for number, mention in enumerate(mentions):

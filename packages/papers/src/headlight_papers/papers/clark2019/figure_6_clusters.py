@@ -34,7 +34,7 @@ from headlight_words.findings.coreference import systems_table
 from headlight_words.findings.dependency import best_heads
 
 MARGIN = 0.1
-"""A head is named after a relation if it beats the best fixed offset by so much."""
+"""Gain over the best fixed offset from which on a head is named after a relation."""
 
 
 @exhibit("figure-6", "Figure 6 and Section 6")
@@ -88,13 +88,14 @@ def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
 
 
 def _jobs(reproduction: Reproduction[Settings]) -> dict[tuple[int, int], str]:
-    """Heads that find a relation, or antecedents, far better than a baseline does."""
+    """Return the heads that find a relation, or antecedents, far better than a baseline does."""
     jobs: dict[tuple[int, int], str] = {}
     measure = reproduction.settings.measures[0]
     if reproduction.sources.dependency:
         best = best_heads(
             load_dependencies(reproduction, reproduction.sources.dependency[0]), measure
         )
+        # In rising order, so that of several relations the most accurate names the head.
         for row in best.sort_values("accuracy").to_dict("records"):
             if row["relation"] != "all" and row["accuracy"] > row["baseline"] + MARGIN:
                 jobs[int(row["layer"]), int(row["head"])] = str(row["relation"])

@@ -10,15 +10,15 @@ SOURCE = "Clark et al. (2019)"
 
 
 class Relation(NamedTuple):
-    """A row of Table 1.
+    """Row of Table 1.
 
     Attributes:
-        head: the best head, layer and number from 1.
-        accuracy: in percent.
-        baseline: accuracy of the best fixed offset, in percent.
-        offset: that offset, in words to the right.
-        universal: the relation of Universal Dependencies that comes nearest; its direction or its
-            extent may differ.
+        head: Best head, as layer and number from 1.
+        accuracy: Accuracy in percent.
+        baseline: Accuracy of the best fixed offset, in percent.
+        offset: Best fixed offset, in words to the right.
+        universal: Nearest relation of Universal Dependencies; its direction or its extent may
+            differ.
     """
 
     head: str
@@ -45,7 +45,7 @@ TABLE_1 = {
     "mark": Relation("L7H1 (8-2)", 50.7, 14.5, 2, "mark"),
     "prt": Relation("L5H6 (6-7)", 99.1, 91.4, -1, "compound:prt"),
 }
-"""By relation of the Stanford Dependencies."""
+"""Rows of Table 1 by relation of the Stanford Dependencies."""
 
 AUXPASS_ERRATUM = (
     "The paper prints 82.5 with a baseline of 40.5 for auxpass; the authors' own notebook has 94.1 "

@@ -13,7 +13,7 @@ from headlight_papers.papers.text_reading import text_settings, text_source
 
 
 def load_survey(reproduction: Reproduction) -> xarray.Dataset:
-    """The survey of the text, by all measures asked for."""
+    """Load the survey of the text, by all requested measures."""
     text, settings = text_source(reproduction), text_settings(reproduction)
     return _by_all_measures(reproduction, "survey", text, **settings)
 
@@ -27,7 +27,7 @@ def load_distances(reproduction: Reproduction) -> xarray.Dataset:
 def _by_all_measures(
     reproduction: Reproduction[Settings], study: str, source: str, name: str = "", **settings: Any
 ) -> xarray.Dataset:
-    """Forward measures by the model without a head, the gradient by the one with it."""
+    """Run forward measures on the model without a head, and the gradient on the one with it."""
     parts, name = [], name or study
     if reproduction.forward_measures:
         measures = reproduction.forward_measures
@@ -47,7 +47,7 @@ def _by_all_measures(
 
 
 def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
-    """Heads as parsers of one treebank, by all measures asked for."""
+    """Load heads as parsers of one treebank, by all requested measures."""
     return _by_all_measures(
         reproduction,
         "dependency",
@@ -59,7 +59,7 @@ def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarr
 
 
 def load_antecedents(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
-    """Heads as resolvers of one corpus, by all measures asked for."""
+    """Load heads as resolvers of one corpus, by all requested measures."""
     return _by_all_measures(
         reproduction,
         "coreference",
@@ -83,5 +83,5 @@ def _annotated(reproduction: Reproduction[Settings]) -> dict[str, Any]:
 
 
 def stem(source: str) -> str:
-    """A name for files: ``en_ewt-ud-dev`` of ``…/en_ewt-ud-dev.conllu.xz``."""
+    """Return a name for files: ``en_ewt-ud-dev`` of ``…/en_ewt-ud-dev.conllu.xz``."""
     return Path(source).name.split(".")[0]

@@ -53,7 +53,7 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _relations_table(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Table:
-    """Table 1: the best head by the first measure in full, and by the others in short."""
+    """Make Table 1: the best head by the first measure in full, and by the others in short."""
     measures = [str(measure) for measure in result["measure"].values]
     best = {measure: best_heads(result, measure) for measure in measures}
     first = _named(best[measures[0]])
@@ -92,7 +92,7 @@ def _relations_table(result: xarray.Dataset, name: str, writer: ExhibitWriter) -
 
 
 def _named(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """With one column for the head's name in place of its numbers from 0."""
+    """Return the table with the names of heads in place of their numbers from 0."""
     names = [
         head_name(layer, head) for layer, head in zip(frame["layer"], frame["head"], strict=True)
     ]
@@ -100,7 +100,7 @@ def _named(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
-    """Every measure's best head beside the best offset."""
+    """Draw every measure's best head beside the best offset."""
     measures = [str(measure) for measure in result["measure"].values]
     marks = pandas.concat(
         [best_heads(result, one).iloc[:DRAWN].assign(measure=one) for one in measures]
@@ -132,7 +132,7 @@ def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter)
 
 
 def _relations_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
-    """All heads and relations, in the better of the two directions."""
+    """Draw all heads and relations, in the better of the two directions."""
     relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
     omitted = result.sizes["relation"] - MAPPED
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
@@ -161,7 +161,7 @@ def _relations_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> 
 
 
 def _relations_comparisons(result: xarray.Dataset, name: str) -> list[Comparison]:
-    """The rows of Table 1, with the relation of this treebank that comes nearest."""
+    """Return the rows of Table 1 beside the nearest relation of this treebank."""
     frame = best_heads(result, str(result["measure"].values[0]), min_count=1)
     best = frame.set_index("relation").to_dict("index")
     rows = []

@@ -78,7 +78,7 @@ def _label(model: object, row: pandas.Series) -> str:
 def _antecedents_drawing(
     result: xarray.Dataset, best: pandas.DataFrame, name: str, writer: ExhibitWriter
 ) -> Drawing:
-    """Best heads as marks with intervals, baselines as ticks, by kind of mention."""
+    """Draw best heads as marks with intervals, baselines as ticks, by kind of mention."""
     heads = best.dropna(subset="layer")
     rows = []
     baselines = [str(one) for one in result["baseline"].values]

@@ -74,7 +74,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def load_probe_table(reproduction: Reproduction[Settings]) -> pandas.DataFrame:
-    """A line for each probe and measure, shares in percent; low and high are of UAS."""
+    """Return a row for each probe and measure, shares in percent; low and high are of UAS."""
     result = load_probes(reproduction)
     shares = 100 * result["score"]
     uas = estimates(result, "score", ("row",), metric="uas")
@@ -92,7 +92,7 @@ def load_probe_table(reproduction: Reproduction[Settings]) -> pandas.DataFrame:
 
 
 def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
-    """All probes on all measures of one forward pass."""
+    """Load all probes on all measures of one forward pass."""
     sources, chosen = reproduction.sources, reproduction.settings
     evaluation, train = (
         source and open_treebank(source, invalid=chosen.invalid)
@@ -118,7 +118,7 @@ def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
 
 
 def _comparisons(table: pandas.DataFrame) -> list[Comparison]:
-    """The rows of the paper, whose attention is the weight: here the first measure."""
+    """Compare with the rows of the paper, whose attention is the weight: here the first measure."""
     first = table.drop_duplicates("probe").set_index("probe")["UAS"]
     uuas = table[table["probe"] == LABELS["attention_and_words"]]["UUAS"]
     rows = []

@@ -19,9 +19,9 @@ from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.training.text_encoders import Encoder
 
 MODEST = 0.5
-"""A mean τ below this is no strong agreement."""
+"""Mean τ below which there is no strong agreement."""
 UNMOVED = 0.1
-"""A change of the probability that leaves most decisions as they are."""
+"""Change of the probability that leaves most decisions unchanged."""
 FAR = 0.35
 """Half of the bound of JSD, ln 2."""
 
@@ -37,15 +37,15 @@ Released = Callable[[published.Released, published.Released], float]
 
 @dataclass(frozen=True)
 class SetRule:
-    """A conclusion that holds if it does on every set.
+    """Conclusion that holds if it does on every set.
 
     Attributes:
-        claim: see `Claim`, as of `rule`.
-        rule: in words.
-        numbers: the numbers of a set, by its title; the smallest is printed.
-        released: the same of the released results of the BiLSTM and of ``average``; or in words.
-        bounds: where each number has to lie, see `within`.
-        one: whether one of a set's numbers is enough.
+        claim: See `Claim`, also for `rule`.
+        rule: Rule in words.
+        numbers: Numbers of a set, by its title; the smallest is printed.
+        released: Numbers of the released results of the BiLSTM and of ``average``, or a text.
+        bounds: Bounds of each number, see `within`.
+        one: Whether one of a set's numbers is enough.
     """
 
     claim: str
@@ -93,7 +93,7 @@ def _column(
 
 
 def _gains(encoder: Encoder) -> Numbers:
-    """By how much τ (gradient, left out) is above either τ of attention."""
+    """Return the numbers by which τ (gradient, left out) exceeds either τ of attention."""
     pairs = ("attention_gradient", "attention_left_out")
     return lambda frames, title: [mean_of(gain(frames[title, encoder], pair)) for pair in pairs]
 

@@ -73,14 +73,14 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def gain(frame: pandas.DataFrame, pair: str) -> "pandas.Series[float]":
-    """τ (gradient, left out) minus another τ on the same text."""
+    """Return τ (gradient, left out) minus another τ on the same text."""
     return (frame["gradient_left_out"] - frame[pair]).dropna()
 
 
 def between(
     frames: Mapping[tuple[str, Encoder], pandas.DataFrame], title: str, encoder: Encoder
 ) -> "pandas.Series[float]":
-    """By how much τ (attention, left out) is larger with the encoder ``average``."""
+    """Return by how much τ (attention, left out) is larger with the encoder ``average``."""
     one, other = frames[title, "average"], frames[title, encoder]
     return (one["attention_left_out"] - other["attention_left_out"]).dropna()
 

@@ -18,7 +18,7 @@ BOUND = float(np.log(2))
 JSD_EDGES = np.linspace(0, BOUND, 15)
 
 FAR = 0.6
-"""An ε-max JSD of so much is close to the bound of ln 2."""
+"""ε-max JSD from which on it is close to the bound of ln 2."""
 
 
 @exhibit("figure-7", "Figure 7", title="How different attention can be")

@@ -25,7 +25,7 @@ def draw_histograms(
     x_label: str,
     **words: str,
 ) -> Drawing:
-    """A panel for each model, with a histogram for each predicted class."""
+    """Draw a panel for each model, with a histogram for each predicted class."""
     shares = {}
     for (title, encoder), result in results.items():
         frame, classes = frame_of(result), result["class"].values
@@ -53,7 +53,7 @@ def draw_histograms(
 
 
 def outline(values: "pandas.Series[float]", edges: Values) -> Values:
-    """The heights of a histogram as shares of all values, at both ends of each bin."""
+    """Return the heights of a histogram as shares of all values, at both ends of each bin."""
     counts, _ = np.histogram(values.dropna(), edges)
     shares = counts / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
     return np.repeat(shares, 2)

@@ -19,9 +19,9 @@ class Correlation:
     """Kendall's τ of two measures, over the texts of a test set.
 
     Attributes:
-        mean: over texts.
-        spread: the standard deviation.
-        significant: the share of texts with p ≤ 0.05.
+        mean: Mean over texts.
+        spread: Standard deviation over texts.
+        significant: Share of texts with p ≤ 0.05.
     """
 
     mean: float
@@ -34,12 +34,12 @@ class Released:
     """Released results of one model.
 
     Attributes:
-        f1: of the second class.
-        accuracy: on the test set.
-        auc: area under the ROC curve.
-        attention_gradient: τ of attention and gradients.
-        attention_left_out: τ of attention and what predictions lose without a word.
-        gradient_left_out: τ of gradients and the same.
+        f1: F1 of the second class.
+        accuracy: Accuracy on the test set.
+        auc: Area under the ROC curve.
+        attention_gradient: Kendall's τ of attention and gradients.
+        attention_left_out: Kendall's τ of attention and losses of predictions without a word.
+        gradient_left_out: Kendall's τ of gradients and losses of predictions without a word.
         jsd: ε-max JSD by class, read off their histograms.
     """
 

@@ -30,7 +30,7 @@ from headlight_papers.training.text_predictor import TextPredictor, lost_words, 
 TRIED: tuple[Encoder, ...] = ("lstm", "average", "transformer")
 """Two of the paper's encoders, and ours."""
 AT_ONCE = 128
-"""Texts for which other attention is looked for at a time."""
+"""Texts for which other attention is searched at a time."""
 
 ATTENTION, GRADIENT, LEFT_OUT = "attention", "gradient", "left out"
 PAIRS = {
@@ -59,7 +59,7 @@ VARIABLES = {
 
 
 def load_all(reproduction: Reproduction) -> dict[tuple[str, Encoder], xarray.Dataset]:
-    """The results of every set with every encoder."""
+    """Load the results of every set with every encoder."""
     return {
         (title, encoder): load_result(reproduction, title, encoder)
         for title in sets_of(reproduction)
@@ -139,7 +139,7 @@ def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
 def _described(
     columns: dict[str, np.ndarray], data: TextData, quality: dict[str, float]
 ) -> xarray.Dataset:
-    """As a result, with what is to be known of the set."""
+    """Return columns as a result, with the facts about the set."""
     values: dict[str, Any] = {
         name: (("text", "pair") if array.ndim == 2 else "text", array)
         for name, array in columns.items()

@@ -12,7 +12,7 @@ from headlight_papers.papers.reproduction import Reproduction
 
 
 def frame_of(result: xarray.Dataset) -> pandas.DataFrame:
-    """A row for each text, with τ and p of each pair, and its predicted class."""
+    """Return a row for each text, with τ and p of each pair, and its predicted class."""
     columns = {
         name: result[name].to_numpy()
         for name in ("predicted", "words", "largest", "permuted", "jsd")

@@ -73,7 +73,7 @@ def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def norms_above_weights(result: xarray.Dataset) -> list[Claim]:
-    """Section 5: (1) norms tell another story than weights, and (2) a better one."""
+    """Judge Section 5: (1) norms tell another story than weights, and (2) a better one."""
     claims = []
     for step, name in STEPS.items():
         weight, norm = (_best_rate(result, measure, step) for measure in ("weight", "norm"))
@@ -91,7 +91,7 @@ def norms_above_weights(result: xarray.Dataset) -> list[Claim]:
 
 
 def input_above_output(result: xarray.Dataset) -> Claim:
-    """EMNLP: the step that reads a word tells more than that which predicts it."""
+    """Judge EMNLP: the step that reads a word tells more than the step that predicts it."""
     reads, predicts = (_best_rate(result, "norm", step) for step in STEPS)
     published_rates = [published.FIVE_SEEDS["norm", step][0] for step in STEPS]
     return Claim(
@@ -104,7 +104,7 @@ def input_above_output(result: xarray.Dataset) -> Claim:
 
 
 def second_layer(result: xarray.Dataset) -> Claim:
-    """Figure 7: the words are linked in an early layer."""
+    """Judge Figure 7: the words are linked in an early layer."""
     layer, rate = best_layer(result, "norm", "input")
     return Claim(
         "The best layer is the second (AWI)",
@@ -116,7 +116,7 @@ def second_layer(result: xarray.Dataset) -> Claim:
 
 
 def as_good_as_fast_align(result: xarray.Dataset, others: list[OtherAligner]) -> list[Claim]:
-    """Section 5: the translator is as good an aligner as a word aligner; judged if there is one."""
+    """Judge Section 5, given a word aligner: the translator is as good an aligner."""
     norm = _best_rate(result, "norm", "input")
     aligner = next((other for other in others if other.published == FAST_ALIGN), None)
     if aligner is None:
@@ -137,7 +137,7 @@ def as_good_as_fast_align(result: xarray.Dataset, others: list[OtherAligner]) ->
 def norms_above_gradients(
     result: xarray.Dataset, gradients: Mapping[InputMethod, Estimate]
 ) -> list[Claim]:
-    """Section 5: and a better one than gradients."""
+    """Judge Section 5: norms tell a better story than gradients."""
     rates, units = layer_rates(result, "norm", "input"), independent_units(result)
     best, published_rates = lowest(rates), published.TABLE_3["norm", "best"]
     return [
@@ -153,7 +153,7 @@ def norms_above_gradients(
 
 
 def norm_finds_layer(result: xarray.Dataset) -> Claim:
-    """EMNLP: the best layer can be found without gold links."""
+    """Judge EMNLP: the best layer can be found without gold links."""
     layer, rate = highest_layer(result, "input")
     best, least = best_layer(result, "norm", "input")
     published_layer = published.HIGHEST_NORM["layer", "input"]
@@ -168,7 +168,7 @@ def norm_finds_layer(result: xarray.Dataset) -> Claim:
 
 
 def norms_of_heads(result: xarray.Dataset) -> Claim:
-    """EMNLP: heads that move much link words well with AWI, and badly with AWO."""
+    """Judge EMNLP: heads that move much link words well with AWI, and badly with AWO."""
     here = {}
     for step in STEPS:
         rates = result["head_error_rate"].sel(measure="norm", step=step)

@@ -26,7 +26,7 @@ def together(correlation: float) -> str:
 
 
 def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str) -> Section:
-    """α and ‖f(x)‖ of a category as maps; the scale of ‖f(x)‖ is one for all categories."""
+    """Draw α and ‖f(x)‖ of a category as maps; all categories share the scale of ‖f(x)‖."""
     result = load_norms(reproduction)
     weight = result["weight_total"].sel(key_group=category)
     norm = result["vector_norm_by_category"].sel(key_group=category)

@@ -31,11 +31,11 @@ DRAWN = 2
 MOST_WORDS = 16
 """Largest number of words in a sentence of a corpus that is drawn."""
 SECOND = 1
-"""The layer of Figure 8, from 0: the paper's best one by norms."""
+"""Layer of Figure 8, from 0: the paper's best one by norms."""
 MEASURES: tuple[Literal["weight", "norm"], ...] = ("weight", "norm")
 
 Example = tuple[TranslationPair, Gold]
-"""A translation, and the gold links of its words."""
+"""Translation with the gold links of its words."""
 
 
 @exhibit("figure-8", "Figure 8 and Section 5", "translator")
@@ -125,7 +125,7 @@ def _pictures(
 
 
 def _frame(drawn: DrawnAlignment) -> pandas.DataFrame:
-    """A row for each pair of words, with its shares and whether people linked it."""
+    """Return a row for each pair of words, with its shares and whether people linked it."""
     rows = []
     for target, target_word in enumerate(drawn.target):
         for source, source_word in enumerate(drawn.source):

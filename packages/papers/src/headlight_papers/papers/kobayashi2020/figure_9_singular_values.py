@@ -79,7 +79,7 @@ def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
 
 
 def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
-    """All singular values of all heads; a layer with fewer heads or smaller ones is filled up."""
+    """Load the singular values of all heads, padded with NaN to the same shape."""
     sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
@@ -88,7 +88,7 @@ def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
         values = np.full((len(values_by_layer), heads, size), np.nan)
         for layer, one in enumerate(values_by_layer):
             values[layer, : one.shape[0], : one.shape[1]] = one
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # a singular value of 0 makes the ratio infinite
             ratio = np.fmax.reduce(values, axis=2) / np.fmin.reduce(values, axis=2)
         return xarray.Dataset(
             {

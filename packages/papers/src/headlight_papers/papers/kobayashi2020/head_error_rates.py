@@ -64,7 +64,7 @@ def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def spearman(result: xarray.Dataset, step: str) -> float:
-    """Spearman's ρ between error rate and mean norm, over the heads that link anything."""
+    """Compute Spearman's ρ between error rate and mean norm, over the heads that link anything."""
     frame = pandas.DataFrame(
         {
             "norm": result["head_mean_norm"].values.ravel(),
@@ -76,14 +76,14 @@ def spearman(result: xarray.Dataset, step: str) -> float:
 
 
 def highest_layer(result: xarray.Dataset, step: str = "input") -> tuple[int, Estimate]:
-    """The layer with the highest mean norm, from 0, and its error rate."""
+    """Return the layer with the highest mean norm, from 0, and its error rate."""
     highest = int(result["mean_norm"].fillna(-np.inf).argmax("layer"))
     cell = result.sel(measure="norm", step=step).isel(layer=highest)
     return int(cell["layer"]), estimates(cell, "error_rate", ())
 
 
 def highest_head(result: xarray.Dataset, step: str) -> tuple[str, Estimate]:
-    """The head with the highest mean norm, by the paper's name, and its error rate."""
+    """Return the head with the highest mean norm, by the paper's name, and its error rate."""
     place = result["head_mean_norm"].argmax(("layer", "head"))
     cell = result.sel(measure="norm", step=step).isel(place)
     return head_name(int(cell["layer"]), int(cell["head"])), estimates(cell, "head_error_rate", ())

@@ -62,7 +62,7 @@ FREQUENCY = (
 
 
 def _cancelled(name: str) -> ClaimRow:
-    """Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
+    """Judge Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
     row = published.TABLE_2.get(name)
     return ClaimRow(
         f"2. {LABELS[name]}: weight is cancelled",
@@ -91,5 +91,5 @@ def judge_claims(result: xarray.Dataset) -> list[Claim]:
 
 
 def _of_interest(result: xarray.Dataset) -> list[str]:
-    """The categories of tokens that say little by themselves."""
+    """Return the categories of tokens that say little by themselves."""
     return [name for name in categories(result) if name != "other"]

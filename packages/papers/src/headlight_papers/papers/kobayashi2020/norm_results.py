@@ -20,7 +20,7 @@ TOTALS = {"weight_total": "weight", "weighted_norm_total": "norm"}
 
 
 def load_norms(reproduction: Reproduction) -> xarray.Dataset:
-    """Weights and norms of the text, and their ranks, in one pass; with sums by kind of token."""
+    """Load weights and norms of the text, their ranks, and sums by kind of token, in one pass."""
     text, ranks = text_source(reproduction), reproduction.sources.frequency_ranks or "corpus"
     reads = (text, [ranks] if ranks in RANKS_WITHOUT_FILE else ranks)
     settings = text_settings(reproduction)
@@ -38,14 +38,14 @@ def load_norms(reproduction: Reproduction) -> xarray.Dataset:
     )
     if "group_total" in result:
         totals = result["group_total"]
-    else:  # no sinks were looked for
+    else:  # no sinks were searched
         totals = result["total"].sel(query_category="all", drop=True)
         totals = totals.rename(key_category="key_group")
     return result.assign({name: totals.sel(measure=of, drop=True) for name, of in TOTALS.items()})
 
 
 def categories(result: xarray.Dataset) -> list[str]:
-    """The categories of attended tokens that occur."""
+    """Return the categories of attended tokens that occur."""
     return [
         str(name)
         for name in result["key_group"].values

@@ -26,7 +26,7 @@ DIRECTIONS = (FORWARD, "reverse", SYMMETRIZATION)
 HERE = ", trained here"
 
 KNOWN = {"fastalign": "fast_align", "giza": "GIZA++"}
-"""Aligners whose error rates the paper has, by what is in their names."""
+"""Aligners whose error rates the paper has, by words in their names."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class OtherAligner:
     """Published or computed result of another aligner.
 
     Attributes:
-        name: which one.
-        links: which of its links, such as ``forward`` or ``union``; empty if that is not said.
-        rate: their error rate.
+        name: Name of the aligner.
+        links: Kind of its links, such as ``forward`` or ``union``; empty if unknown.
+        rate: Error rate of the links.
     """
 
     name: str
@@ -45,12 +45,12 @@ class OtherAligner:
 
     @property
     def is_forward(self) -> bool:
-        """Whether the links are from source to target, as far as is said."""
+        """Whether the links are from source to target, as far as is known."""
         return self.links in ("", FORWARD)
 
     @property
     def published(self) -> str:
-        """The aligner whose published error rate is of such links; empty for none."""
+        """Return the aligner whose published error rate is of such links; empty for none."""
         plain = self.name.lower().replace("_", "").replace("-", "")
         names = (name for word, name in KNOWN.items() if word in plain)
         return next(names, "") if self.is_forward else ""
@@ -148,7 +148,7 @@ def _rate(score: LinkScore) -> Estimate:
 
 
 def all_others(reproduction: Reproduction) -> tuple[list[OtherAligner], list[str]]:
-    """All other aligners, those of files first, and notes on those that are missing."""
+    """Return all other aligners, those of files first, and notes on those that are missing."""
     files = from_files(reproduction)
     trained, notes = trained_on_the_spot(reproduction)
     if not files:

@@ -12,7 +12,7 @@ SOURCE = "Kobayashi et al. (2020)"
 
 
 class Dispersion(NamedTuple):
-    """A row of Table 1 or 4; the extremes are not given for averages."""
+    """Row of Table 1 or 4; the extremes are not given for averages."""
 
     mean: float
     deviation: float
@@ -47,7 +47,7 @@ FIGURE_6 = {"weight": -0.08, "norm": 0.75}
 """Spearman's ρ between the frequency rank of a token and α, and ‖f(x)‖."""
 
 FIGURE_9 = 1.8
-"""The largest singular value of f is at least this many times the smallest."""
+"""Lower bound of the ratio of the largest to the smallest singular value of f."""
 
 TABLE_3 = {
     ("weight", "best"): 51.9,
@@ -76,7 +76,7 @@ FIGURE_7 = {
 """Error rates of the layers."""
 
 BEST_LAYER = 2
-"""By norms, where the row is that of the step which reads the word."""
+"""Best layer by norms, where the row is that of the step which reads the word."""
 
 HIGHEST_NORM = {
     ("layer", "input"): 25.0,

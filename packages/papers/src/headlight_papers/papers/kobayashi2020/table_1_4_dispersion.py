@@ -86,7 +86,7 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def extremes(result: xarray.Dataset, name: str) -> pandas.DataFrame:
-    """The rows of the paper's tables: largest CV, smallest CV, average."""
+    """Return the rows of the paper's tables: largest CV, smallest CV, average."""
     every = frame_of({symbol: result[f"{name}_{key}"] for key, symbol in STATISTICS.items()})
     every.insert(0, "name", every["head" if "head" in every else "layer"].astype(str))
     chosen = every.loc[[every["CV"].idxmax(), every["CV"].idxmin()], ["name", *FORMATS]]

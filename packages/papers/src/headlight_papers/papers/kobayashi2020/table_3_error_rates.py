@@ -67,7 +67,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _directions(others: list[OtherAligner], writer: ExhibitWriter) -> list[Table]:
-    """All links of other aligners: of either direction, and put together."""
+    """Tabulate all links of other aligners: of either direction, and of both together."""
     if not others:
         return []
     columns = dict.fromkeys(other.links or FORWARD for other in others)
@@ -110,7 +110,7 @@ def _attention_rows(result: xarray.Dataset) -> list[dict[str, object]]:
 
 
 def attention_comparisons(result: xarray.Dataset) -> list[Comparison]:
-    """Weights and norms beside both versions of the paper; the first does not say which row."""
+    """Compare weights and norms with both versions of the paper; the first names no row."""
     comparisons = []
     for measure in ("weight", "norm"):
         numbers = {
@@ -169,7 +169,7 @@ def _other_comparisons(inputs: dict[str, Estimate], others: list[OtherAligner]) 
 
 
 def _picture(frame: pandas.DataFrame, rates: Mapping[str, float], writer: ExhibitWriter) -> Drawing:
-    """All methods on one scale, with the published numbers of some."""
+    """Draw all methods on one scale, with the published numbers of some."""
     layers = frame["best layer"].map(lambda layer: f"layer {layer}" if layer else "")
     shares = frame[["AER", "low", "high"]].assign(published=frame["method"].map(rates)) / 100
     rows = shares.assign(method=frame["method"], layer=layers, whose="ours")
@@ -192,7 +192,7 @@ def _picture(frame: pandas.DataFrame, rates: Mapping[str, float], writer: Exhibi
 
 
 def _published(others: list[OtherAligner]) -> dict[str, float]:
-    """Published error rates by the method's name."""
+    """Return published error rates by the method's name."""
     attention = {
         f"{LABELS[measure]}, {STEPS[step]}": best
         for (measure, step), (best, _) in published.FIVE_SEEDS.items()

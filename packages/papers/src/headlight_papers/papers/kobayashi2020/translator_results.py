@@ -15,20 +15,20 @@ from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.translations import AlignedPairs
 
 STEPS = {"input": "AWI", "output": "AWO"}
-"""The row of cross-attention that speaks for a target word: of the step that reads it, or of that
-which predicts it; as the paper abbreviates them."""
+"""Row of cross-attention that represents a target word, as the paper abbreviates it: of the step
+that reads the word, or of the step that predicts it."""
 
 LABELS = {"weight": "weights", "norm": "norms", "effective": "effective attention"}
 
 
 @dataclass(frozen=True)
 class InputMethod:
-    """A way to link words by the input of the whole model.
+    """Method that links words by the input of the whole model.
 
     Attributes:
-        measure: ``difference``, ``gradient`` or ``smoothgrad``.
-        form: of gradients, see `InputMeasureSettings`; empty where there are none.
-        label: what it is called.
+        measure: Name of the measure: ``difference``, ``gradient`` or ``smoothgrad``.
+        form: Form of gradients, see `InputMeasureSettings`; empty where there are none.
+        label: Printed name.
     """
 
     measure: str
@@ -49,27 +49,27 @@ INPUT_METHODS = (
 
 
 def translator_of(reproduction: Reproduction) -> Model:
-    """The translation model, which is there if an exhibit that needs one is made."""
+    """Return the translation model, which is there if an exhibit that needs one is made."""
     translator = reproduction.translator
     assert translator is not None  # noqa: S101 - the exhibits need it
     return translator
 
 
 def aligned_of(reproduction: Reproduction) -> AlignedPairs:
-    """The translations and their gold links, which are there by then too."""
+    """Return the translations and their gold links, which are there by then too."""
     aligned = reproduction.sources.aligned
     assert aligned is not None  # noqa: S101 - the exhibits need it
     return aligned
 
 
 def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
-    """Weights, norms and effective attention of every layer and head, in one pass."""
+    """Load weights, norms and effective attention of every layer and head, in one pass."""
     name = "alignment" if max_pairs is None else "alignment-first"
     return _load(reproduction, name, measures=tuple(LABELS), max_examples=max_pairs)
 
 
 def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Estimate:
-    """The error rate of a measure of the input.
+    """Load the error rate of a measure of the input.
 
     Of gradients as Ding et al. link: each piece of the target to one of the source, words by all
     links of their pieces.
@@ -89,7 +89,7 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Es
 
 
 def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
-    """The translations of which gradients are taken; None for all."""
+    """Return the number of translations whose gradients are taken; None for all."""
     most = reproduction.settings.max_gradients
     every = len(aligned_of(reproduction).pairs)
     return most if most < every else None
@@ -120,14 +120,14 @@ def lowest(rates: Estimate) -> int:
 
 
 def best_layer(result: xarray.Dataset, measure: str, step: str) -> tuple[int, Estimate]:
-    """The layer with the lowest error rate by the gold links, from 0, and that rate."""
+    """Return the layer with the lowest error rate by the gold links, from 0, and that rate."""
     rates = layer_rates(result, measure, step)
     place = lowest(rates)
     return int(result["layer"][place]), rates.at(place)
 
 
 def mean_of_layers(result: xarray.Dataset, measure: str, step: str) -> float:
-    """The mean error rate of all layers, in percent."""
+    """Return the mean error rate of all layers, in percent."""
     return 100 * float(result["error_rate"].sel(measure=measure, step=step).mean())
 
 

@@ -26,10 +26,10 @@ class Group:
     """Group of mixing ratios that are shown layer by layer.
 
     Attributes:
-        variable: of the study.
-        by: what tells its lines apart.
-        explanation: what is to be seen.
-        scope: by which way of looking; empty for all.
+        variable: Variable of the study.
+        by: Dimension or category that tells its lines apart.
+        explanation: Explanation of the figure.
+        scope: Scope of the mixing ratios; empty for all.
     """
 
     variable: str
@@ -72,7 +72,7 @@ GROUPS: Mapping[str, Group] = {
 
 
 def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Section:
-    """The mixing ratio by layer, a line for each member of a group."""
+    """Make the figure of the mixing ratio by layer, a line for each member of a group."""
     group = GROUPS[name]
     result = load_mixing(reproduction)
     selection = result.sel(scope=group.scope) if group.scope else result
@@ -106,7 +106,7 @@ def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Se
 
 
 def present(result: xarray.Dataset, group: Group) -> dict[Any, str]:
-    """The members of a group of which there are tokens, and what they are called."""
+    """Return the members of a group that have tokens, with their printed names."""
     ratios, names = result[group.variable], group.by.names
     return {
         key: names[key]

@@ -14,14 +14,14 @@ METHODS = {
     "norm_residual": "ATTNRES-N",
     "norm_residual_norm": "ATTNRESLN-N",
 }
-"""The paper's names for the scopes of the study."""
+"""Names of the scopes of the study in the paper."""
 
 WHOLE = "norm_residual_norm"
-"""The scope that the paper proposes."""
+"""Scope that the paper proposes."""
 
 
 def load_mixing(reproduction: Reproduction[Settings]) -> xarray.Dataset:
-    """The mixing ratios of the text."""
+    """Load the mixing ratios of the text."""
     settings = text_settings(reproduction)
     settings |= {"methods": ("mixing",), "masks": reproduction.masks}
     return reproduction.run("flow", text_source(reproduction), **settings)

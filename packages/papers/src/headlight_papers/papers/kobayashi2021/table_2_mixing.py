@@ -40,7 +40,7 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def overall(result: xarray.Dataset) -> pandas.DataFrame:
-    """A row for each way of looking, in percent; every layer has as many tokens."""
+    """Return a row for each scope, in percent; every layer has the same number of tokens."""
     by_scope = result.sel(scope=list(METHODS))
     return pandas.DataFrame(
         {

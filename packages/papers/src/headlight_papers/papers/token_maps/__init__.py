@@ -9,4 +9,4 @@ from headlight_papers.papers.token_maps.settings import MapPaperSettings
 MAP_PAPERS: dict[str, type[MapPaperSettings]] = {
     each.name: each for each in (Abnar2020, Modarressi2022, Ferrando2022, Modarressi2023)
 }
-"""By name."""
+"""Settings of the papers on maps of tokens, by name."""

@@ -36,7 +36,7 @@ REMOVED = {
 
 
 def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
-    """The maps of the paper beside each other, on the texts."""
+    """Load the maps of the paper beside each other, on the texts."""
     settings = reproduction.settings
     return reproduction.run(
         "faithfulness",
@@ -108,10 +108,10 @@ class Kind:
     """Kind of table: its questions and their explanation.
 
     Attributes:
-        title: of the exhibit.
-        questions: its columns, and what they are called.
-        explanation: of the numbers.
-        drawn: whether there are curves beside it.
+        title: Title of the exhibit.
+        questions: Columns, and their printed names.
+        explanation: Explanation of the numbers.
+        drawn: Whether there are curves beside it.
     """
 
     title: str
@@ -136,11 +136,11 @@ KINDS = {
         drawn=True,
     ),
 }
-"""By `MapTable.shows`."""
+"""Kinds of tables, by `MapTable.shows`."""
 
 
 def table_exhibit(row: MapTable) -> ExhibitSpec:
-    """The exhibit of a table."""
+    """Make the exhibit of a table."""
     kind = KINDS[row.shows]
     make = partial(_table, kind=kind, published=row.published)
     return ExhibitSpec(row.name, kind.title, row.source, make)
@@ -200,7 +200,7 @@ def _curves(writer: ExhibitWriter, result: xarray.Dataset, names: Sequence[str])
 
 
 def names_of(result: xarray.Dataset) -> list[str]:
-    """The maps of a result, in the order of tables."""
+    """Return the maps of a result, in the order of tables."""
     present = {str(name) for name in result["map"].values}
     return [name for name in LABELS if name in present]
 
@@ -210,7 +210,7 @@ NAMES = {**AGREEMENT, **REMOVAL}
 
 
 def judge_ahead(result: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
-    """Each judged by the differences on the same texts."""
+    """Judge each claim by the differences on the same texts."""
     judged = []
     for number, each in enumerate(claims, 1):
         name = NAMES[each.question]
@@ -232,7 +232,7 @@ def judge_ahead(result: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
 
 
 def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter) -> Section:
-    """The findings of a paper."""
+    """Make the exhibit of the findings of a paper."""
     result = load_maps(reproduction)
     judged = judge_ahead(result, reproduction.settings.claims)
     content = claims_content(writer, judged, notes_of(reproduction, result), about="its models")

@@ -16,11 +16,11 @@ class Ahead:
     """Claim that one map is better than another.
 
     Attributes:
-        claim: in a few words.
-        first: the better map.
-        second: the other.
-        question: by which it is judged; the more, the better.
-        published: what the paper has.
+        claim: Claim in a few words.
+        first: Better map.
+        second: Other map.
+        question: Question by which it is judged; the more, the better.
+        published: Result of the paper.
     """
 
     claim: str
@@ -32,14 +32,14 @@ class Ahead:
 
 @dataclass(frozen=True)
 class MapTable:
-    """A table of such a paper.
+    """Table of a paper on maps of tokens.
 
     Attributes:
-        shows: how far maps agree with gradients and with leaving tokens out (``agreement``), or
-            what is lost without the tokens that they put first (``removal``).
-        name: of the exhibit.
-        source: where the paper has it.
-        published: by map, the numbers of the paper in words.
+        shows: Agreement of maps with gradients and with leaving tokens out (``agreement``), or
+            losses without the tokens that they rank first (``removal``).
+        name: Name of the exhibit.
+        source: Citation of its place in the paper.
+        published: Numbers of the paper in words, by map.
     """
 
     shows: Literal["agreement", "removal"]

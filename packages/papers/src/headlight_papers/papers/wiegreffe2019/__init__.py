@@ -47,10 +47,10 @@ class Quoted:
         uniform: F1 with uniform attention, frozen (Table 2).
         guided: F1 of the model without context (Table 3): with uniform weights, its own, those of
             the base, and of an adversary.
-        weight: λ of the adversary, which multiplies the KL of a text beside half of our TVD.
-        f1: of the adversary.
-        tvd: between it and the base, half of ours.
-        jsd: between their attention.
+        weight: Weight λ of the adversary, which multiplies the KL of a text beside half of our TVD.
+        f1: F1 of the adversary.
+        tvd: TVD between it and the base, half of ours.
+        jsd: JSD between their attention.
     """
 
     base: float
@@ -68,4 +68,4 @@ QUOTED = {
     "AG News": Quoted(0.964, 0.960),
     "20 News": Quoted(0.942, 0.934),
 }
-"""By the title of a set."""
+"""Quoted numbers by the title of a set."""

@@ -35,11 +35,11 @@ LEARNT = 0.6
 """Accuracy from which on a base has learnt to tell two classes apart."""
 
 Rule = Callable[[pandas.DataFrame], tuple[Estimate | str, Answer]]
-"""The number of one set, or the numbers for which there is none, and what it says."""
+"""Number of one set, or the reason why there is none, and the answer of the rule."""
 
 
 def needs_attention(rows: pandas.DataFrame) -> Claim:
-    """Table 2: on some sets a model with uniform attention is as good."""
+    """Judge Table 2: on some sets a model with uniform attention is as good."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         lost = difference(_f1(models, "base", "lstm"), _f1(models, "guided", "lstm"))
@@ -57,7 +57,7 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
 
 
 def carries_over(rows: pandas.DataFrame) -> Claim:
-    """Table 3: the attention of the LSTM helps a model without context."""
+    """Judge Table 3: the attention of the LSTM helps a model without context."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         of_base, even = (_f1(models, "guided", "average", guide) for guide in ("base", "uniform"))
@@ -76,7 +76,7 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
 
 
 def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
-    """Table 3: that of adversaries does not."""
+    """Judge Table 3: the attention of adversaries does not."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         misled = models[(models.guide == "adversary") & (models.weight > 0)]
@@ -98,7 +98,7 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
 
 
 def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Claim:
-    """Section 4: a trained model can predict the same and attend otherwise than seeds do."""
+    """Judge Section 4: a trained model can predict the same and attend otherwise than seeds do."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
         seeds, taught = _of(models, "seed", encoder), _adversaries(models, encoder)
@@ -132,7 +132,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
 def harder_than_single_texts(
     rows: pandas.DataFrame, instances: Mapping[str, Mapping[str, ArrayLike]]
 ) -> Claim:
-    """Figure 5: adversaries of a whole model cost more than those of single texts."""
+    """Judge Figure 5: adversaries of a whole model cost more than those of single texts."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
         of_set = instances[str(models.set.iloc[0])]
@@ -170,7 +170,7 @@ def learnt(models: pandas.DataFrame, encoder: Encoder) -> Answer:
 
 
 def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
-    """Whether a student that is asked for nothing else (λ = 0) predicts as its base does."""
+    """Whether a student without another objective (λ = 0) predicts as its base does."""
     control = _adversaries(models, encoder, control=True)
     limit = _kept_up_to(models, encoder)
     return all_of(*(within(tvd, most=limit) for tvd in control.tvd))
@@ -185,14 +185,14 @@ def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
 
 
 def _kept_up_to(models: pandas.DataFrame, encoder: Encoder) -> float:
-    """TVD that is no more than other seeds have."""
+    """Return the largest TVD that counts as small: no more than other seeds have."""
     return max([SAME, *map(float, _of(models, "seed", encoder).tvd)])
 
 
 def _adversaries(
     models: pandas.DataFrame, encoder: Encoder, *, control: bool = False
 ) -> pandas.DataFrame:
-    """Return the adversaries of λ > 0; or of λ = 0, the control, which is no finding."""
+    """Return the adversaries of λ > 0, or the control, λ = 0, which is no finding."""
     taught = _of(models, "adversary", encoder)
     return taught[taught.weight == 0] if control else taught[taught.weight > 0]
 
@@ -237,7 +237,7 @@ def _without_control(
 
 
 def _written(by_set: Mapping[str, Estimate | str], reasons: Mapping[str, str] | None = None) -> str:
-    """The number of each set, and why it does not count if there is such a reason."""
+    """Return the number of each set, and the reason why it does not count, if any."""
     numbers = {
         title: number if isinstance(number, str) else f"{number:+.3f}"
         for title, number in by_set.items()

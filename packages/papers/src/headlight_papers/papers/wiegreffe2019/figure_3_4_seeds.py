@@ -67,7 +67,7 @@ MEDIAN_FORMATS = {"texts": ".0f", "seeds": ".3f", "adversary": ".3f"}
 
 
 def _texts(result: xarray.Dataset, encoder: str, weight: float) -> pandas.DataFrame:
-    """A row for each text: its largest weight, and how far others are from its attention."""
+    """Return for each text its largest weight, and the distance of others from its attention."""
     of = result.sel(encoder_of=encoder)
     return pandas.DataFrame(
         {
@@ -79,7 +79,7 @@ def _texts(result: xarray.Dataset, encoder: str, weight: float) -> pandas.DataFr
 
 
 def _medians(texts: pandas.DataFrame) -> pandas.DataFrame:
-    """A row for each model and column of the figure that has texts."""
+    """Return a row for each model and column of the figure that has texts."""
     in_order = {
         name: pandas.Categorical(texts[name], texts[name].unique()) for name in ("set", "encoder")
     }

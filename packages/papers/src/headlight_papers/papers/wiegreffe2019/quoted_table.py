@@ -8,7 +8,7 @@ from headlight_papers.papers.wiegreffe2019 import UNCHECKED
 
 
 def quoted_table(writer: ExhibitWriter, frame: pandas.DataFrame, caption: str) -> Table:
-    """A table of which some columns are not ours."""
+    """Return a table of which some columns are not ours."""
     columns = [name for name in frame.columns if name.endswith("quoted")]
     return writer.table(
         frame,

@@ -41,12 +41,12 @@ VARIABLES = {
 
 
 def load_all(reproduction: Reproduction) -> dict[str, xarray.Dataset]:
-    """The results of every set, by its title."""
+    """Load the results of every set, by its title."""
     return {title: load_result(reproduction, title) for title in sets_of(reproduction)}
 
 
 def frames_of(reproduction: Reproduction) -> pandas.DataFrame:
-    """A row for each model of every set, with what was measured on the test part."""
+    """Return a row for each model of every set, with its numbers on the test part."""
     frames = []
     for title, result in load_all(reproduction).items():
         rows = result[[*NUMBERS, "epochs"]].sel(part="test").to_dataframe().reset_index(drop=True)

@@ -34,9 +34,9 @@ from headlight_papers.papers.yang2020.results import (
 AS_GOOD = 0.01
 """F1 within which models count as equally good; the paper prints two digits."""
 MUCH = 0.05
-"""F1 that is much."""
+"""Difference in F1 that counts as large."""
 BREAKS_DOWN = 1.5
-"""A likelihood breaks down where its negative grows by this factor from one λ to the next."""
+"""Factor of NLL from one λ to the next at which the likelihood breaks down."""
 SATURATED = 0.9
 """Share of the largest KL of the sweep beyond which KL has no room to grow."""
 SAME = 0.1
@@ -47,7 +47,7 @@ TAGGER = "tagging"
 LEARNT = 0.5
 """F1 from which on a base has learnt to tag; one that has not says nothing about attention."""
 NEAR = 1.1
-"""The factor within which a λ of the sweep stands for one of the paper."""
+"""Factor within which a λ of the sweep stands for one of the paper."""
 
 AT_SMALL = (
     ClaimRow(
@@ -100,11 +100,11 @@ def judge_claims(
     """Return every claim about taggers and about models with the attention of others.
 
     Args:
-        rows: of the sweep.
-        guided: of models whose attention is given.
-        small: λ that stands for the paper's 0.2.
-        large: λ that stands for the paper's 3.
-        length: of a row of attention, by which λ is scaled.
+        rows: Rows of the sweep.
+        guided: Rows of models with imposed attention.
+        small: Weight λ that stands for the paper's 0.2.
+        large: Weight λ that stands for the paper's 3.
+        length: Length of a row of attention, by which λ is scaled.
     """
     base, with_base = _f1(rows, "base"), _f1(guided, "guided", guide="base")
     near = rows[(rows.kind == "adversary") & (rows.weight == small)]
@@ -129,7 +129,7 @@ def judge_claims(
 
 
 def safe_point(rows: pandas.DataFrame) -> Claim:
-    """Figure 1: beyond a KL the tolerance is exhausted, and the model breaks down suddenly."""
+    """Judge Figure 1: beyond a KL the tolerance is exhausted, and models break down suddenly."""
     taught = rows[rows.kind == "adversary"]
     groups = [models for _, models in taught.groupby("weight")]
     largest = max(
@@ -167,7 +167,7 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
 
 
 def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.DataFrame]) -> Claim:
-    """Section 1: whether attention of tagging is more exclusive than that of classification."""
+    """Judge Section 1: attention of tagging is more exclusive than that of classification."""
     reached = _reached(tagger)
     answers, sentences = [], [f"{TAGGER} {_jsd_reached(tagger)}"]
     for title, rows in classifiers.items():
@@ -199,7 +199,7 @@ def _reached(rows: pandas.DataFrame) -> "pandas.Series[float]":
 
 
 def _jsd_reached(rows: pandas.DataFrame) -> str:
-    """The mean over seeds, or why there is none."""
+    """Return the mean over seeds, or why there is none."""
     if len(reached := _reached(rows)):
         return f"{mean_of(reached):.3f}"
     taught = rows[(rows.kind == "adversary") & (rows.weight > 0)]
@@ -208,7 +208,7 @@ def _jsd_reached(rows: pandas.DataFrame) -> str:
 
 
 def learnt(rows: pandas.DataFrame) -> Answer:
-    """Whether bases tag, and students do that are asked for nothing else (λ = 0)."""
+    """Whether bases tag well, and students without another objective (λ = 0) do, too."""
     models = _f1(rows, "base"), _f1(rows, "adversary", 0.0)
     return all_of(*(within(mean_of(scores), least=LEARNT) for scores in models))
 

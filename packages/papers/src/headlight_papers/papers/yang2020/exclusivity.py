@@ -32,7 +32,7 @@ ENCODER: Encoder = "transformer"
 
 
 def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:
-    """Classifiers of one set on its test part: the same models as of the tagger, alike trained."""
+    """Load classifiers of one set on its test part: models as the tagger's, trained alike."""
     stages = sweep_jobs(reproduction, partial(ClassifierJob, encoder=ENCODER))
     bases, jobs = stages[0], [job for stage in stages for job in stage]
 

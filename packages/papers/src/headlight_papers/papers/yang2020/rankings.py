@@ -35,15 +35,16 @@ BASE, BEFORE, SEED = "its base", "the λ before", "another seed"
 def rank_agreement(
     one: Float64[Tensor, "*row key"], other: Float64[Tensor, "*row key"], keys: Bool[Tensor, "key"]
 ) -> tuple[Float64[Tensor, "*row"], Bool[Tensor, "*row"]]:
-    """Spearman's ρ of two rows of weights, and whether their largest is on the same key.
+    """Compute Spearman's ρ of two rows of weights, and whether they agree on the largest weight.
 
     Args:
-        one: weights.
-        other: of the same keys.
-        keys: which of them count.
+        one: Weights.
+        other: Other weights of the same keys.
+        keys: Mask of the keys that count.
 
     Returns:
-        ρ is NaN where all weights of a row are the same; weights that are equal share a rank.
+        Correlation ρ, NaN where all weights of a row are the same (equal weights share a rank),
+        and the agreement on the largest weight.
     """
     chosen = [weight[..., keys] for weight in (one, other)]
     ranks = [
@@ -75,7 +76,7 @@ def compare_rankings(
 
 
 def load_rankings(reproduction: Reproduction) -> xarray.Dataset:
-    """Adversaries beside their base and beside that of the λ before, and bases of other seeds."""
+    """Load adversaries beside their base and that of the λ before, and bases of other seeds."""
     seeds, weights = range(reproduction.settings.repeats), lambdas_of(reproduction)
 
     def measure(trainer: TaggerTrainer) -> xarray.Dataset:

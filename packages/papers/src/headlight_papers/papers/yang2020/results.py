@@ -26,7 +26,7 @@ VARIABLES = {
 
 
 def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
-    """Bases, adversaries of every λ, other bases and uniform attention, each on dev and test.
+    """Load bases, adversaries of every λ, other bases and uniform attention, on dev and test.
 
     Rows are models, of ``kind`` ``base``, ``adversary``, ``seed`` (the base of another seed beside
     this one) or ``uniform`` (the base with uniform attention, not trained for it).
@@ -35,7 +35,7 @@ def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def load_guided(reproduction: Reproduction) -> xarray.Dataset:
-    """Models with attention given, frozen: a base's, an adversary's, uniform, each word itself."""
+    """Load models with imposed attention: a base's, an adversary's, uniform, each word itself."""
     weights = tuple(dict.fromkeys(chosen_lambdas(reproduction)))
     sources: list[tuple[Guide, float | None]] = [
         ("base", None),
@@ -64,7 +64,7 @@ def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
 
 
 def frame_of(result: xarray.Dataset, part: str = "test") -> pandas.DataFrame:
-    """A row for each model, with what was measured on one part; of heads their mean."""
+    """Return a row for each model, with its numbers on one part, averaged over heads."""
     numbers = result[list(VARIABLES)].sel(part=part)
     return numbers.mean("head").to_dataframe().reset_index(drop=True)
 
@@ -93,9 +93,9 @@ def _run_table(
 
 
 def _references(trainer: TaggerTrainer, seed: int) -> Rows:
-    """Beside a base that of the seed before it, and itself with uniform attention.
+    """Return rows of the base of the seed before, and of a base with uniform attention.
 
-    Each pair once: of one seed beside another all distances are what they are the other way.
+    Each pair of seeds is there once, since all distances are the same the other way round.
     """
     others = [Job("base", seed - 1)] if seed else []
     rows = reference_rows(trainer, Job("base", seed), others)

@@ -71,7 +71,7 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
-    """A row for the base, for each λ, for another seed and for uniform attention."""
+    """Return a row for the base, for each λ, for another seed and for uniform attention."""
     parts = [("base", "", rows[rows.kind == "base"])]
     parts += [
         (f"λ = {one:g}", f"{one * length:.3g}", _adversaries(rows, one))
@@ -93,7 +93,7 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
 
 
 def _by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
-    """F1 with half of its interval; 0, which a logarithmic axis has not, stands at its left."""
+    """Return F1 with half of its interval; 0, which a logarithmic axis has not, is at its left."""
     weights = np.array(sorted(rows[rows.kind == "adversary"].weight.unique()))
     intervals = [mean_interval(_adversaries(rows, one).f1) for one in weights]
     return xarray.Dataset(

@@ -16,16 +16,16 @@ DROPOUT = 0.2
 WORD, SUFFIX = 32, 32
 """Lengths of the trained vectors of words and of suffixes; the latter are summed."""
 SMALL = 0.2
-"""The standard deviation of these at first: with 1, positions are hard to see beside words."""
+"""Initial standard deviation of these: with 1, positions are hard to see beside words."""
 
 
 class Dropout(nn.Module):
-    """Dropout, of which one random number of 64 bits decides about eight entries on a CPU.
+    """Dropout that draws one random number of 64 bits for eight entries on a CPU.
 
     There the random numbers of torch's own dropout took 30% of the training.
 
     Args:
-        share: of entries that become 0 in training; on a CPU the nearest multiple of 1/256.
+        share: Share of entries set to 0 in training; on a CPU the nearest multiple of 1/256.
     """
 
     def __init__(self, share: float) -> None:
@@ -34,7 +34,7 @@ class Dropout(nn.Module):
         self._out_of_256 = round(256 * share)
 
     def forward(self, state: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """The state, in training some of it 0 and the rest larger by as much."""
+        """Return the state; in training, some entries are 0 and the others scaled up."""
         if not self.training or not self.share:
             return state
         if state.device.type != "cpu":
@@ -45,17 +45,17 @@ class Dropout(nn.Module):
 
 
 class Tagger(AttentionModel[TagBatch]):
-    """Words to logits of tags, in one layer with normalisation before each part.
+    """Tagger of one layer, with normalisation before each part.
 
     As the paper's: dropout on the input, a linear map without bias to the width, a timing signal,
     attention without biases, whose weights and whose sum with the input are dropped out, two linear
     maps with ReLU behind each, and a last normalisation.  Other than there, padding is no key.
 
     Args:
-        types: what is known of word types.
-        tags: how many tags there are.
-        longest: words in the longest sentence.
-        dropout: share of what is left out in training, everywhere.
+        types: Features of word types.
+        tags: Number of tags.
+        longest: Number of words in the longest sentence.
+        dropout: Share of entries dropped in training, the same everywhere.
     """
 
     rows: Tensor
@@ -85,7 +85,7 @@ class Tagger(AttentionModel[TagBatch]):
 
     @classmethod
     def of(cls, data: TaggingData, dropout: float = DROPOUT) -> "Tagger":
-        """A new one, for sentences and tags of this data."""
+        """Return a new tagger for the sentences and tags of this data."""
         return cls(data.types, len(data.tags), data.longest, dropout)
 
     def _initialise(self) -> None:
@@ -103,13 +103,13 @@ class Tagger(AttentionModel[TagBatch]):
         real: Bool[Tensor, "batch word"],
         given: Attention | None = None,
     ) -> tuple[Logits, Attention]:
-        """Logits, and the attention weights before dropout.
+        """Return logits, and the attention weights before dropout.
 
         Args:
-            words: word types.
-            real: what is no padding.
-            given: weights in the place of the softmax, which are then frozen for good: queries and
-                keys are not even computed.
+            words: Word types.
+            real: Mask of the words, False for padding.
+            given: Weights in place of the softmax, which are constants: queries and keys are not
+                even computed.
         """
         state = self.input(self.dropout(self._embedded(words))) + self.timing[: words.shape[1]]
         normal = self.before_attention(state)

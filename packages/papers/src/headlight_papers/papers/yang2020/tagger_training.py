@@ -1,4 +1,4 @@
-"""Training of taggers: their jobs, their data, and what is kept of each."""
+"""Training of taggers: their jobs, their data, and their files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,13 +31,13 @@ Guide = Literal["base", "adversary", "uniform", "identity"]
 """Source of the attention that a model is given."""
 
 PEAK = 4e-3
-"""The learning rate at its highest."""
+"""Peak learning rate."""
 BETAS = (0.9, 0.98)
 
 
 @dataclass(frozen=True)
 class Job(TeacherJob):
-    """One tagger; see `TeacherJob`."""
+    """Tagger to train; see `TeacherJob`."""
 
     kind: Kind
     seed: int
@@ -46,20 +46,20 @@ class Job(TeacherJob):
 
 
 class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
-    """Trains taggers on the same sentences."""
+    """Trainer of taggers on the same sentences."""
 
     def begin(self, job: Job) -> Tagger:
-        """A new tagger for the tags of the data."""
+        """Return a new tagger for the tags of the data."""
         return Tagger.of(self.data)
 
     def optimizer(self, model: Tagger) -> tuple[Adam, LRScheduler]:
-        """Adam with a rate that rises and falls."""
+        """Return Adam, and a scheduler whose rate rises and falls."""
         steps = self.config.epochs * len(self.data.parts["train"])
         adam = Adam(model.parameters(), lr=PEAK, betas=BETAS, fused=True)
         return adam, rise_and_fall(adam, steps)
 
     def score(self, numbers: Numbers, task: TrainingTask) -> float:
-        """As the released code has it, the test part selects by F1 whatever a model is."""
+        """Select by F1 if the test part selects, whatever a model is, as in the released code."""
         selected = replace(task, weight=None) if self.config.selection == "test" else task
         return super().score(numbers, selected)
 
@@ -73,7 +73,7 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
         return weight[:, None].expand(-1, HEADS, -1, -1)
 
     def quality(self, batches: Sequence[TagBatch], outputs: Sequence[Outputs]) -> Numbers:
-        """F1 of spans by both readings, share of right tags, and NLL of the gold tags per word."""
+        """Compute span F1 by both readings, accuracy of tags, and NLL of the gold tags per word."""
         strict, lenient = SpanScore(), SpanScore()
         right, surprise, words = 0, 0.0, 0
         for batch, output in zip(batches, outputs, strict=True):
@@ -120,7 +120,7 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
 
 
 MODELS = "taggers"
-"""The folder of trained models, among the results."""
+"""Folder of trained models, among the results."""
 FEWEST = 30
 """Sentences that can be split."""
 
@@ -137,10 +137,10 @@ def taggers_of(reproduction: Reproduction) -> ModelFamily[TaggerTrainer]:
 
 
 def _read_data(reproduction: Reproduction) -> TaggingData:
-    """The tagged sentences, split, with word vectors where they are given.
+    """Read the tagged sentences, split, with word vectors where they are given.
 
     Raises:
-        CorpusError: there are too few, or no tag begins with ``B-``.
+        CorpusError: There are too few sentences, or no tag begins with ``B-``.
     """
     sources, settings = reproduction.sources, reproduction.settings
     sentences = list(islice(open_tagged(str(sources.tagged)), settings.max_sentences))

@@ -28,9 +28,9 @@ class TagBatch:
     """Sentences of nearly the same length.
 
     Attributes:
-        words: word types.
-        tags: gold tags.
-        real: what is no padding.
+        words: Word types.
+        tags: Gold tags.
+        real: Mask of the words, False for padding.
     """
 
     words: Int64[Tensor, "sentence word"]
@@ -39,12 +39,12 @@ class TagBatch:
 
     @property
     def labels(self) -> Int64[Tensor, "sentence word"]:
-        """The gold tags."""
+        """Return the gold tags."""
         return self.tags
 
     @property
     def valid(self) -> ValidMask:
-        """All words, as predictions, rows and keys."""
+        """Return the mask of all words, as predictions, rows and keys."""
         return ValidMask(self.real, self.real, self.real)
 
     def __len__(self) -> int:
@@ -56,9 +56,9 @@ class WordTypes:
     """Features of every word type, of all parts; they are looked up and never trained.
 
     Attributes:
-        rows: the number of its trained vector; `UNKNOWN` for those that are rare in training.
-        suffixes: the same for its last letters, by their number (`SUFFIXES`).
-        vectors: pretrained vectors; zeros where there is none.
+        rows: Numbers of trained vectors; `UNKNOWN` for types that are rare in training.
+        suffixes: Numbers of trained vectors of suffixes, by length of the suffix (`SUFFIXES`).
+        vectors: Pretrained vectors; zeros where there is none.
     """
 
     rows: Int64[Tensor, " type"]
@@ -68,12 +68,12 @@ class WordTypes:
 
 @dataclass(frozen=True, eq=False)
 class TaggingData:
-    """Everything that a tagger learns from, and is tried on.
+    """Everything that taggers are trained and tested on.
 
     Attributes:
-        tags: names of the tags.
-        types: see `WordTypes`.
-        parts: batches by part.
+        tags: Names of the tags.
+        types: See `WordTypes`.
+        parts: Batches by part.
     """
 
     tags: tuple[str, ...]
@@ -82,7 +82,7 @@ class TaggingData:
 
     @property
     def longest(self) -> int:
-        """Words in the longest sentence."""
+        """Return the number of words in the longest sentence."""
         return max(batch.words.shape[1] for part in self.parts.values() for batch in part)
 
     def sentences(self, part: Part) -> int:
@@ -91,12 +91,12 @@ class TaggingData:
 
     @property
     def row_length(self) -> float:
-        """Words in the sentence of a word of the training part, on average."""
+        """Return the mean, over training words, of the number of words in their sentence."""
         lengths = torch.cat([batch.real.sum(-1) for batch in self.parts["train"]]).double()
         return float(lengths.square().sum() / lengths.sum())
 
     def tag_names(self, batch: TagBatch, tags: Int64[Tensor, "sentence word"]) -> list[list[str]]:
-        """Tags of real words, by name."""
+        """Return the tags of real words, by name."""
         return [
             [self.tags[tag] for tag in row[:length]]
             for row, length in zip(tags.tolist(), batch.real.sum(-1).tolist(), strict=True)
@@ -104,7 +104,7 @@ class TaggingData:
 
 
 def split(sentences: Sequence[TaggedSentence], seed: int) -> dict[Part, list[TaggedSentence]]:
-    """Four fifths to train, a tenth each for development and test, drawn by sentence."""
+    """Split sentences: four fifths to train, a tenth each for development and test, at random."""
     order = np.random.default_rng(seed).permutation(len(sentences))
     tenth = max(1, len(sentences) // 10)
     places = {"dev": order[:tenth], "test": order[tenth : 2 * tenth], "train": order[2 * tenth :]}
@@ -117,9 +117,9 @@ def prepare_data(
     """Split sentences, number words and tags, and make batches.
 
     Args:
-        sentences: with a tag for each word.
-        vectors: pretrained vectors of words in small letters; None for none.
-        seed: of the split.
+        sentences: Sentences with a tag for each word.
+        vectors: Pretrained vectors of words in lower case, if any.
+        seed: Seed of the split.
     """
     parts = split(sentences, seed)
     tags = tuple(sorted({tag for sentence in sentences for tag in sentence.tags}))
@@ -137,7 +137,7 @@ def prepare_data(
 
 
 def normal(word: str) -> str:
-    """In small letters; digits alone are ``0``, as in the released code."""
+    """Return a word in lower case; digits alone are ``0``, as in the released code."""
     return "0" if word.isdigit() else word.lower()
 
 
@@ -159,7 +159,7 @@ def _word_types(
 
 
 def _end(word: str, length: int) -> str:
-    """The last letters, with how many they are, since a word may be shorter."""
+    """Return the last letters, with the requested length, since a word may be shorter."""
     return f"{length}{word[-length:]}"
 
 

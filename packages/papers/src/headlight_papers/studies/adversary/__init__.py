@@ -69,7 +69,7 @@ class AdversarySettings(ClassifierSettings):
             require_distinct("heads", self.heads)
 
     def check_other_files(self) -> None:
-        """Held-out texts and the checkpoint to start from are there."""
+        """Check that held-out texts and the initial checkpoint are there."""
         super().check_other_files()
         if self.held_out is not None:
             check_files(self.held_out)
@@ -80,7 +80,7 @@ class AdversarySettings(ClassifierSettings):
         """Return the start of a model's students: the embedded classifier's begin with its weights.
 
         Raises:
-            UsageError: nobody has said where those of another model begin.
+            UsageError: The start is not given, and the model is another.
         """
         if self.start is not None:
             return self.start
@@ -94,7 +94,7 @@ class AdversarySettings(ClassifierSettings):
 
     @property
     def weights(self) -> list[float]:
-        """λ in order, each once, and 0 among them."""
+        """Return all λ in order, each once, and 0 among them."""
         return sorted({0.0, *self.lambdas})
 
 

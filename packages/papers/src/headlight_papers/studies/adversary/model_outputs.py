@@ -23,13 +23,13 @@ from headlight_papers.training.model_outputs import Attention, ValidMask
 
 @dataclass(frozen=True, eq=False)
 class ReadBatch:
-    """Texts as models read them.
+    """Texts as input of models.
 
     Attributes:
-        batch: their tokens.
-        positions: where the predictions are.
-        valid: which predictions, rows and keys count.
-        units: the document, or text, that each row is of.
+        batch: Tokens of the texts.
+        positions: Positions of the predictions.
+        valid: Mask of the predictions, rows and keys that count.
+        units: Number of the document, or text, of each row.
     """
 
     batch: Batch
@@ -39,7 +39,7 @@ class ReadBatch:
 
     @property
     def labels(self) -> Int64[Tensor, " prediction"]:
-        """The gold class of each prediction."""
+        """Return the gold class of each prediction."""
         return torch.tensor(self.positions.labels, device=self.valid.predictions.device)
 
     def __len__(self) -> int:
@@ -51,9 +51,9 @@ class ModelOutputs:
     """Outputs of a model for a batch.
 
     Attributes:
-        logits: of each prediction.
-        attention: of the places, as distributions over the keys that count.
-        visible: by layer, which keys each query may attend to; None for all.
+        logits: Logits of each prediction.
+        attention: Attention of the places, as distributions over the keys that count.
+        visible: Keys that each query may attend to, by layer; None for all.
     """
 
     logits: Float[Tensor, "prediction label"]
@@ -66,9 +66,9 @@ class AttentionSelection:
     """Selection of attention to compare.
 
     Attributes:
-        kind: of encoder, decoder, or from one to the other.
-        places: layers and heads.
-        settings: which rows and keys.
+        kind: Attention kind: of the encoder, of the decoder, or from one to the other.
+        places: Layers and heads.
+        settings: Settings that select rows and keys.
     """
 
     kind: Kind
@@ -79,10 +79,10 @@ class AttentionSelection:
     def of(
         cls, sites: Sequence[AttentionSite], settings: AdversarySettings
     ) -> "AttentionSelection":
-        """All heads of these sites, or those that are asked for.
+        """Select all heads of these sites, or the requested ones.
 
         Raises:
-            UsageError: one of them is in no layer.
+            UsageError: A requested head is in no layer.
         """
         available = [(site.layer, head) for site in sites for head in range(site.heads)]
         wanted = range(max(site.heads for site in sites))
@@ -102,7 +102,7 @@ class AttentionSelection:
         return sorted({layer for layer, _ in self.places})
 
     def read(self, model: CapturedModel, examples: Sequence[Classified]) -> ReadBatch:
-        """Examples as one batch, where the model is."""
+        """Return examples as one batch, on the device of the model."""
         device = model.transformer.device
         batch = model.collate(examples)
         texts = Texts.of(batch, examples, self.kind)
@@ -117,7 +117,7 @@ class AttentionSelection:
     def attention(
         self, records: Mapping[AttentionSite, LayerRecord], keys: Bool[Tensor, "batch key"]
     ) -> Attention:
-        """The weights of all places, head beside head."""
+        """Return the weights of all places, head beside head."""
         by_layer = {site.layer: record.weight for site, record in records.items()}
         weight = torch.cat([by_layer[layer][:, self.heads(layer)] for layer in self.layers], 1)
         if not self.settings.keep_special:

@@ -25,7 +25,7 @@ from headlight_papers.findings import adversary
 from headlight_papers.findings.adversary import MOVED, compared, trained
 
 findings = adversary.adversary
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 NAMES = {
     "base": "the model itself",
@@ -72,12 +72,11 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Models in numbers; the plane of JSD and TVD; NLL over KL; layers and heads."""
+    """Return the sections: numbers of models; JSD and TVD; NLL over KL; layers and heads."""
     return [_models(result), _plane(result), _divergence(result), _heads(result)]
 
 
 def _frame(result: xr.Dataset) -> pd.DataFrame:
-    """A row for each model."""
     return result[list(COLUMNS)].to_dataframe().reset_index(drop=True)
 
 

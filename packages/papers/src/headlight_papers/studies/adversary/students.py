@@ -39,12 +39,12 @@ POOLED = 20
 
 @dataclass(frozen=True)
 class Job:
-    """One student.
+    """Student to train.
 
     Attributes:
-        kind: trained against the teacher's attention, or on gold labels.
-        seed: of its head, of dropout and of the order of texts; alike for both kinds.
-        weight: λ of an adversary.
+        kind: Kind of training, against the teacher's attention or on gold labels.
+        seed: Seed of its head, of dropout and of the order of texts; alike for both kinds.
+        weight: Weight λ of an adversary.
     """
 
     kind: StudentKind
@@ -59,17 +59,17 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
-    """Trains students, and keeps what was measured of each.
+    """Trainer of students, which keeps the measurements of each.
 
     Attributes:
-        teacher: the classifier that they are beside, which is never changed.
-        start: where they begin; see `AdversarySettings`.
-        classes: what it tells apart.
-        selection: which attention is compared.
-        training: texts to learn from.
-        held_out: texts on which everything is measured.
-        folder: of the files of numbers, one for each student.
-        models: where the students themselves are saved; None for nowhere.
+        teacher: Classifier that students are compared with, which is never changed.
+        start: Initial weights of students; see `AdversarySettings`.
+        classes: Classes of the teacher.
+        selection: Selection of the attention that is compared.
+        training: Training texts.
+        held_out: Texts for all measurements.
+        folder: Folder of the files of numbers, one for each student.
+        models: Folder of the saved students; None if these are not saved.
     """
 
     teacher: CapturedModel
@@ -83,7 +83,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
     longest_gradient = 1.0
 
     def is_done(self, job: Job) -> bool:
-        """Whether its numbers are there, and it itself where it is to be kept."""
+        """Whether the numbers of a student are there, and the student too if it is to be kept."""
         has_model = self.models is None or (self.models / job.name).is_dir()
         return has_model and super().is_done(job)
 
@@ -112,7 +112,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
         return TrainingTask((settings.seed, job.seed), objective, weight)
 
     def begin(self, job: Job) -> CapturedModel:
-        """A student as it is before training; its random weights are those of torch's seed."""
+        """Return a student before training; its random weights come from torch's seed."""
         teacher = self.teacher.transformer
         if self.start == BASE:
             network = copy.deepcopy(teacher)
@@ -127,12 +127,12 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
         return student
 
     def network(self, model: CapturedModel) -> nn.Module:
-        """All of it is trained."""
+        """Return the whole student, since all of it is trained."""
         network: nn.Module = model.transformer
         return network
 
     def optimizer(self, model: CapturedModel) -> tuple[AdamW, LRScheduler]:
-        """AdamW with a rate that rises and falls."""
+        """Return AdamW, and a scheduler whose rate rises and falls."""
         settings = self.selection.settings
         adam = AdamW(model.transformer.parameters(), lr=settings.learning_rate)
         steps = settings.epochs * -(-len(self.training) // settings.batch_size)
@@ -141,12 +141,12 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
     def forward(
         self, model: CapturedModel, batch: ReadBatch, given: Attention | None
     ) -> tuple[Logits, Attention]:
-        """Attention is never given."""
+        """Run a student; attention is never imposed."""
         outputs = record_outputs(model, self.selection, batch)
         return outputs.logits, outputs.attention
 
     def _batches(self, orders: np.random.Generator, job: Job) -> Iterator[TrainingBatch[ReadBatch]]:
-        """All texts at random, but those of similar length together, so that little is padding."""
+        """Yield all texts at random, those of similar length together to have little padding."""
         size, order = self.selection.settings.batch_size, orders.permutation(len(self.training))
         groups = []
         for start in range(0, len(order), size * POOLED):
@@ -173,7 +173,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
         return loss
 
     def _save_model(self, student: CapturedModel, job: Job) -> None:
-        """In a folder that appears whole."""
+        """Save a student in a folder that appears whole."""
         assert self.models is not None  # noqa: S101
         place, partial = self.models / job.name, self.models / f"{job.name}.partial"
         for old in (place, partial):

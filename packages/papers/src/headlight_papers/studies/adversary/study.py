@@ -79,14 +79,14 @@ VARIABLES: LongNames = {
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One row of the result.
+    """Row of the result.
 
     Attributes:
-        kind: ``base``, ``adversary``, ``seed`` or ``uniform``.
-        seed: of a student.
-        weight: λ of an adversary.
-        tables: what was measured of each text.
-        losses: of each epoch.
+        kind: Kind of model: ``base``, ``adversary``, ``seed`` or ``uniform``.
+        seed: Seed of a student.
+        weight: Weight λ of an adversary.
+        tables: Measurements of each text.
+        losses: Loss of each epoch.
     """
 
     kind: str
@@ -102,7 +102,7 @@ def dataset(
     selection: AttentionSelection,
     labels: Sequence[Sequence[int]],
 ) -> xarray.Dataset:
-    """Named arrays of all runs."""
+    """Return the results of all runs as named arrays."""
     settings = selection.settings
     numbers = [_numbers(run.tables, classes) for run in runs]
     variables: dict[str, Any] = {}
@@ -150,7 +150,7 @@ def _numbers(tables: Tables, classes: Classes) -> dict[str, dict[str, np.ndarray
 def _by_head(
     cells: Float64[np.ndarray, "*run place"], selection: AttentionSelection
 ) -> Float64[np.ndarray, "*run layer head"]:
-    """Cells of places as a table; NaN where a layer has no such head."""
+    """Return cells of places as a table; NaN where a layer has no such head."""
     heads = sorted({head for _, head in selection.places})
     table = np.full((*cells.shape[:-1], len(selection.layers), len(heads)), np.nan)
     for at, (layer, head) in enumerate(selection.places):
@@ -159,7 +159,7 @@ def _by_head(
 
 
 RUNS, MODELS = "runs", "models"
-"""Folders of what was measured of each student, and of the students."""
+"""Folders of the measurements of each student, and of the students."""
 
 
 def run(
@@ -238,7 +238,7 @@ def run(
 
 
 def _runs(trainer: StudentTrainer, settings: AdversarySettings, progress: bool) -> list[Run]:
-    """Everything that has a row, in the order of the result."""
+    """Return the runs of all rows, in the order of the result."""
     seeds = range(settings.repeats)
     jobs = [Job("adversary", seed, weight) for weight in settings.weights for seed in seeds]
     jobs += [Job("seed", seed) for seed in seeds]

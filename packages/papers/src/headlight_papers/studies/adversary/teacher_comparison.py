@@ -27,7 +27,7 @@ MEANS = ("accuracy", "nll", "taught_nll", "agreement", "tvd")
 """Statistics of each text: means over its predictions."""
 
 Tables = dict[str, Tensor]
-"""By name; a row for each text."""
+"""Tables by name, with a row for each text."""
 
 
 @torch.no_grad()
@@ -38,7 +38,7 @@ def evaluate(
     selection: AttentionSelection,
     classes: Classes,
 ) -> Tables:
-    """A student beside its teacher; None is the teacher itself with uniform attention.
+    """Compare a student with its teacher; None is the teacher itself with uniform attention.
 
     Returns:
         ``means``, see `MEANS`; ``kl`` and ``jsd`` of the attention of each place, as means over
@@ -66,7 +66,7 @@ def evaluate(
 def _uniform(
     teacher: CapturedModel, read: ReadBatch, own: ModelOutputs, selection: AttentionSelection
 ) -> ModelOutputs:
-    """The teacher with the same weight on all keys, in the places that are looked at."""
+    """Run the teacher with the same weight on all keys, in the observed places."""
     valid = read.valid
     keys = {
         layer: _visible(valid.keys, own.visible[layer]) & valid.rows[:, None, :, None]

@@ -35,7 +35,7 @@ class AttributionStudySettings(TextSettings):
     exact_tokens: AtLeast1 = 40
 
     def check_command(self) -> None:
-        """Parts of speech are those of sentences that only Python can give."""
+        """Refuse parts of speech, since only sentences given in Python have them."""
         if self.tags is not None:
             raise UsageError(
                 "parts of speech are known of treebank sentences, and a command reads text; leave "

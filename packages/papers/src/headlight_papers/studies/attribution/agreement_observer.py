@@ -13,12 +13,12 @@ from headlight_papers.studies.attribution.observer import EDGES, AttributionSpec
 
 
 class AgreementObserver(Observer):
-    """Compares the estimate of one batch with what is exact.
+    """Observer that compares estimated contributions of one batch with exact ones.
 
     Args:
-        batch: what the model is given.
-        estimate: its contributions from random directions.
-        spec: which attention and layers.
+        batch: Input of the model.
+        estimate: Its contributions, estimated from random directions.
+        spec: Specification of attention and layers.
     """
 
     wants_attention = False
@@ -30,7 +30,7 @@ class AgreementObserver(Observer):
         self._found: dict[str, Accumulator] = {}
 
     def note_attribution(self, attribution: Attribution) -> None:
-        """Compare with what is exact, over all pairs of tokens that exactly contribute."""
+        """Compare with exact contributions, over all pairs of tokens where these are positive."""
         exact = attribution.contribution[self._layers].double()
         estimate = self._estimate.contribution[self._layers].double()
         pair = self._present[:, :, None] & self._present[:, None]
@@ -50,7 +50,7 @@ class AgreementObserver(Observer):
             self._note_own(name, contribution)
 
     def tally(self) -> Tally:
-        """The statistics of the batch."""
+        """Return the statistics of the batch."""
         return Tally(self._found)
 
     def _note_own(self, name: str, contribution: Contribution) -> None:

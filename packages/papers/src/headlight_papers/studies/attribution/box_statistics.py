@@ -13,7 +13,7 @@ WHISKER = 1.5
 def boxes(
     counts: Float64[np.ndarray, "*entry bin"], edges: Float64[np.ndarray, " edge"]
 ) -> Float64[np.ndarray, "*entry mark"]:
-    """`MARKS` of each entry; NaN where nothing was counted.
+    """Compute `MARKS` of each entry; NaN where nothing was counted.
 
     Quantiles are interpolated within their bin, and are off by the width of a bin at most; the ends
     of whiskers are edges of bins.

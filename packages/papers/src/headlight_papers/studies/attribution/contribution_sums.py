@@ -15,7 +15,7 @@ DISTANCES = {
     "6-10": (6, 10),
     "11+": (11, 10**9),
 }
-"""Distances that are looked at together (Section 5.3, Figure 4a): the nearest and the farthest."""
+"""Distances that are averaged together (Section 5.3, Figure 4a): the nearest and the farthest."""
 
 Contribution = Float[Tensor, "layer batch query key"]
 Present = Bool[Tensor, "batch position"]
@@ -23,7 +23,7 @@ PerToken = Float[Tensor, "layer batch query"]
 
 
 def own(contribution: Contribution) -> PerToken:
-    """c_jj: what a token contributes to the hidden token in its own place (Figure 3a)."""
+    """Return c_jj, the contribution of a token to the hidden token in its own place (Figure 3a)."""
     return contribution.diagonal(dim1=2, dim2=3)
 
 
@@ -35,7 +35,7 @@ def is_not_largest(contribution: Contribution) -> Bool[Tensor, "layer batch quer
 def by_distance(
     contribution: Contribution, present: Present
 ) -> Float[Tensor, "layer batch query group"]:
-    """Mean contribution of the neighbours within each of `DISTANCES`, left and right (Figure 4a).
+    """Average contributions of neighbours within each of `DISTANCES`, on both sides (Figure 4a).
 
     The mean is over the neighbours that there are, so that a token at the edge of a text has those
     of one side; NaN where it has none.
@@ -60,9 +60,9 @@ class Sums:
     """Contributions added up by relative position, from −reach to reach.
 
     Attributes:
-        count: pairs of tokens that there are.
-        total: what is contributed in them.
-        squares: the sum of its squares.
+        count: Number of pairs of tokens.
+        total: Sum of their contributions.
+        squares: Sum of the squares of their contributions.
     """
 
     count: Float[np.ndarray, " offset"]
@@ -71,7 +71,7 @@ class Sums:
 
 
 def by_offset(contribution: Contribution, present: Present, reach: int) -> Sums:
-    """By the place of the contributing token, relative to the hidden one (Figure 4b)."""
+    """Sum contributions by the place of the token relative to the hidden one (Figure 4b)."""
     place = torch.arange(contribution.shape[-1], device=contribution.device)
     offset = (place - place[:, None]).expand(len(present), -1, -1)
     pair_mask = present[:, :, None] & present[:, None]
@@ -84,13 +84,13 @@ def centred(
     centre: Int64[Tensor, " batch"],
     reach: int,
 ) -> Sums:
-    """Sum what one hidden token of each text receives, by place relative to a centre (Figure 18).
+    """Sum contributions to one hidden token of each text, by place from a centre (Figure 18).
 
     Args:
-        received: the contributions to that hidden token.
-        present: which tokens there are.
-        centre: a place in each text; −1 leaves the text out.
-        reach: how far from it.
+        received: Contributions to that hidden token.
+        present: Mask of the tokens that there are.
+        centre: Place in each text; −1 leaves the text out.
+        reach: Largest distance from the centre.
     """
     place = torch.arange(received.shape[-1], device=received.device)
     key_mask = present & (centre >= 0)[:, None]
@@ -103,7 +103,7 @@ def _reach_sums(
     mask: Bool[Tensor, "batch cell"],
     reach: int,
 ) -> Sums:
-    """Sums over all cells of each offset; what is out of reach is left out."""
+    """Sum over all cells of each offset; offsets out of reach are left out."""
     within_reach = mask & (offset.abs() <= reach)
     bins = (offset + reach).where(within_reach, 2 * reach + 1).flatten()  # the last is thrown away
     doubled = values.double().flatten(1)

@@ -59,14 +59,14 @@ VARIABLES: dict[str, Description] = {
 def dataset(
     tally: Tally, layers: Sequence[int], tags: Sequence[str], reach: int, agreed: Mapping[str, Any]
 ) -> xarray.Dataset:
-    """Named arrays of what a run has found.
+    """Return the results of a run as named arrays.
 
     Args:
-        tally: what the observers saw, merged.
-        layers: the numbers of the layers.
-        tags: the names of all parts of speech.
-        reach: how far relative positions go.
-        agreed: how near the estimate comes to what is exact.
+        tally: Merged tally of the observers.
+        layers: Numbers of the layers.
+        tags: Names of all parts of speech.
+        reach: Largest relative position.
+        agreed: Variables on the agreement of estimated with exact contributions.
     """
     sums = tally.compute()
     groups = [*GROUPS, *tags]
@@ -102,7 +102,7 @@ def dataset(
 
 
 def _all_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
-    """Statistics of all groups in their order; NaN for those that do not occur."""
+    """Return statistics of all groups in their order; NaN for those that do not occur."""
     filled = {}
     for name, values in statistics.items():
         if name != "key":
@@ -112,7 +112,7 @@ def _all_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
 
 
 def _by_distance(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
-    """Neighbours by distance: means, and how each group is spread over the layers (Figure 4a)."""
+    """Return means by distance, and the spread of each group over the layers (Figure 4a)."""
     dims = ("layer", "distance")
     mean = statistics["distance"]["mean"]
     whole = mean.sum(axis=0, keepdims=True)
@@ -131,7 +131,7 @@ def _by_offset(
     *,
     without_own: bool = False,
 ) -> dict[str, Any]:
-    """Totals by relative position, their share of all within reach, and pairs that there are."""
+    """Return totals by relative position, their share of all within reach, and numbers of pairs."""
     dims = ("layer", "offset")
     count, mean = statistics[pair_counts]["count"], statistics[pair_counts]["mean"]
     total = np.where(count > 0, np.nan_to_num(mean) * count, np.nan)
@@ -148,7 +148,7 @@ def _by_offset(
 
 
 def agreement(sums: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """Named arrays over layers: how far the estimate is off, and what it makes of it.
+    """Return arrays over layers: errors of the estimate, and results computed from it.
 
     ``exact_difference`` and ``exact_relative`` are means over pairs of tokens of |estimate − exact|
     and of its share of the exact contribution; ``exact_inside`` is the share of pairs that two

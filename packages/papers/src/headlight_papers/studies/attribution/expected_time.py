@@ -10,7 +10,7 @@ from headlight.engine.plan import StudyPlan
 from headlight_papers.studies.attribution import AttributionStudySettings
 
 Seconds = Callable[[str, Encoded], float]
-"""The seconds by a method, ``estimate`` or ``exact``, that a text takes."""
+"""Function from a method, ``estimate`` or ``exact``, and a text to the seconds that it takes."""
 
 TEXTS_AHEAD = 1000
 """Texts that are counted at most, to say beforehand how long a study takes."""
@@ -26,9 +26,9 @@ def outlook(texts: Sequence[Encoded], settings: AttributionStudySettings, second
     """Return a line that says how long a study takes.
 
     Args:
-        texts: the first ones, or all.
-        settings: see `AttributionStudySettings`.
-        seconds: see `expected_seconds`.
+        texts: First texts, or all.
+        settings: See `AttributionStudySettings`.
+        seconds: See `expected_seconds`.
     """
     method = settings.attribution.method
     least = "at least " if len(texts) == TEXTS_AHEAD else ""
@@ -50,9 +50,9 @@ def expected_seconds(
     length, and with the number of directions.
 
     Args:
-        plan: of the study.
-        settings: see `AttributionStudySettings`.
-        texts: of which the shortest of the first is tried; at least one.
+        plan: Plan of the study.
+        settings: See `AttributionStudySettings`.
+        texts: Texts, at least one; the shortest of the first ones is tried.
     """
     short = min(texts[:TEXTS_TRIED], key=lambda text: len(text.ids))
     batch = plan.model.collate([short])

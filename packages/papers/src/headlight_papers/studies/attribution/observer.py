@@ -34,7 +34,7 @@ from headlight_papers.studies.attribution.tag_groups import piece_codes
 
 
 def first_of(category: Int64[Tensor, "batch position"], code: int) -> Int64[Tensor, " batch"]:
-    """The first position of a category in each text; −1 where there is none."""
+    """Return the first position of a category in each text; −1 where there is none."""
     matches = category == code
     return matches.int().argmax(-1).where(matches.any(-1), -1)
 
@@ -53,10 +53,10 @@ class AttributionSpec:
     """Specification of what is observed in every batch.
 
     Attributes:
-        kind: which attention.
-        layers: the numbers of the layers.
-        settings: see `AttributionStudySettings`.
-        tags: the names of all parts of speech.
+        kind: Attention kind observed.
+        layers: Numbers of the layers.
+        settings: See `AttributionStudySettings`.
+        tags: Names of all parts of speech.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class AttributionSpec:
 
 
 class AttributionObserver(Observer):
-    """Sees the contributions of one batch; `tally` is what it saw."""
+    """Observer of the contributions of one batch."""
 
     wants_attention = False
 
@@ -91,7 +91,7 @@ class AttributionObserver(Observer):
             self._found["own_error"] = moments(self._tokens(error.double().square()))
 
     def tally(self) -> Tally:
-        """The statistics of the batch."""
+        """Return the statistics of the batch."""
         return Tally(self._found)
 
     def _note_own(self, contribution: Contribution) -> None:
@@ -124,7 +124,7 @@ class AttributionObserver(Observer):
         group: Int64[np.ndarray, " token"] | None = None,
         groups: int = 1,
     ) -> Slots:
-        """Sums of each text over its tokens, by group, to their number; NaN is no token."""
+        """Sum over the tokens of each text, by group, and count them; NaN is no token."""
         place = text * groups + (0 if group is None else group)
         shape = (len(self._present) * groups, *values.shape[1:])
         sums, counts = np.zeros(shape), np.zeros(shape)
@@ -136,7 +136,7 @@ class AttributionObserver(Observer):
     def _tagged(
         self, contribution: Contribution
     ) -> tuple[Int64[np.ndarray, " token"], Rows, Int64[np.ndarray, " token"]]:
-        """Groups, own contributions and texts of pieces that have a part of speech."""
+        """Return groups, own contributions and texts of pieces that have a part of speech."""
         settings, word = self._spec.settings, self._batch.word
         assert settings.tags is not None  # noqa: S101 - there are names of tags
         codes = piece_codes(self._examples, settings.tags, self._spec.tags, word)
@@ -167,22 +167,21 @@ class AttributionObserver(Observer):
             )
 
     def _pairs(self, texts: Sequence[Sums]) -> Slots:
-        """Return what is contributed in each text, to the pairs of tokens that it has."""
+        """Return the contributions in each text, with the number of its pairs of tokens."""
         totals = np.stack([each.total for each in texts])
         return Slots.of(self._units, totals, np.stack([each.count for each in texts])[:, None])
 
     def _tokens(self, values: Tensor) -> np.ndarray:
-        """All tokens of the batch in one row, padding left out."""
         return selected_rows(values, self._present)
 
 
 def selected_rows(values: PerToken | Tensor, mask: Tensor) -> np.ndarray:
-    """Tokens, or pairs of them, along the first axis, layers along the second."""
+    """Return tokens, or pairs of them, along the first axis, layers along the second."""
     return array(values.movedim(0, mask.ndim)[mask])
 
 
 def _summed(sums: Sums) -> Moments:
-    """Moments of what was added up; extremes are not kept."""
+    """Return moments of sums; extremes are not kept."""
     count = np.broadcast_to(sums.count, sums.total.shape)
     mean = sums.total / np.maximum(count, 1)
     deviations = np.maximum(sums.squares - count * mean**2, 0.0)

@@ -9,7 +9,7 @@ from headlight.views.parts.result_facts import categories, mean_of, rounded
 from headlight_papers.findings import attribution
 
 findings = attribution.attribution
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 SOURCE = "Brunner et al. (2020), {}"
 
@@ -23,7 +23,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Own contributions, those of neighbours, and how good the estimate is."""
+    """Return the sections: own contributions, those of neighbours, errors of the estimate."""
     hists = [_own(result), _neighbours(result)]
     return [*hists, _exact(result)] if "exact_difference" in result else hists
 

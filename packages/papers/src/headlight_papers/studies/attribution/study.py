@@ -37,7 +37,7 @@ from headlight_papers.studies.attribution.observer import AttributionObserver, A
 from headlight_papers.studies.attribution.tag_groups import tag_names
 
 EXACT = "exact"
-"""The folder, within that of the run, in which the estimate is compared with what is exact."""
+"""Folder, within that of the run, of the comparison of estimates with exact contributions."""
 
 
 class AttributionStudy(CorpusStudy[AttributionStudySettings]):
@@ -102,11 +102,11 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> AttributionObserver:
-        """Sums up contributions by group of tokens."""
+        """Sum contributions by group of tokens."""
         return AttributionObserver(batch, examples, self.spec)
 
     def dataset(self, plan: StudyPlan[Encoded], state: State) -> xarray.Dataset:
-        """Contributions, and how near an estimate of them is to the exact ones."""
+        """Return contributions, and the errors of their estimate against the exact ones."""
         spec = self.spec
         compared = _compare_with_exact(
             plan, spec, self._folder, self._seconds, progress=self._progress
@@ -130,7 +130,7 @@ def _compare_with_exact(
     *,
     progress: bool,
 ) -> State | None:
-    """Compare with what is exact, in a pass of its own; return None where nothing is estimated."""
+    """Compare with exact contributions, in a pass of its own; None where nothing is estimated."""
     settings = spec.settings
     estimate = settings.attribution
     if estimate.method == "exact" or not settings.exact:

@@ -13,10 +13,10 @@ NO_TAG = -1
 
 
 def tag_names(examples: Iterable[Encoded], tags: str | None) -> tuple[str, ...]:
-    """All parts of speech that occur, in alphabetical order.
+    """Return all parts of speech that occur, in alphabetical order.
 
     Raises:
-        UsageError: the examples are no sentences of a treebank, or these have no such tags.
+        UsageError: The examples are no sentences of a treebank, or these have no such tags.
     """
     if tags is None:
         return ()
@@ -32,7 +32,7 @@ def tag_names(examples: Iterable[Encoded], tags: str | None) -> tuple[str, ...]:
 def piece_codes(
     examples: Sequence[Encoded], tags: str, names: Sequence[str], word: Int64[Tensor, "batch token"]
 ) -> Int64[Tensor, "batch token"]:
-    """The number of the tag of the word of each piece; −1 for special tokens and padding."""
+    """Return the number of the tag of the word of each piece; −1 for special tokens and padding."""
     numbers = {name: number for number, name in enumerate(names)}
     codes = torch.full_like(word, NO_TAG)
     for row, example in enumerate(examples):

@@ -59,12 +59,12 @@ class GuidedSettings(KeepSettings):
             require_distinct("also", self.also)
 
     def check_command(self) -> None:
-        """Contributions are not told how to be computed where nobody asks for them."""
+        """Refuse settings of contributions where these are not requested."""
         super().check_command()
         check_attribution(self.attribution, self.measures)
 
     def check_other_files(self) -> None:
-        """Held-out texts and further models are there."""
+        """Check that held-out texts and further models are there."""
         super().check_other_files()
         if self.held_out is not None:
             check_files(self.held_out)
@@ -78,7 +78,7 @@ class GuidedSettings(KeepSettings):
 
 
 def of_model(name: str) -> str:
-    """The guide that is made of the weights of another model."""
+    """Return the name of the guide made of the weights of another model."""
     return f"weight of {name}"
 
 

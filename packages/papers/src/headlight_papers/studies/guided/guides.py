@@ -25,13 +25,13 @@ from headlight_papers.studies.guided import GuidedSettings, of_model
 
 @dataclass(frozen=True, eq=False)
 class GuidedText:
-    """A text, or a word of a sentence, and what each guide gives the tokens.
+    """Text, or word of a sentence, with the attention of each guide to its tokens.
 
     Attributes:
-        ids: of the tokens, without special ones.
-        label: the class of the text or of the word.
-        stream: a number of its own; words of a sentence share one.
-        weights: by guide, a distribution over the tokens; nothing for `OWN`.
+        ids: Ids of the tokens, without special ones.
+        label: Class of the text or of the word.
+        stream: Number of the text; words of a sentence share one.
+        weights: Distribution over the tokens, by guide; nothing for `OWN`.
     """
 
     ids: Int64[np.ndarray, " token"]
@@ -52,10 +52,10 @@ def guided_texts(
     *,
     tagger: bool = False,
 ) -> list[GuidedText]:
-    """Texts, or all words of the sentences of a tagger, in order, with what every guide gives them.
+    """Return texts, or all words of a tagger's sentences, in order, with the weights of all guides.
 
     Raises:
-        UsageError: a further model has another tokenizer.
+        UsageError: A further model has another tokenizer.
     """
     texts = [list(_plain(each, model, sites, settings, itself=tagger)) for each in examples]
     if settings.measures:
@@ -78,7 +78,7 @@ def _plain(
     *,
     itself: bool,
 ) -> Iterator[GuidedText]:
-    """A text, or the words of a sentence, with the guides that need no model."""
+    """Yield a text, or the words of a sentence, with the guides that need no model."""
     stream = Texts.of(model.collate([example]), [example], sites[0].kind).text_ids[0]
     tokens = tokens_of(example)
     ids = np.array(example.ids, dtype=np.int64)[tokens]
@@ -91,13 +91,13 @@ def _plain(
 
 
 def tokens_of(example: Classified) -> list[int]:
-    """The places of all but special tokens; of a text without others, of these."""
+    """Return the places of all but special tokens; of a text without others, of these."""
     words = [place for place, word in enumerate(example.words) if word >= 0]
     return words or list(range(len(example.ids)))
 
 
 def share(sizes: Any) -> Weights:
-    """Sizes as a distribution, even where there is nothing."""
+    """Return sizes as a distribution, which is uniform where all are 0."""
     size = np.abs(np.asarray(sizes, dtype=np.float64))
     whole = size.sum()
     shares = size / whole if whole > 0 else np.full(len(size), 1 / len(size))
@@ -112,7 +112,7 @@ def _measured(
     *,
     tagger: bool,
 ) -> Iterator[tuple[int, int, str, Weights]]:
-    """Number of the text, that of the word, measure, and what it gives the tokens."""
+    """Number of the text, number of the word, measure, and weights of the tokens."""
     for chosen in length_batches(examples, batch_tokens(model, settings)):
         some = [examples[at] for at in chosen]
         for name, rows in _rows(some, model, sites, settings, tagger=tagger).items():
@@ -169,7 +169,7 @@ def _rows(
 
 
 def _of_one_word(examples: Sequence[Classified], word: int) -> list[Classified]:
-    """Sentences with the label of one word alone; of the last one where they are shorter."""
+    """Return sentences with the label of one word alone, or of the last if they are shorter."""
     at = [min(word, len(example.labels) - 1) for example in examples]
     return [
         replace(example, labels=(example.labels[one],), places=(example.places[one],))

@@ -24,13 +24,13 @@ from headlight_papers.training.trainer import Trainer, TrainingBatch, TrainingTa
 BATCH_SIZE = 32
 """Texts in a step, as in the released code; results hardly hang on it, so no setting."""
 OWN = "own"
-"""The guide that is no guide: attention is learnt with the rest."""
+"""Name of the guide that is none: attention is learnt with the rest."""
 AT_ONCE = 256
 """Held-out texts that run together."""
 
 
 def collate(texts: Sequence[GuidedText], guide: str) -> TrainingBatch[TextBatch]:
-    """Texts padded on the right, with what a guide gives them; nothing of `OWN`."""
+    """Pad texts on the right, with the weights of a guide; no weights for `OWN`."""
     longest = max(len(text.ids) for text in texts)
     ids = torch.zeros(len(texts), longest, dtype=torch.int64)
     weights = torch.zeros(len(texts), 1, 1, longest)
@@ -54,11 +54,11 @@ def token_classifier(tokens: int, width: int, classes: int) -> TextClassifier:
 
 @dataclass(frozen=True)
 class Job:
-    """One model.
+    """Model to train.
 
     Attributes:
-        guide: the number of what gives attention, in the order of the settings.
-        seed: of its weights and of the order of texts; alike for all guides.
+        guide: Number of the guide, in the order of the settings.
+        seed: Seed of its weights and of the order of texts; alike for all guides.
     """
 
     guide: int
@@ -72,17 +72,17 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
-    """Trains models with the attention of guides, and keeps their predictions in files.
+    """Trainer of models with the attention of guides, which keeps their predictions in files.
 
     Attributes:
-        training: texts to learn from.
-        held_out: texts on which they are tried.
-        tokens: ids that there are.
-        classes: how many there are.
-        settings: see `GuidedSettings`.
-        folder: of the files.
-        kept: the folder in which the parameters are kept as well; None for nowhere.
-        tagger: whether texts are the words of sentences.
+        training: Training texts.
+        held_out: Held-out texts.
+        tokens: Number of token ids.
+        classes: Number of classes.
+        settings: See `GuidedSettings`.
+        folder: Folder of the files.
+        kept: Folder in which parameters are kept as well; None if they are not kept.
+        tagger: Whether texts are the words of sentences.
     """
 
     training: Sequence[GuidedText]
@@ -101,16 +101,16 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
 
     @property
     def jobs(self) -> list[list[Job]]:
-        """All models, by guide and seed."""
+        """Return the jobs of all models, by guide and seed."""
         guides, seeds = range(len(self.guides)), range(self.settings.repeats)
         return [[Job(guide, seed) for seed in seeds] for guide in guides]
 
     def begin(self, job: Job) -> TextClassifier:
-        """A new model of single tokens."""
+        """Return a new model of single tokens."""
         return token_classifier(self.tokens, self.settings.width, self.classes)
 
     def optimizer(self, model: TextClassifier) -> tuple[Adam, LRScheduler]:
-        """Adam with a rate that rises and falls."""
+        """Return Adam, and a scheduler whose rate rises and falls."""
         adam = Adam(model.parameters(), lr=self.settings.learning_rate)
         steps = self.settings.epochs * -(-len(self.training) // BATCH_SIZE)
         return adam, rise_and_fall(adam, steps)

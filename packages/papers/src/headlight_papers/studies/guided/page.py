@@ -9,7 +9,7 @@ from headlight.views.parts.result_facts import rounded
 from headlight_papers.findings import guided
 
 findings = guided.guided
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 NAMES = {
     "uniform": "uniform",
@@ -28,7 +28,7 @@ WHOLE = "the model that reads whole texts"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The share of correct predictions of the model, and by guide."""
+    """Return the accuracy of the model, and of the models of each guide."""
     numbers: Summary = {"own_accuracy": float(result["own_accuracy"])}
     for name in map(str, result["guide"].values):
         numbers[f"{name}_accuracy"] = float(result["accuracy"].sel(guide=name))
@@ -36,12 +36,12 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """One table and one picture: models by what gives them attention."""
+    """Return one section: models by their guide."""
     return [_guides(result)]
 
 
 def _with_the_model(result: xr.Dataset) -> xr.Dataset:
-    """The numbers by guide, and after them those of the model that reads whole texts."""
+    """Return the numbers by guide, and after them those of the model that reads whole texts."""
     names = [f"{name}{part}" for name in COLUMNS for part in ("", MOVED, WEIGHTS)]
     every = result.reset_coords([*(result.coords.keys() - result.dims)])
     own = every[[f"own_{name}" for name in names]].rename({f"own_{name}": name for name in names})

@@ -66,16 +66,16 @@ Probabilities = Float64[np.ndarray, "text label"]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Measures predictions for the held-out texts, or the words of the held-out sentences.
+    """Evaluation of predictions for held-out texts, or for words of held-out sentences.
 
     Attributes:
-        labels: gold classes.
-        text_ids: a number of its own for each text; words of a sentence follow each other and share
+        labels: Gold classes.
+        text_ids: Number of the text of each label; words of a sentence follow each other and share
             one.
-        units: the document, or text, that each is of.
-        settings: see `GuidedSettings`.
-        guides: where attention comes from, by name.
-        tags: names of the classes, if they are tags of words.
+        units: Number of the document, or text, of each label.
+        settings: See `GuidedSettings`.
+        guides: Names of the guides.
+        tags: Names of the classes, if they are tags of words.
     """
 
     labels: Int64[np.ndarray, " label"]
@@ -87,13 +87,13 @@ class Evaluation:
 
     @cached_property
     def _starts(self) -> Int64[np.ndarray, " text"]:
-        """Return the first row of each text."""
         return np.flatnonzero(np.diff(self.text_ids, prepend=-1))
 
     def numbers(self, probability: Probabilities) -> dict[str, dict[str, np.ndarray]]:
         """Return each number over all texts, and without each block of them."""
         predictions, number = probability.argmax(-1), probability.shape[-1]
         right = (predictions == self.labels).astype(np.float64)
+        # A probability that is rounded to 0 would make the mean infinite.
         lost = -np.log(np.maximum(probability[np.arange(len(right)), self.labels], 1e-300))
         # Held-out texts are numbered one after the other, whichever were drawn.
         _, units = np.unique(self.units, return_inverse=True)
@@ -110,7 +110,7 @@ class Evaluation:
         }
 
     def _spans(self, predictions: Int64[np.ndarray, " label"]) -> Float64[np.ndarray, "text count"]:
-        """Spans that are correct, found, and there, by sentence."""
+        """Count correct, predicted and gold spans, by sentence."""
         rows = []
         parts = (np.split(each, self._starts[1:]) for each in (self.labels, predictions))
         for sentence in zip(*parts, strict=True):
@@ -125,12 +125,12 @@ def dataset(
     own: Probabilities,
     evaluation: Evaluation,
 ) -> xarray.Dataset:
-    """Named arrays of all models.
+    """Return the results of all models as named arrays.
 
     Args:
-        runs: by guide and seed, the predictions and the losses of the epochs.
-        own: the predictions of the model itself.
-        evaluation: see `Evaluation`.
+        runs: Predictions, and losses of the epochs, by guide and seed.
+        own: Predictions of the model itself.
+        evaluation: See `Evaluation`.
     """
     values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in runs]
     itself = evaluation.numbers(own)
@@ -165,7 +165,7 @@ def dataset(
 
 
 RUNS = "runs"
-"""The folder of finished models."""
+"""Folder of finished models."""
 
 
 def run(
@@ -244,7 +244,7 @@ def _trained(
     held_out: Sequence[Classified],
     progress: bool,
 ) -> xarray.Dataset:
-    """All models, and the one that reads whole texts."""
+    """Train all models, and return their results with those of the model that reads whole texts."""
     jobs, settings = trainer.jobs, trainer.settings
     run_stages(
         trainer, [[job for seeds in jobs for job in seeds]], settings.processes, show=progress

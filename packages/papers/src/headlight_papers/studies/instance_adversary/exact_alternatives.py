@@ -21,11 +21,11 @@ Layer = Float64[np.ndarray, "batch head query key"]
 
 @dataclass(frozen=True, eq=False)
 class ExactRows:
-    """Other attention of a layer, whose heads put out what they did.
+    """Other attention of a layer that leaves the outputs of its heads unchanged.
 
     Attributes:
-        weight: the attention; rows without an alternative are what they were.
-        exists: whether a row has any.
+        weight: Attention; rows without an alternative are unchanged.
+        exists: Whether a row has an alternative.
     """
 
     weight: Layer
@@ -33,12 +33,12 @@ class ExactRows:
 
 
 def exact_rows(record: LayerRecord, keys: KeyMask, which: Exact) -> ExactRows:
-    """An alternative of each row that takes part, in the left null space of [T, 1].
+    """Find an alternative of each row that takes part, in the left null space of [T, 1].
 
     Args:
-        record: of the layer.
-        keys: which keys take part in which rows.
-        which: the first corner, or the farthest that climbing from there finds.
+        record: Record of the layer.
+        keys: Mask of the keys that take part in each row.
+        which: Choice of the first corner, or of the farthest that climbing from there finds.
 
     Source: Brunner et al. (2020), Section 3.3.
     """

@@ -1,4 +1,4 @@
-"""Attention that was found for each text, as it is kept."""
+"""Kept attention of each text, as found by the search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class Found:
     """Adversaries of the texts of a batch where one component was free.
 
     Attributes:
-        weight: by layer, of the heads that were free.
-        jsd: see `Adversaries`.
-        moved: see `Adversaries`.
+        weight: Attention of the heads that were free, by layer.
+        jsd: See `Adversaries`.
+        moved: See `Adversaries`.
     """
 
     weight: Mapping[int, Weights]
@@ -35,7 +35,7 @@ class Found:
 
     @staticmethod
     def of(search: Adversaries, parts: Sequence[SearchVariables]) -> "Found":
-        """Rows that were free together, as the attention of each layer."""
+        """Split rows that were free together into the attention of each layer."""
         shapes = [part.weight.shape[1:3] for part in parts]
         rows = torch.split_with_sizes(search.weight, [heads * size for heads, size in shapes], 1)
         weight = {
@@ -46,7 +46,7 @@ class Found:
 
 
 def own_attention(parts: Sequence[SearchVariables]) -> dict[int, Weights]:
-    """The attention of the model itself, by layer."""
+    """Return the attention of the model itself, by layer."""
     return {part.site.layer: part.weight.cpu().numpy() for part in parts}
 
 
@@ -57,11 +57,11 @@ def kept_attention(
     row: int,
     size: tuple[int, int],
 ) -> xarray.Dataset:
-    """One text: ``weight`` of the model, and of each scope the ``other`` attention.
+    """Return ``weight`` of the model for one text, and the ``other`` attention of each scope.
 
     Returns:
         over ``layer head query key`` (NaN beyond the heads of a layer) ``weight``, and ``other``,
-        ``layer_other`` and ``head_other`` as far as they were looked for, with ``jsd`` and
+        ``layer_other`` and ``head_other`` as far as they were searched, with ``jsd`` and
         ``moved`` of each.
     """
     axes = ("layer", "head", "query", "key")
@@ -87,5 +87,5 @@ def kept_attention(
 
 
 def _text(weight: Weights, row: int, size: tuple[int, int]) -> Float[np.ndarray, "head query key"]:
-    """Without padding."""
+    """Return the attention of one text without padding."""
     return weight[row, :, : size[0], : size[1]]

@@ -30,7 +30,7 @@ from headlight_papers.sharpness import (
 )
 
 findings = instance_adversary.instance_adversary
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 BOUND = float(np.log(2))
 JAIN = "Jain and Wallace (2019), {}"
@@ -58,7 +58,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """All layers at once, layers and heads, by predicted class, and against the largest weight."""
+    """Return the sections: all layers, layers and heads, predicted classes, largest weights."""
     parts = [_all(result)] if "jsd" in result else []
     if "layer_jsd" in result:
         parts.append(_layers(result))
@@ -93,7 +93,6 @@ EXPLANATION = (
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    """The numbers of all layers at once, of layers or of heads."""
     return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
 
 
@@ -158,7 +157,7 @@ def _heads(result: xr.Dataset) -> Section:
 
 
 def _by_class(result: xr.Dataset) -> Groups:
-    """The divergences of single texts by place, all and by the predicted class."""
+    """Draw the divergences of single texts by place, all and by the predicted class."""
     groups = {}
     for place in places_of(result):
         points = result["points"].sel(place=place)

@@ -18,14 +18,14 @@ from headlight_papers.classifiers.predictors import CapturedPredictor
 
 @dataclass(frozen=True, eq=False)
 class SearchVariables:
-    """The attention of a layer, or of one of its heads, that may be another.
+    """Attention of a layer, or of one of its heads, that the search may change.
 
     Attributes:
-        site: the layer.
-        weight: its attention.
-        keys: which keys take part in which rows.
-        start: logits of the candidates to begin with.
-        head: which; None for all heads.
+        site: Site of the layer.
+        weight: Attention of the layer or head.
+        keys: Mask of the keys that take part in each row.
+        start: Initial logits of the candidates.
+        head: Number of the head; None for all heads.
     """
 
     site: AttentionSite
@@ -35,7 +35,7 @@ class SearchVariables:
     head: int | None = None
 
     def of_head(self, head: int) -> "SearchVariables":
-        """One head of a layer."""
+        """Return the variables of one head of a layer."""
         only = slice(head, head + 1)
         return replace(
             self,
@@ -48,7 +48,7 @@ class SearchVariables:
 
 @dataclass(eq=False, repr=False)
 class InstanceSearch:
-    """Looks for the most different attention of the texts of a batch."""
+    """Search for the most different attention of the texts of a batch."""
 
     model: CapturedModel
     batch: Batch

@@ -41,7 +41,7 @@ QUANTITIES = ("largest_weight", "jsd", "moved", "exact_jsd", "predicted_class")
 """Quantities of a point, which is a text; the prediction is its class's number, −1 of a tagger."""
 
 NEAR = 0.6
-"""A divergence of this size is near the bound of ln 2 = 0.693."""
+"""Divergence from which on it is near the bound of ln 2 = 0.693."""
 
 SPREAD = 3.0
 """Standard deviation of the logits that candidates begin with, as in the released code."""
@@ -117,11 +117,11 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
     def observe(
         self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Classified]
     ) -> "InstanceObserver":
-        """Looks for other attention of each text."""
+        """Search other attention of each text."""
         return InstanceObserver(self, batch, examples)
 
     def changes(self, tally: Tally) -> xarray.Dataset:
-        """Means over texts, of all layers at once, of layers and of heads."""
+        """Return means over texts, of all layers at once, of layers and of heads."""
         statistics, sites = tally.compute(), self.plan.sites
         classes = self.classes.names if self.classes.task == "sequence" else ()
         components = components_of(self.settings.by, sites)
@@ -150,7 +150,7 @@ run = InstanceAdversaryStudy.run
 
 
 class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
-    """Runs the model on a batch as it is, and then again and again while attention changes."""
+    """Observer that runs the model on a batch, and then repeatedly while attention changes."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         self._found: dict[Component, Found] = {}
 
     def tally(self) -> Tally:
-        """Statistics of each text, and a sample of texts."""
+        """Return statistics of each text, and a sample of texts."""
         settings = self._settings
         with self._model.capture(self._sites) as recorder:
             recorder.visit = self._look
@@ -224,7 +224,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
     def _start(
         self, site: AttentionSite, weight: Float[Tensor, "batch head query key"]
     ) -> Float[Tensor, "candidate batch head query key"]:
-        """Random logits; those of a text depend on nothing but it."""
+        """Draw random logits; those of a text depend on nothing but the text."""
         number = self._settings.candidates
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         logits = np.zeros((number, *weight.shape), dtype=np.float32)
@@ -267,7 +267,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         return np.stack([by_statistic.get(name, missing) for name in STATISTICS], -1)
 
     def _keep(self, before: Outputs) -> None:
-        """Write down what was found for each text, if it is asked for."""
+        """Write the attention found for each text, if requested."""
         if not self._kept:
             return
         own = own_attention(list(self._free.values()))
@@ -298,7 +298,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
 def by_predicted_class(
     rows: Float64[np.ndarray, "text *cell"], chosen: Int64[np.ndarray, " text"], classes: int
 ) -> Float64[np.ndarray, "text group *cell"]:
-    """The rows once for all texts, and once for the predicted class; NaN elsewhere."""
+    """Return rows once for all texts, and once for the predicted class; NaN elsewhere."""
     grouped = np.full((len(rows), 1 + classes, *rows.shape[1:]), np.nan)
     grouped[:, 0] = rows
     grouped[np.arange(len(rows)), 1 + chosen] = rows

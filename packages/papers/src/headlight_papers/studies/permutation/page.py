@@ -23,7 +23,7 @@ from headlight_papers.findings import permutation
 from headlight_papers.sharpness import by_largest_weight, spread_boxes, spread_table
 
 findings = permutation.permutation
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 NAMES = {
     "permuted": "permuted",
@@ -36,7 +36,7 @@ JAIN = "Jain and Wallace (2019), {}"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """Accuracy as it is, and how far predictions move by what attention is replaced by."""
+    """Return the accuracy, and the change of predictions by each replacement of attention."""
     numbers: Summary = {"accuracy": float(result["own_accuracy"])}
     prefix = next(prefix for prefix in ("", "layer_", "head_") if f"{prefix}tvd" in result)
     for name in map(str, result["change"].values):
@@ -47,7 +47,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Changes of predictions as a whole, by layer and by head, and against the largest weight."""
+    """Return the sections: changes as a whole, by layer and head, and by the largest weight."""
     parts = [_changes(result)] if "tvd" in result else []
     if "layer_tvd" in result:
         parts.append(_layers(result))

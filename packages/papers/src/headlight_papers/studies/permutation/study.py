@@ -72,11 +72,11 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
     def observe(
         self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Classified]
     ) -> "PermutationObserver":
-        """Runs the model with its own attention, and then with other."""
+        """Run the model with its own attention, and then with other attention."""
         return PermutationObserver(self, batch, examples)
 
     def changes(self, tally: Tally) -> xarray.Dataset:
-        """Means over texts, of all layers at once, of layers and of heads."""
+        """Return means over texts, of all layers at once, of layers and of heads."""
         statistics, sites = tally.compute(), self.plan.sites
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
@@ -100,8 +100,8 @@ class Seen:
     """Statistics of a layer before anything is replaced.
 
     Attributes:
-        keys: which keys take part in each row; none in rows that stay as they are.
-        largest: the mean over these rows of the largest weight, by text and head.
+        keys: Mask of the keys that take part in each row; none in rows that stay as they are.
+        largest: Mean over these rows of the largest weight, by text and head.
     """
 
     keys: Bool[Tensor, "batch 1 query key"]
@@ -109,7 +109,7 @@ class Seen:
 
 
 class PermutationObserver(ClassifierObserver[PermutationSettings]):
-    """Runs the model on a batch as it is, and then with other attention, again and again."""
+    """Observer that runs the model on a batch, and then repeatedly with other attention."""
 
     def __init__(
         self, study: PermutationStudy, batch: Batch, examples: Sequence[Classified]
@@ -120,7 +120,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         self._after: dict[tuple[Component, Change, int], Outputs] = {}
 
     def tally(self) -> Tally:
-        """Statistics of each text, and a sample of texts."""
+        """Return statistics of each text, and a sample of texts."""
         settings = self._settings
         with self._model.capture(self._sites) as recorder:
             recorder.visit = self._look
@@ -166,7 +166,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         return self._positions.by_text(np.stack(changes, -1))
 
     def _keep(self, before: Outputs, components: Sequence[Component]) -> None:
-        """Write down the predictions of each text after each draw, if it is asked for."""
+        """Write the predictions of each text after each draw, if requested."""
         if not self._kept:
             return
         draws = [
@@ -191,21 +191,21 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
             self._kept.save_text(self._examples[row], stream, self._settings.seed, result)
 
     def _draws(self, change: Change) -> Iterator[int]:
-        """The numbers of the random draws; permutations and others have draws of their own."""
+        """Return the numbers of the random draws, which permutations share with no other change."""
         shuffles = self._settings.shuffles
         return iter(range(shuffles) if change == "permuted" else (shuffles,))
 
     def _statistics(
         self, before: Outputs, after: Float64[Tensor, "draw output class"]
     ) -> Float64[np.ndarray, "output statistic"]:
-        """The median distance over the draws; for predictions the mean."""
+        """Return the median distance over the draws; for predictions the mean."""
         predictions = after.argmax(-1).numpy()
         same = (predictions == before.argmax(-1).numpy()).mean(0)
         right = (predictions == self._positions.labels).mean(0)
         return np.stack([median_change(before, after), same, right], -1)
 
     def _run(self, component: Component, change: Change, draw: int) -> Outputs:
-        """The predictions with other attention."""
+        """Return the predictions with other attention."""
         predictor = CapturedPredictor(
             self._model, self._batch, self._positions, self._sites, component
         )
@@ -216,7 +216,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
     def _replaced(
         self, own: Weight, layer: int, *, change: Change, draw: int, head: int | None
     ) -> Weight:
-        """The new weights of a layer, or of one head."""
+        """Return the new weights of a layer, or of one head."""
         keys = self._seen[layer].keys
         if change == "uniform":
             return uniform(own, keys)
@@ -227,7 +227,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         return (permuted if change == "permuted" else on_one)(own, keys, noise)
 
     def _noise(self, heads: int, layer: int, draw: int) -> Float[Tensor, "batch head query key"]:
-        """Random numbers for each row of each head; those of a text depend on nothing but it."""
+        """Draw random numbers for each row of each head, which depend on nothing but the text."""
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         size = (len(queries), heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
         noise = np.zeros(size, dtype=np.float32)

@@ -22,7 +22,7 @@ Numbers = Int64[np.ndarray, " _"]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Numbers of sequences; none is in two parts."""
+    """Numbers of sequences by part; none is in two parts."""
 
     train: Numbers
     validation: Numbers
@@ -34,8 +34,8 @@ class Pairs:
     """Pairs of a hidden token and the input token that it should give back, by their rows.
 
     Attributes:
-        source: rows of hidden tokens, those of a sequence together.
-        goal: rows of the tokens that they should give back, in the same sequences.
+        source: Rows of hidden tokens, those of a sequence together.
+        goal: Rows of the tokens that they should give back, in the same sequences.
     """
 
     source: Int64[np.ndarray, " pair"]
@@ -46,20 +46,20 @@ class Pairs:
 
 
 def split(sequences: int, fold: int, seed: int, fraction: float = 1.0) -> Split:
-    """A random split, 70 % for training and 15 % each for validation and test.
+    """Draw a random split, 70 % for training and 15 % each for validation and test.
 
     Splits of different folds are drawn independently, so that their test sets overlap: the paper
     says "10-fold cross validation with 70/15/15 train/validation/test splits per fold".
 
     Args:
-        sequences: how many there are.
-        fold: number of the split.
-        seed: of all of them.
-        fraction: share of the training sequences that is kept; a smaller share is part of a
+        sequences: Number of sequences.
+        fold: Number of the split.
+        seed: Seed of all splits.
+        fraction: Share of the training sequences that is kept; a smaller share is part of a
             larger one.
 
     Raises:
-        UsageError: there are too few sequences.
+        UsageError: There are too few sequences.
     """
     held = max(1, round(HELD_OUT * sequences))
     if sequences - 2 * held < 1:
@@ -74,7 +74,7 @@ def split(sequences: int, fold: int, seed: int, fraction: float = 1.0) -> Split:
 
 
 def pairs(vectors: TokenVectors, sequences: Numbers, offset: int = 0) -> Pairs:
-    """The tokens of these sequences with those at `offset` positions to the right, if any."""
+    """Pair the tokens of these sequences with those at `offset` positions to the right, if any."""
     first, lengths = vectors.first, vectors.lengths
     source = [np.empty(0, dtype=np.int64)]
     for number in sequences:
@@ -86,21 +86,21 @@ def pairs(vectors: TokenVectors, sequences: Numbers, offset: int = 0) -> Pairs:
 
 
 def order(pairs: int, fold: int, seed: int, epoch: int) -> Int64[np.ndarray, " pair"]:
-    """In which order the training pairs come in an epoch; the same for all layers and rates."""
+    """Return the order of training pairs in an epoch; the same for all layers and rates."""
     return np.random.default_rng([seed, fold, epoch, 1]).permutation(pairs)
 
 
 class Lookup:
-    """The 1-nearest-neighbour lookup among all tokens of the same sequence, special ones included.
+    """1-nearest-neighbour lookup among all tokens of the same sequence, special ones included.
 
     Computed in float64.  Where several tokens of a sequence have the very same vector, as words
     that occur twice do in models without position embeddings, they count as one: the vector is what
     is to be found again.
 
     Args:
-        vectors: which sequences there are.
-        goals: the candidates, a row for each token.
-        loss: by which measure the nearest is told, ``cosine`` or ``l2``.
+        vectors: Vectors of all tokens, with the bounds of their sequences.
+        goals: Candidates, a row for each token.
+        loss: Distance to the nearest candidate, ``cosine`` or ``l2``.
     """
 
     def __init__(self, vectors: TokenVectors, goals: Rows, loss: Loss) -> None:
@@ -126,13 +126,13 @@ class Lookup:
         return np.concatenate(answers)
 
     def rate(self, predicted: Float[Tensor, "pair dim"], pairs: Pairs) -> float:
-        """The share of tokens that are found again; NaN where there are none."""
+        """Return the share of identified tokens; NaN where there are none."""
         return float(self.found(predicted, pairs).mean()) if len(pairs) else float("nan")
 
     def _nearest(
         self, predicted: Float[Tensor, "pair dim"], sequence: int
     ) -> Int64[Tensor, " pair"]:
-        """The row of the nearest token of the sequence."""
+        """Return the row of the nearest token of the sequence."""
         first, length = int(self._first[sequence]), int(self._lengths[sequence])
         candidates = self._goals[first : first + length].double()
         if self._loss == "cosine":
@@ -143,7 +143,7 @@ class Lookup:
 
 
 def _same(goals: Rows) -> Int64[np.ndarray, " token"]:
-    """A number for each row, equal for rows that are equal throughout."""
+    """Return a number for each row, equal for rows that are equal throughout."""
     rows = np.ascontiguousarray(goals.cpu().numpy())
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
     return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -154,12 +154,12 @@ class Case:
     """Maps of one kind from some layers, on one fold.
 
     Attributes:
-        map: the kind of map.
-        loss: ``cosine`` or ``l2``.
-        offset: positions from the token to what is recovered.
-        fraction: share of the training sequences.
-        fold: number of the split.
-        layers: which are mapped, each by a map of its own.
+        map: Kind of map.
+        loss: Distance of the training, ``cosine`` or ``l2``.
+        offset: Number of positions from the token to the recovered one.
+        fraction: Share of the training sequences.
+        fold: Number of the split.
+        layers: Mapped layers, each with a map of its own.
     """
 
     map: MapKind
@@ -172,7 +172,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The pairs of tokens of the three parts of a split."""
+    """Pairs of tokens of the three parts of a split."""
 
     train: Pairs
     validation: Pairs
@@ -181,12 +181,12 @@ class Parts:
 
 @dataclass(eq=False, repr=False)
 class Tokens:
-    """The vectors as tensors on a device, and the lookup among them.
+    """Vectors as tensors on a device, and the lookup among them.
 
     Attributes:
-        vectors: of all tokens.
-        settings: what is recovered, and how sequences are split.
-        device: where maps are trained.
+        vectors: Vectors of all tokens.
+        settings: Settings of targets and splits.
+        device: Device on which maps are trained.
     """
 
     vectors: TokenVectors
@@ -206,7 +206,7 @@ class Tokens:
         """Return the mapped layers.
 
         Raises:
-            UsageError: the model has no such layer.
+            UsageError: The model has no such layer.
         """
         count = len(self.vectors.hidden)
         chosen_layers = self.settings.layers
@@ -226,18 +226,18 @@ class Tokens:
         return torch.from_numpy(self.vectors.inputs)
 
     def some(self, rows: Rows, numbers: Int64[np.ndarray, " pair"]) -> Float[Tensor, "pair dim"]:
-        """Some of the rows, on the device."""
+        """Return some of the rows, on the device."""
         return rows[torch.from_numpy(numbers)].to(self.device)
 
     def lookup(self, loss: Loss, layer: int) -> Lookup:
-        """Nearest neighbours among the goals of a layer."""
+        """Return the lookup among the goals of a layer."""
         return self._lookups[loss, layer if self.settings.target == "previous_layer" else 0]
 
     def parts(self, case: Case) -> Parts:
-        """The pairs of a case.
+        """Return the pairs of a case.
 
         Raises:
-            UsageError: there are too few sequences, or they are too short for the offset.
+            UsageError: There are too few sequences, or they are too short for the offset.
         """
         chosen = split(len(self.vectors.lengths), case.fold, self.settings.seed, case.fraction)
         parts = Parts(

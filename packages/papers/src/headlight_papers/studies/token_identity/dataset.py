@@ -36,7 +36,7 @@ DIMENSIONS = ("map", "loss", "offset", "fraction", "layer", "fold")
 def identity_dataset(
     outcomes: Sequence[Outcome], layers: Sequence[int], settings: TokenIdentitySettings
 ) -> xarray.Dataset:
-    """Named arrays of identifiability rates, and of how the maps came about."""
+    """Return identifiability rates, and facts about the training of the maps, as named arrays."""
     coordinates: dict[str, list[Any]] = {
         "map": list(settings.maps),
         "loss": list(settings.losses),
@@ -78,7 +78,7 @@ def identity_dataset(
 
 
 def _over_folds(result: xarray.Dataset) -> xarray.Dataset:
-    """Means over folds, their standard errors and intervals, as if folds were independent."""
+    """Return means over folds, standard errors and intervals, as if folds were independent."""
     folds = result.sizes["fold"]
     for name in ("rate", "train_rate", "rate_across"):
         if name in result:
@@ -102,7 +102,6 @@ def _place(outcome: Outcome, coordinates: Mapping[str, list[Any]]) -> tuple[int,
 
 
 def _solver(name: str, settings: TokenIdentitySettings) -> str:
-    """Return the solver for maps of this kind."""
     if name == "naive":
         return "none"
     return settings.solver if name == "linear" else "adam"

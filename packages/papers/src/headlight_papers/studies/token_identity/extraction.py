@@ -33,9 +33,9 @@ class TokenVectors:
     """x_i and e_i^l of every token, special ones included; the tokens of a sequence follow it.
 
     Attributes:
-        inputs: x_i; what layers are compared with.
-        hidden: e_i^l, for each layer what its block puts out.
-        lengths: tokens of each sequence.
+        inputs: Input tokens x_i, which layers are compared with.
+        hidden: Hidden tokens e_i^l, for each layer the output of its block.
+        lengths: Number of tokens of each sequence.
     """
 
     inputs: Float32[np.ndarray, "token input"]
@@ -44,13 +44,13 @@ class TokenVectors:
 
     @property
     def first(self) -> Int64[np.ndarray, " sequence"]:
-        """The row of each sequence's first token."""
+        """Return the row of each sequence's first token."""
         first: np.ndarray = np.cumsum(self.lengths) - self.lengths
         return first
 
     @property
     def sequence(self) -> Int64[np.ndarray, " token"]:
-        """The number of the sequence of each token, from 0."""
+        """Return the number of the sequence of each token, from 0."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def previous_layer(self, layer: int) -> Float32[np.ndarray, "token dim"]:
@@ -64,10 +64,10 @@ def vector_files(folder: Path, layers: int) -> tuple[Path, list[Path]]:
 
 
 def open_vectors(folder: Path) -> tuple[TokenVectors, dict[str, Any]] | None:
-    """Finished vectors in a folder, memory-mapped, and what they were made from; None if none.
+    """Open finished vectors in a folder, memory-mapped, with their signature; None if none.
 
     Raises:
-        ResultError: the files are damaged.
+        ResultError: The files are damaged.
     """
     if not (folder / HEADER).exists():
         return None
@@ -103,24 +103,24 @@ def extract_vectors(
     batch_tokens: int = 2048,
     progress: bool = True,
 ) -> TokenVectors:
-    """x_i and e_i^l of every token of the examples.
+    """Extract x_i and e_i^l of every token of the examples.
 
-    The last layer is what the model gives out: where a model normalises once more behind its last
-    block, that has been done.
+    The last layer is the output of the model: where a model normalises once more behind its last
+    block, that is included.
 
     Args:
-        examples: without texts for a decoder.
-        model: the model.
-        folder: where to keep them, memory-mapped; finished ones are used again.  Without a folder
+        examples: Examples without texts for a decoder.
+        model: Model that reads them.
+        folder: Folder of the memory-mapped vectors; finished ones are used again.  Without a folder
             they are in memory.
-        batch_tokens: tokens in a forward pass at most, padding included; changes nothing.
-        progress: show a bar on standard error.
+        batch_tokens: Tokens in a forward pass at most, padding included; does not change results.
+        progress: Whether a bar is shown on standard error.
 
     Raises:
-        CorpusError: there are no examples.
-        UsageError: the examples have a decoder's text.
-        UnsupportedModelError: the model does not give out one hidden token for each input token.
-        RunError: the folder holds something else, cannot be written, or its disk is too small.
+        CorpusError: There are no examples.
+        UsageError: The examples have a decoder's text.
+        UnsupportedModelError: The model does not return one hidden token for each input token.
+        RunError: The folder holds something else, cannot be written, or its disk is too small.
     """
     listed = list(examples)
     if not listed:
@@ -162,7 +162,7 @@ def vectors_signature(examples: Sequence[Encoded], model: CapturedModel) -> dict
 
 
 def vectors_size(examples: Sequence[Encoded], model: CapturedModel) -> int:
-    """Bytes that x_i and e_i^l of these examples will take."""
+    """Return the bytes that x_i and e_i^l of these examples will take."""
     tokens = sum(len(example.ids) for example in examples)
     config: Any = model.transformer.config.get_text_config()
     return tokens * 4 * int(config.hidden_size) * (int(config.num_hidden_layers) + 1)
@@ -192,7 +192,7 @@ def _filled(
 
 
 def _run(model: CapturedModel, examples: Sequence[Encoded]) -> list[Layers]:
-    """The layers of each of the examples, without padding."""
+    """Return the layers of each example, without padding."""
     batch = model.collate(examples)
     output = model.run(batch, output_hidden_states=True)
     states = _states(output, model, batch)
@@ -217,7 +217,7 @@ def _states(output: Any, model: CapturedModel, batch: Batch) -> tuple[Tensor, ..
 
 
 def _stores(layers: Layers, tokens: int, folder: Path | None) -> list[np.ndarray]:
-    """A place for all rows of x, and of each layer, in memory or in files."""
+    """Make arrays for all rows of x, and of each layer, in memory or in files."""
     shapes = [(tokens, rows.shape[1]) for rows in layers]
     if folder is None:
         return [np.empty(shape, dtype=np.float32) for shape in shapes]
@@ -231,7 +231,7 @@ def _stores(layers: Layers, tokens: int, folder: Path | None) -> list[np.ndarray
 
 
 def _finish(folder: Path, vectors: TokenVectors, signature: Mapping[str, Any]) -> None:
-    """Flush the files; the header comes last and says that they are whole."""
+    """Flush the files, and write the header last, since it says that they are whole."""
     for store in (vectors.inputs, *vectors.hidden):
         if isinstance(store, np.memmap):
             store.flush()

@@ -24,12 +24,12 @@ Targets = Float[Tensor, "*#rows dim"]
 
 
 def prepared(targets: Float[Tensor, "*rows dim"], loss: Loss) -> Float[Tensor, "*rows dim"]:
-    """Targets as the other functions want them: for cosine distance, of length 1."""
+    """Prepare targets for the other functions: for cosine distance, of length 1."""
     return unit(targets) if loss == "cosine" else targets
 
 
 def unit(rows: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
-    """Rows divided by their length."""
+    """Divide rows by their length."""
     length: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
     return rows / length.clamp(min=_SMALLEST)
 
@@ -50,7 +50,7 @@ def gradient_(predicted: Rows, targets: Targets, loss: Loss, count: int) -> Rows
 
 
 def value(predicted: Rows, targets: Targets, loss: Loss) -> Float[Tensor, " *rows"]:
-    """The loss of every token: 1 − cos, or the mean square of an entry of the difference."""
+    """Compute the loss of every token: 1 − cos, or the mean squared difference of entries."""
     if loss == "l2":
         return (predicted - targets).square().mean(-1)
     along: Tensor = torch.linalg.vecdot(predicted, targets)
@@ -66,7 +66,7 @@ Predictions = Float[Tensor, "group rate token input"]
 
 @runtime_checkable
 class MapFamily(Protocol):
-    """A kind of map."""
+    """Kind of map."""
 
     shapes: tuple[tuple[int, ...], ...]
 
@@ -74,21 +74,21 @@ class MapFamily(Protocol):
         """Return the predictions of every map of the stack for the batch of its group."""
 
     def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
-        """The gradient of the mean loss over the batch, for each map by itself."""
+        """Compute the gradient of the mean loss over the batch, for each map by itself."""
 
 
 class Linear:
-    """x W, without bias; the matrix is [out, in], as in ``torch.nn.Linear``.
+    """Linear map x W without bias; the matrix is [out, in], as in ``torch.nn.Linear``.
 
     Its gradient is written out, which leaves little but the products of matrices: for seven rates,
     batches of 256 and 256 dimensions, autograd takes 2.9 (L2) and 1.9 (cosine) times as long, and
     ``torch.func.vmap`` of ``torch.func.grad`` 2.5 and 1.9 times.
 
     Args:
-        model: size of a hidden token.
-        input: size of what it is mapped to.
-        exact: multiply in float32; otherwise products may be rounded, and differences of them are
-            avoided.
+        model: Size of a hidden token.
+        input: Size of the token that it is mapped to.
+        exact: Whether products are in float32; otherwise they may be rounded, and differences of
+            them are avoided.
     """
 
     def __init__(self, model: int, input: int, *, exact: bool = True) -> None:
@@ -112,7 +112,7 @@ class Linear:
     def _wide(
         matrix: Float[Tensor, "group rate input model"], batch: Batch
     ) -> Float[Tensor, "group token rate input"]:
-        """The batch of each group times the matrices of all its rates at once."""
+        """Multiply the batch of each group by the matrices of all its rates at once."""
         product = torch.bmm(batch, matrix.flatten(1, 2).mT)
         return product.view(*product.shape[:2], *matrix.shape[1:3])
 
@@ -127,7 +127,7 @@ class Linear:
     def _from_squares(
         matrix: Float[Tensor, "group rate input model"], batch: Batch, goals: Goals
     ) -> Float[Tensor, "group rate input model"]:
-        """2 (W XᵀX − YᵀX) / (tokens · input): the products with X serve all rates of a group."""
+        """Compute 2 (W XᵀX − YᵀX) / (tokens · input); all rates share the products with X."""
         squares = torch.bmm(batch.mT, batch)
         towards = torch.bmm(goals.mT, batch).unsqueeze(1)
         product = torch.bmm(matrix.flatten(1, 2), squares).view_as(matrix)
@@ -177,19 +177,18 @@ class Mlp:
     def _outwards(
         weights: Weights, active: Float[Tensor, "group rate token hidden"]
     ) -> Predictions:
-        """The map of what the hidden units give out."""
+        """Return the output of the map: h W₂ + b₂."""
         return _times(active, weights[2].mT).add_(weights[3].unsqueeze(2))
 
 
 def _repeated(batch: Batch, rates: int) -> Float[Tensor, "group rate token model"]:
-    """The batch of each group for all of its rates."""
     return batch.unsqueeze(1).expand(-1, rates, -1, -1)
 
 
 def _times(
     matrices: Float[Tensor, "group rate row inner"], right: Float[Tensor, "group rate inner column"]
 ) -> Float[Tensor, "group rate row column"]:
-    """The product of matrices; ``torch.matmul`` would first copy those that are transposed."""
+    """Multiply matrices; ``torch.matmul`` would first copy those that are transposed."""
     left_all, right_all = matrices.flatten(0, 1), right.flatten(0, 1)
     if len(left_all) == 1:  # where products may be rounded, bmm copies what is transposed
         product = torch.mm(left_all[0], right_all[0]).unsqueeze(0)
@@ -199,14 +198,14 @@ def _times(
 
 
 def family_of(kind: MapKind, sizes: tuple[int, int], hidden: int, *, exact: bool) -> MapFamily:
-    """``linear`` or ``mlp``, from hidden tokens of the first size to vectors of the second."""
+    """Return ``linear`` or ``mlp``, from hidden tokens of the first size to the second."""
     return Linear(*sizes, exact=exact) if kind == "linear" else Mlp(*sizes, hidden)
 
 
 def first_weights(
     shapes: Sequence[tuple[int, ...]], seed: Sequence[int]
 ) -> list[Float[Tensor, "..."]]:
-    """Matrices drawn uniformly as Glorot and Bengio (2010) say, biases 0; float32."""
+    """Draw matrices uniformly as in Glorot and Bengio (2010), biases 0; float32."""
     generator = np.random.default_rng([*seed, 2])
     weights = []
     for shape in shapes:
@@ -221,7 +220,7 @@ def ridge_maps(
     loss: Loss,
     ridges: Sequence[float],
 ) -> Float[Tensor, "ridge input model"]:
-    """Linear maps in closed form: the least ‖X W − Y‖² + λ ‖W‖² for every λ.
+    """Fit linear maps in closed form: the least ‖X W − Y‖² + λ ‖W‖² for every λ.
 
     All of them come from one eigendecomposition of XᵀX.  Cosine distance has no closed form: there
     the targets are divided by their length.  The map is the least-squares fit of unit vectors, its
@@ -229,11 +228,11 @@ def ridge_maps(
     is looked up by cosine distance.
 
     Args:
-        hidden: X, training tokens.
-        goals: Y, what they should be mapped to.
-        loss: ``l2``, or ``cosine`` for Y divided by its length.
-        ridges: λ, as multiples of the mean eigenvalue of XᵀX, that is of the number of tokens times
-            the mean square of a feature.
+        hidden: Training tokens X.
+        goals: Targets Y.
+        loss: Loss ``l2``, or ``cosine`` for Y divided by its length.
+        ridges: Values of λ, as multiples of the mean eigenvalue of XᵀX, that is of the number of
+            tokens times the mean square of a feature.
 
     Returns:
         The matrices as [out, in], computed in float64, in the type of the hidden tokens.

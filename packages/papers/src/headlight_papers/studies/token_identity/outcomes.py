@@ -34,15 +34,15 @@ class Outcome:
     """Accuracy of the map of one layer at identifying tokens, and how it was trained.
 
     Attributes:
-        case: with this layer alone.
-        test: identifiability rate on the test tokens.
-        train: on the training tokens.
-        across: on the test tokens of each layer; empty unless asked for.
-        parameter: the learning rate, or λ of ridge regression; this and what follows is NaN for the
-            naive map.
-        loss: mean validation loss.
-        best: the epoch whose weights it has.
-        epochs: epochs trained.
+        case: Case with this layer alone.
+        test: Identifiability rate on the test tokens.
+        train: Identifiability rate on the training tokens.
+        across: Identifiability rates on the test tokens of each layer; empty unless requested.
+        parameter: Learning rate, or λ of ridge regression; NaN for the naive map, as are all that
+            follow.
+        loss: Mean validation loss.
+        best: Epoch whose weights the map has.
+        epochs: Number of epochs trained.
     """
 
     case: Case
@@ -69,11 +69,11 @@ def evaluate_maps(
     each core its caches and makes results the same for any number of threads.
 
     Args:
-        tokens: hidden tokens, and what they are mapped to.
-        settings: which maps, and how.
-        device: where they are trained.
-        cache: outcomes that are there already are not made again.
-        progress: show a bar on standard error.
+        tokens: Hidden tokens, and their targets.
+        settings: Settings of the maps and of their training.
+        device: Device on which they are trained.
+        cache: Cache of outcomes, which are not computed again.
+        progress: Whether a bar is shown on standard error.
     """
     cache = cache or JsonCache()
     choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
@@ -123,7 +123,6 @@ def _outcomes(job: "_Job", pool: Executor, bar: Progress | None, seconds: float)
 
 
 def _duration(seconds: float) -> str:
-    """Return a duration in words."""
     minutes = seconds / 60
     return f"{minutes:,.0f} minutes" if minutes >= 1.5 else f"{max(seconds, 1):.0f} seconds"
 
@@ -132,8 +131,8 @@ def outlook(maps: int, settings: TokenIdentitySettings) -> str:
     """Describe how much work is ahead, and what reduces it.
 
     Args:
-        maps: of all kinds, distances, layers and splits.
-        settings: see `TokenIdentitySettings`.
+        maps: Number of maps of all kinds, distances, layers and splits.
+        settings: See `TokenIdentitySettings`.
     """
     kinds = [kind for kind in settings.maps if _is_trained(kind, settings)]
     training = settings.training
@@ -157,7 +156,7 @@ def _is_trained(kind: MapKind, settings: TokenIdentitySettings) -> bool:
 def _with_best_rate(
     tokens: Tokens, kind: MapKind, loss: Loss, settings: TokenIdentitySettings, cache: JsonCache
 ) -> MapTrainingSettings:
-    """The settings of training with one learning rate: the best one for the highest layer."""
+    """Return the settings of training with the learning rate best for the highest layer."""
     highest = (max(tokens.layers),)
     case = Case(kind, loss, settings.offsets[0], settings.fractions[0], 0, highest)
 
@@ -183,7 +182,7 @@ def _cases(
     training: MapTrainingSettings,
     device: torch.device,
 ) -> Iterator[Case]:
-    """Every offset, fraction and fold; layers one by one, or together where that is faster."""
+    """Yield every offset, fraction and fold; layers one by one, or together if that is faster."""
     together = 1 if device.type == "cpu" else _layers_that_fit(kind, tokens, settings, training)
     layers = tokens.layers
     for offset, fraction, fold in product(
@@ -284,7 +283,7 @@ class _Job:
 
 @contextmanager
 def _workers(device: torch.device) -> Iterator[ThreadPoolExecutor]:
-    """As many threads as torch would use, each of which computes alone."""
+    """Yield a pool of as many threads as torch would use, each of which computes alone."""
     threads = torch.get_num_threads()
     pool = ThreadPoolExecutor(_threads(device), initializer=torch.set_num_threads, initargs=(1,))
     try:

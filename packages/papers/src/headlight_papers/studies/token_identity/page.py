@@ -22,14 +22,14 @@ from headlight.views.parts.result_facts import rounded
 from headlight_papers.findings import token_identity
 
 findings = token_identity.token_identity
-"""In words, which stand first."""
+"""Findings in words, shown first."""
 
 TITLES = By("loss", {"cosine": "Cosine distance", "l2": "L2 distance"})
 MAP, LOSS = By("map", {"mlp": "MLP"}), By("loss", {"l2": "L2"}, "distance")
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The rate in the last layer looked at, for each map and distance."""
+    """Return the rate in the last observed layer, for each map and distance."""
     last = _plain(result)["rate_mean"].isel(layer=-1)
     layer = int(last["layer"])
     rates = {
@@ -40,7 +40,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Rates by layer, what neighbours keep, and maps of one layer tested on all."""
+    """Return the sections: rates by layer, of neighbours, and of maps tested on all layers."""
     parts = [_rates(result)]
     if result.sizes["offset"] > 1:
         parts.append(_neighbours(result))
@@ -50,7 +50,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _plain(result: xr.Dataset) -> xr.Dataset:
-    """The token itself, from all training sequences."""
+    """Select the token itself, from all training sequences."""
     offset = int(np.abs(result["offset"].values).argmin())
     return result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
 

@@ -35,7 +35,7 @@ from headlight_papers.studies.token_identity.outcomes import evaluate_maps
 from headlight_papers.training.json_cache import JsonCache
 
 TOKENS, RATES = "tokens", "rates"
-"""Folders of hidden tokens, and of what is known of each map."""
+"""Folders of hidden tokens, and of results of each map."""
 
 
 def run(
@@ -129,7 +129,7 @@ def _attributes(vectors: TokenVectors) -> dict[str, Any]:
 
 
 def _repeated(vectors: TokenVectors) -> int:
-    """Tokens whose input vector occurs more than once in their sequence."""
+    """Count tokens whose input vector occurs more than once in their sequence."""
     rows = np.ascontiguousarray(vectors.inputs)
     whole = rows.view(np.dtype((np.void, 4 * rows.shape[1])))[:, 0]
     number = np.unique(whole, return_inverse=True)[1].reshape(-1)

@@ -45,10 +45,10 @@ class Validation:
     R is computed in float64.
 
     Args:
-        hidden: validation tokens of each group.
-        goals: what they should be mapped to.
-        loss: ``cosine`` or ``l2``.
-        model: the kind of map.
+        hidden: Validation tokens of each group.
+        goals: Targets of these tokens.
+        loss: Loss, ``cosine`` or ``l2``.
+        model: Kind of map.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Validation:
     def losses(
         self, model: MapFamily, weights: Weights, groups: Sequence[int]
     ) -> Float[Tensor, "group rate"]:
-        """The mean loss of every map of a stack whose rows are of these groups; float64."""
+        """Return the mean loss of every map of a stack whose rows are of these groups; float64."""
         return torch.stack(
             [
                 self._of_group(model, [w[row : row + 1] for w in weights], group)
@@ -86,7 +86,7 @@ class Validation:
 def _triangle(
     hidden: Hidden, goals: Goals
 ) -> tuple[Float[Tensor, "row model"], Float[Tensor, "row input"], float]:
-    """Rows with the same sum of squares of X W − Y for every W, but for a constant; the constant.
+    """Return fewer rows with the same sum of squares of X W − Y for every W, up to a constant.
 
     The constant is in units of the loss: mean over the entries of a token.
     """
@@ -101,7 +101,7 @@ def _triangle(
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Hidden tokens of some groups, and what they should be mapped to; in the same order."""
+    """Hidden tokens of some groups, and their targets, in the same order."""
 
     hidden: Sequence[Hidden]
     goals: Sequence[Goals]
@@ -112,10 +112,10 @@ class TrainingHistory:
     """History of the training of one map, and its best weights so far.
 
     Attributes:
-        weights: those of the smallest validation loss.
-        loss: that loss.
-        best: the epoch after which it was reached, from 1.
-        epochs: epochs trained.
+        weights: Weights of the smallest validation loss.
+        loss: Smallest validation loss.
+        best: Epoch after which it was reached, from 1.
+        epochs: Number of epochs trained.
     """
 
     weights: list[Float[Tensor, "..."]]
@@ -124,7 +124,7 @@ class TrainingHistory:
     epochs: int = 0
 
     def note(self, loss: float, weights: Iterable[Tensor]) -> None:
-        """One more epoch has been trained."""
+        """Note the loss and the weights after one more epoch."""
         self.epochs += 1
         if loss < self.loss:
             self.loss, self.best = loss, self.epochs
@@ -140,12 +140,12 @@ class Stack:
     """Maps in training, as a table of groups by learning rates; every row is equally full.
 
     Attributes:
-        groups: number of the group of each row.
-        rates: for each row the numbers of the learning rates that are still in it.
-        weights: one tensor for each parameter.
+        groups: Number of the group of each row.
+        rates: Numbers of the learning rates that are still in each row.
+        weights: Weights, one tensor for each parameter.
         means: Adam's averages of gradients.
         squares: Adam's averages of their squares.
-        steps: updates so far.
+        steps: Number of updates so far.
     """
 
     groups: list[int]
@@ -168,7 +168,7 @@ class Stack:
         self.steps = self.steps.to(self.weights[0].device)
 
     def update(self, gradient: Weights, rates: Sequence[float]) -> None:
-        """One step of Adam, maps of one learning rate together.
+        """Take one step of Adam, maps of one learning rate together.
 
         By torch's functional form, to which an update is given the state of those maps that are
         still in training.
@@ -182,6 +182,7 @@ class Stack:
                 means,
                 squares,
                 [],
+                # Adam counts its steps in place, here once for each tensor.
                 [self.steps.clone() for _ in weights],
                 fused=True,
                 lr=rates[number],
@@ -203,7 +204,7 @@ class Stack:
         return places
 
     def without(self, stopped: Callable[[int, int], bool]) -> list["Stack"]:
-        """The maps that go on, in stacks with rows of equal length."""
+        """Return the maps still in training, in stacks with rows of equal length."""
         active = [
             [place for place, rate in enumerate(row) if not stopped(group, rate)]
             for group, row in zip(self.groups, self.rates, strict=True)
@@ -242,13 +243,13 @@ def train(
     """Train one map for each group and learning rate.
 
     Args:
-        model: the kind of map.
-        begin: the first weights of each group, the same for all its rates.
-        training: what is learned from.
-        validation: the losses by which training ends.
-        loss: ``cosine`` or ``l2``.
-        settings: how.
-        orders: the order of the training tokens in each epoch, which are numbered from 0.
+        model: Kind of map.
+        begin: Initial weights of each group, the same for all its rates.
+        training: Training tokens and their targets.
+        validation: Validation losses by which training ends.
+        loss: Loss, ``cosine`` or ``l2``.
+        settings: Settings of the training.
+        orders: Order of the training tokens in each epoch; epochs are numbered from 0.
 
     Returns:
         For each group the history of each learning rate.
@@ -272,7 +273,7 @@ def train(
 
 
 def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
-    """All maps before the first step."""
+    """Return all maps before the first step."""
     groups = len(begin)
     weights = [
         torch.stack([each[number] for each in begin])
@@ -310,15 +311,15 @@ def _parts(tensors: Weights, places: Sequence[tuple[int, int]]) -> list[Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The map of one layer that is best on the validation tokens.
+    """Map of one layer that is best on the validation tokens.
 
     Attributes:
-        model: its kind.
-        weights: its parameters.
-        parameter: the learning rate, or the multiple λ of ridge regression.
-        loss: mean validation loss.
-        best: the epoch whose weights it has, from 1; 0 in closed form.
-        epochs: epochs trained with its learning rate; 0 in closed form.
+        model: Kind of map.
+        weights: Parameters of the map.
+        parameter: Learning rate, or the multiple λ of ridge regression.
+        loss: Mean validation loss.
+        best: Epoch whose weights the map has, from 1; 0 in closed form.
+        epochs: Number of epochs trained with its learning rate; 0 in closed form.
     """
 
     model: MapFamily
@@ -332,10 +333,10 @@ class Fitted:
 def fit(
     tokens: Tokens, case: Case, settings: TokenIdentitySettings, training: MapTrainingSettings
 ) -> list[Fitted]:
-    """One map for each layer of the case, with the learning rate or λ that suits it best.
+    """Fit a map for each layer of the case, with the best learning rate or λ.
 
     Raises:
-        RunError: no learning rate led to a finite loss.
+        RunError: No learning rate led to a finite loss.
     """
     parts = tokens.parts(case)
     learned = _training_data(tokens, case, parts.train)
@@ -374,7 +375,7 @@ def predicted(
 
 
 def _training_data(tokens: Tokens, case: Case, pairs: Pairs) -> TrainingData:
-    """The rows of these pairs for each layer; goals that layers share are taken once."""
+    """Return the rows of these pairs for each layer; goals that layers share are taken once."""
     goals: dict[int, Float[Tensor, "token input"]] = {}
     for layer in case.layers:
         rows = tokens.goals(layer)
@@ -389,7 +390,7 @@ def _training_data(tokens: Tokens, case: Case, pairs: Pairs) -> TrainingData:
 def _begin(
     model: MapFamily, case: Case, layer: int, seed: int, device: torch.device
 ) -> list[Float[Tensor, "..."]]:
-    """First weights, which depend on nothing but seed, fold and layer."""
+    """Draw initial weights, which depend on nothing but seed, fold and layer."""
     drawn = first_weights(model.shapes, [seed, case.fold, layer])
     return [tensor.to(device) for tensor in drawn]
 
@@ -397,7 +398,7 @@ def _begin(
 def _best(
     model: MapFamily, histories: Sequence[TrainingHistory], rates: Sequence[float], case: Case
 ) -> Fitted:
-    """The map with the least validation loss, the first of equals."""
+    """Return the map with the least validation loss, the first of equals."""
     number = min(range(len(rates)), key=lambda place: histories[place].loss)
     history = histories[number]
     if not math.isfinite(history.loss):
@@ -415,7 +416,7 @@ def _in_closed_form(
     loss: Loss,
     ridges: Sequence[float],
 ) -> list[Fitted]:
-    """Ridge regression for each layer."""
+    """Fit ridge regression for each layer."""
     fitted = []
     for group, (hidden, goals) in enumerate(zip(training.hidden, training.goals, strict=True)):
         maps = ridge_maps(hidden, goals, loss, ridges)
