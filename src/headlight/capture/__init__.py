@@ -9,7 +9,7 @@ values v(x), inputs x, which keys each query may see, and the site.  With
 ``with heads_removed(model, …)`` it works without some heads.
 ``with attention_with_graph(model) as attention`` a model can be trained by its attention.
 ``with model.capture(sites, residual=True)`` records also say what the output is added to.
-``attribute(model, batch)`` is what input tokens contribute to hidden ones.
+``attribute(model, batch)`` returns contributions of input tokens to hidden tokens.
 """
 
 from headlight.capture.attention_graph import attention_with_graph

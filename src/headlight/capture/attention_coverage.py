@@ -14,23 +14,23 @@ from headlight.errors import UnsupportedModelError
 from headlight.vocabulary import Kind
 
 _NAMED = re.compile(r"att(?:n|ention)", re.IGNORECASE)
-"""In the name of a class, of every architecture that there is."""
+"""Pattern in the class names of attention modules, whatever the architecture."""
 _LINEAR = nn.Linear | Conv1D | nn.Conv1d | nn.Conv2d
 
 
 class ModulesRun(TorchFunctionMode):
-    """The modules that run in a pass, and those that make weights of the scores of queries."""
+    """Recorder of the modules that run in a pass, and of those that turn scores into weights."""
 
     def __init__(self) -> None:
         super().__init__()
         self._ran: dict[nn.Module, None] = {}
         self._attending: dict[tuple[nn.Module, ...], None] = {}
-        """For each softmax the modules that it is within, outermost first."""
+        """Modules around every softmax, outermost first."""
         self._within: list[nn.Module] = []
 
     @contextmanager
     def watching(self, model: nn.Module) -> Iterator[None]:
-        """Within the block, passes of `model` are watched."""
+        """Watch the passes of `model` within the block."""
         hooks: list[Registration] = []
         for module in model.modules():
             hooks += [
@@ -44,7 +44,7 @@ class ModulesRun(TorchFunctionMode):
         """Return the attention modules that ran without calling the interface.
 
         Args:
-            passed: the modules that called it.
+            passed: Modules that called it.
         """
         interface_modules = set(passed)
         classes = {type(module) for module in interface_modules}
@@ -90,11 +90,11 @@ _QUERIES: Mapping[str, Callable[[Any], int]] = {
     "scaled_dot_product_attention": _rows,
     "multi_head_attention_forward": lambda result: len(result[0]),
 }
-"""Functions of torch that turn scores into weights, and how many queries their results are of."""
+"""Functions of torch that turn scores into weights, with the number of queries of their results."""
 
 
 class AttentionBesideError(UnsupportedModelError):
-    """Attention of a model does not pass the interface; `passed` are the modules that do."""
+    """Refusal of attention that does not pass the interface; `passed` are the modules that do."""
 
     def __init__(self, message: str, passed: Iterable[nn.Module]) -> None:
         super().__init__(message)

@@ -1,8 +1,8 @@
 """Attention with its graph, so that a model can be trained by it.
 
-What transformers hands out as ``attentions`` is what dropout has left of the weights in training,
-and so is what an ordinary capture would see.  Here weights are taken as the softmax makes them;
-the model goes on with what dropout leaves of them, as it would by itself.
+In training, transformers hands out as ``attentions`` the weights that dropout has left, which an
+ordinary capture would see as well.  Here weights are taken as the softmax makes them; the model
+goes on with those that dropout leaves, as it would by itself.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from headlight.capture.recorder import recording
 def attention_with_graph(
     model: CapturedModel, sites: Iterable[AttentionSite] | None = None
 ) -> Iterator[Mapping[AttentionSite, LayerRecord]]:
-    """Within the block, the attention of the latest forward pass by site, to be differentiated.
+    """Yield the attention of the latest forward pass by site, to be differentiated.
 
     The model may be in training mode, and is run by the caller.  Weights are those before dropout;
     dropout of attention weights works as ever where the model hands its share to the attention
@@ -40,8 +40,9 @@ def attention_with_graph(
                 ...
 
     Args:
-        model: with its `sites` found, which has to be done in evaluation mode.
-        sites: which; by default all.  The others keep the fast attention that they had.
+        model: Model whose `sites` have been found, which has to be done in evaluation mode.
+        sites: Attention modules observed; by default all.  The others keep the fast attention that
+            they had.
 
     Raises:
         UsageError: a site is not one of the model's, or they are not found yet and the model is in
@@ -54,7 +55,7 @@ def attention_with_graph(
     latest: dict[AttentionSite, LayerRecord] = {}
 
     def keep(record: LayerRecord) -> None:
-        if record.site is model.sites[first]:  # of an earlier pass nothing is kept alive
+        if record.site is model.sites[first]:  # a new pass keeps nothing of the last alive
             latest.clear()
         latest[record.site] = record
 
@@ -64,7 +65,7 @@ def attention_with_graph(
 
 
 def _before_dropout(module: nn.Module) -> AttentionFunction:
-    """The eager attention of a module, which hands out weights before dropout."""
+    """Return the eager attention of a module, which hands out weights before dropout."""
     return partial(_attend, eager_function(module))
 
 
@@ -85,7 +86,7 @@ def _attend(
 
 @contextmanager
 def _evaluating(module: nn.Module) -> Iterator[None]:
-    """Within the block no dropout of a module is active, be it a function or a part of it."""
+    """Disable all dropout of a module within the block, be it a function or a submodule."""
     before = [(part, part.training) for part in module.modules()]
     try:
         module.eval()

@@ -1,4 +1,4 @@
-"""The interface hook: a function registered with transformers' attention interface.
+"""Interface hook: a function registered with transformers' attention interface.
 
 While a model is captured its configuration names this function, and every attention module calls
 it.  For the sites asked for, a listener runs the model's own eager function, so that soft caps,
@@ -34,7 +34,7 @@ _TENSORS = ("query", "key", "value")
 
 @runtime_checkable
 class Listener(Protocol):
-    """A callback for the attention of a model while the model runs."""
+    """Callback for the attention of a model while the model runs."""
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -45,23 +45,23 @@ class Listener(Protocol):
 
 @runtime_checkable
 class AttentionReplacer(Protocol):
-    """A callback that replaces the attention weights of a model by others."""
+    """Callback that replaces the attention weights of a model by others."""
 
     active: bool
     """Whether it replaces anything at the moment."""
 
     def begin_module(self, module: nn.Module) -> None:
-        """The attention of `module` is about to run once."""
+        """Note that the attention of `module` is about to run once."""
         ...
 
     def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
-        """A function that calls `own`, or `eager` where weights are replaced."""
+        """Return a function that calls `own`, or `eager` where weights are replaced."""
         ...
 
 
 @dataclass
 class _PatchedConfig:
-    """A configuration that names the hook, what it named before, and how many captures use it."""
+    """Configuration that names the hook, with its own attention and the number of captures."""
 
     config: Any
     implementation: str | None
@@ -73,13 +73,13 @@ _replacers: WeakKeyDictionary[nn.Module, tuple[int, AttentionReplacer]] = WeakKe
 own_code: WeakKeyDictionary[nn.Module, tuple[AttentionFunction, AttentionFunction]] = (
     WeakKeyDictionary()
 )
-"""The functions of modules with attention in code of their own: the eager one, and their own."""
+"""Functions of modules with attention in code of their own: the eager function, and their own."""
 _patched: dict[int, _PatchedConfig] = {}
 _lock = threading.Lock()
 
 
 def _forget_other_threads() -> None:
-    """In a process that was forked no other thread lives on, and so no capture of another."""
+    """Drop the captures of other threads, none of which lives on in a forked process."""
     for table in (_listeners, _replacers):
         for module, (thread, _) in list(table.items()):
             if thread != threading.get_ident():
@@ -88,7 +88,7 @@ def _forget_other_threads() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    # Whatever another thread is about to do is done first: a lock that it held would never open.
+    # Fork only when no other thread holds the lock, which would never open in the child.
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget_other_threads
     )
@@ -112,7 +112,7 @@ def add_listener(model: nn.Module, listener: Listener) -> bool:
 
 
 def listener_of(model: nn.Module) -> Listener | None:
-    """The listener of `model` in this thread, if there is one."""
+    """Return the listener of `model` in this thread, if there is one."""
     thread, listener = _listeners.get(model, (None, None))
     return listener if thread == threading.get_ident() else None
 
@@ -125,7 +125,7 @@ def remove_listener(model: nn.Module) -> None:
 
 
 def has_listener(model: nn.Module) -> bool:
-    """Whether a part of `model` has a listener, in any thread."""
+    """Return whether a part of `model` has a listener, in any thread."""
     return any(module in _listeners for module in model.modules())
 
 
@@ -140,7 +140,7 @@ def set_replacer(model: nn.Module, replacer: AttentionReplacer | None) -> None:
 
 
 def replacer_of(module: nn.Module) -> AttentionReplacer | None:
-    """The active replacer of `module` in this thread, if there is one."""
+    """Return the active replacer of `module` in this thread, if there is one."""
     thread, replacer = _replacers.get(module, (None, None))
     active = replacer is not None and replacer.active and thread == threading.get_ident()
     return replacer if active else None
@@ -148,7 +148,7 @@ def replacer_of(module: nn.Module) -> AttentionReplacer | None:
 
 @contextmanager
 def unreplaced(model: nn.Module) -> Iterator[None]:
-    """Within the block, no attention of `model` is replaced."""
+    """Suspend all replacements of the attention of `model` within the block."""
     replacers = {replacer_of(module) for module in model.modules()} - {None}
     try:
         for replacer in replacers:
@@ -181,10 +181,10 @@ def uninstall(configs: Iterable[Any]) -> None:
 
 
 def eager_function(module: nn.Module) -> AttentionFunction:
-    """The eager attention of the file that defines `module`, with weights replaced if they are.
+    """Return the eager attention of the file that defines `module`, with any replacement applied.
 
     Raises:
-        UnsupportedModelError: that file has none.
+        UnsupportedModelError: that file has no such function.
     """
     eager, replacer = _eager_beside(module), replacer_of(module)
     return replacer.wrap(eager, eager) if replacer else eager
@@ -204,7 +204,7 @@ def _eager_beside(module: nn.Module) -> AttentionFunction:
 
 
 def own_implementation(config: Any) -> str | None:
-    """The attention that a configuration names, or named before the hook."""
+    """Return the attention that a configuration names, or named before the hook."""
     patched = _patched.get(id(config))
     named: str | None = (
         patched.implementation if patched else getattr(config, "_attn_implementation", None)
@@ -237,8 +237,8 @@ def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, T
 def dispatch_attention(
     module: nn.Module, *arguments: Any, **options: Any
 ) -> tuple[Tensor, Tensor | None]:
-    """The hook itself: what a module calls, or what stands for a call in its own code."""
-    # Some models give them by name.
+    """Compute attention as the hook, which a module calls or which stands for its own code."""
+    # Some models pass the tensors by name.
     arguments += tuple(options.pop(name) for name in _TENSORS[len(arguments) :])
     if (replacer := replacer_of(module)) is not None:
         replacer.begin_module(module)

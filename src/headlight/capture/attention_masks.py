@@ -17,7 +17,7 @@ LOWEST = torch.finfo(torch.float32).min
 
 
 class MaskByRows(Tensor):
-    """A mask to be added to logits, whose rows are made when they are asked for.
+    """Mask to be added to logits, whose rows are made when they are requested.
 
     Models hand it on as it is; whatever else is done with it is done with the whole mask.
     """
@@ -26,7 +26,7 @@ class MaskByRows(Tensor):
 
     @staticmethod
     def __new__(cls, of: dict[str, Any], row: Tensor) -> "MaskByRows":
-        """The mask that `eager_mask` makes of these arguments, of which `row` is one row."""
+        """Create the mask that `eager_mask` makes of these arguments, of which `row` is one row."""
         size = (*row.shape[:2], of["q_length"], row.shape[3])
         mask: MaskByRows = Tensor._make_wrapper_subclass(
             cls, size, dtype=row.dtype, device=row.device
@@ -57,7 +57,7 @@ class MaskByRows(Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Anything that is computed with it is computed with the whole."""
+        """Run any operation on the mask with the whole mask."""
         whole = torch.utils._pytree.tree_map_only(
             cls, lambda mask: mask.rows(0, mask.shape[2]), (args, kwargs or {})
         )
@@ -67,7 +67,7 @@ class MaskByRows(Tensor):
 def added_mask(
     batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, **options: Any
 ) -> Tensor | None:
-    """The mask that eager functions add to their logits; a large one by rows."""
+    """Return the mask that eager functions add to their logits; a large one by rows."""
     of = {
         "batch_size": batch_size,
         "q_length": q_length,
@@ -102,13 +102,13 @@ def with_sdpa_mask(
 
 
 def mask_of(arguments: tuple[Any, ...], options: dict[str, Any]) -> Tensor | None:
-    """The mask among what an attention function is called with."""
+    """Return the mask among the arguments of an attention function."""
     mask: Tensor | None = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
     return mask
 
 
 def mask_rows(mask: Tensor, first: int, end: int) -> Tensor:
-    """The rows of some queries; the only one where all have the same."""
+    """Return the rows of some queries; the only row where all queries share it."""
     if isinstance(mask, MaskByRows):
         return mask.rows(first, end)
     return mask if mask.shape[-2] == 1 else mask[..., first:end, :]
@@ -127,10 +127,11 @@ def visible_keys(
     One row is enough where all queries see the same keys, as in an encoder.
 
     Args:
-        arguments: as the model calls its attention.
-        options: the same by name.
-        weight: the result.
-        collapse: whether to look for that; some queries may see the same where others do not.
+        arguments: Positional arguments of the attention function.
+        options: Keyword arguments of the attention function.
+        weight: Attention weights that it returned.
+        collapse: Whether to return one row where all queries see the same keys; to be turned off
+            for a part of the queries, which may see the same keys where others do not.
 
     Raises:
         UnsupportedModelError: the heads of one module see different keys.

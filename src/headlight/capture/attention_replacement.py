@@ -37,9 +37,9 @@ from headlight.tensors import Weight
 from headlight.vocabulary import Kind
 
 Replacement = Tensor | np.ndarray | Callable[[Tensor, AttentionSite], Tensor]
-"""New weights, or a function of the old ones and of where they are."""
+"""New weights, or a function of the old weights and their site."""
 Replacements = Mapping[int | tuple[int, int], Replacement]
-"""By layer, or by layer and head; both count from 0."""
+"""Replacements by layer, or by layer and head; both count from 0."""
 
 _Change = Callable[[Tensor, AttentionSite], Tensor]
 
@@ -48,7 +48,7 @@ _Change = Callable[[Tensor, AttentionSite], Tensor]
 def attention_replaced(
     model: CapturedModel, replacements: Replacements, *, kind: Kind | None = None
 ) -> Iterator[None]:
-    """Within the block, the model works with these attention matrices instead of its own.
+    """Replace attention matrices of the model by the given ones within the block.
 
     A key of `replacements` is a layer, or a pair of layer and head; heads are changed after their
     layer.  A value is a tensor that broadcasts to the weights of the layer, ``batch head query
@@ -62,10 +62,10 @@ def attention_replaced(
     is differentiated unless the caller does so, and nothing prevents it.
 
     Args:
-        model: the model, in evaluation mode.
-        replacements: see above.
-        kind: of attention; by default the first of ``encoder``, ``decoder`` and ``cross`` that the
-            model has.
+        model: Model in evaluation mode.
+        replacements: New weights by layer, or by layer and head (see above).
+        kind: Attention kind; by default the first of ``encoder``, ``decoder`` and ``cross`` that
+            the model has.
 
     Raises:
         UsageError: there is no such kind, layer or head, or new weights have another shape than
@@ -100,11 +100,11 @@ def attention_replaced(
 
 
 class Replacer:
-    """Puts new weights in the place of a model's own, pass after pass.
+    """Replacer of a model's own attention weights by new ones, pass after pass.
 
     Args:
-        sites: all attention of the model, in the order in which it runs.
-        changes: what becomes of the weights of some of them, one change after the other.
+        sites: Attention modules of the model, all of them, in the order in which they run.
+        changes: Functions applied to the weights of some sites, one after the other.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Replacer:
     def changes_before(
         self, later: Mapping[AttentionSite, list[_Change]]
     ) -> dict[AttentionSite, list[_Change]]:
-        """These changes, followed by others.
+        """Return these changes, followed by others.
 
         Raises:
             CaptureError: the sites are not of the same trace.
@@ -139,7 +139,7 @@ class Replacer:
         return {site: [*self._changes.get(site, ()), *later.get(site, ())] for site in sites}
 
     def hooks(self, network: nn.Module) -> list[Registration]:
-        """Hooks that notice when the model, or a model inside it, begins to run and ends."""
+        """Return hooks that notice when the model, or a model inside it, begins and ends to run."""
         whole = [module for module in network.modules() if isinstance(module, PreTrainedModel)]
         begin = [(each.register_forward_pre_hook, self._begin) for each in whole]
         # Also after an exception, or the next pass would seem to be a part of this one.
@@ -156,10 +156,10 @@ class Replacer:
         self._depth -= 1
 
     def begin_module(self, module: nn.Module) -> None:
-        """The attention of `module` is about to run once.
+        """Note that the attention of `module` is about to run once.
 
         Raises:
-            CaptureError: it runs more often than when it was traced.
+            CaptureError: the module runs more often than when it was traced.
         """
         runs, number = self._runs.get(module, []), self._seen.get(module, 0)
         self._seen[module] = number + 1
@@ -173,7 +173,7 @@ class Replacer:
         self._current = runs[number]
 
     def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
-        """A function that calls `own`, or `eager` where weights are replaced."""
+        """Return a function that calls `own`, or `eager` where weights are replaced."""
         return partial(self._attend, eager, own)
 
     def _attend(
@@ -205,10 +205,10 @@ class Replacer:
         self._passes += inner._passes
 
     def check_used(self, sites: Iterable[AttentionSite], name: str) -> None:
-        """Some pass must have run each of these sites, if there was any pass.
+        """Check that some pass has run each of these sites, if there was any pass.
 
         Raises:
-            CaptureError: it was not so.
+            CaptureError: there was a pass, and none has run some site.
         """
         missed = [site for site in sites if site not in self._used]
         if self._passes and missed:
@@ -221,7 +221,7 @@ class Replacer:
 def _changes(
     model: CapturedModel, replacements: Replacements, kind: Kind
 ) -> dict[AttentionSite, list[_Change]]:
-    """By site: first of its whole layer, then of its heads."""
+    """Return the changes by site: first those of its whole layer, then those of its heads."""
     changes: dict[AttentionSite, list[_Change]] = {}
     by_layer = {site.layer: site for site in model.sites_of(kind)}
     for key in sorted(replacements, key=lambda key: isinstance(key, tuple)):
@@ -237,7 +237,7 @@ def _changes(
 def _changed(
     weight: Weight, site: AttentionSite, *, replacement: Replacement, head: int | None
 ) -> Weight:
-    """The weights of a layer, all of them or those of one head replaced."""
+    """Return the weights of a layer, with all of them or those of one head replaced."""
     part = weight if head is None else weight[:, head]
     other = replacement(part, site) if callable(replacement) else torch.as_tensor(replacement)
     fits = other.ndim >= 2 and other.shape[-2:] == part.shape[-2:] and other.ndim <= part.ndim

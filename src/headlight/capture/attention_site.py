@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 Gate = Literal["head", "element"]
-"""Factor of the context before W^O: a number for each query and head, or a vector for each.  It
-does not depend on what the heads compute."""
+"""Factor of the context before W^O: for each query and head, a number or a vector.  It does not
+depend on what the heads compute."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +63,10 @@ class AttentionSite:
         return gathered(part, self.processes, axis)
 
     def require_head(self, head: int) -> None:
-        """Refuse a head that it does not have.
+        """Refuse a head that the site does not have.
 
         Raises:
-            UsageError: it is so.
+            UsageError: the site has no such head.
         """
         if not 0 <= head < self.heads:
             raise UsageError(

@@ -40,11 +40,11 @@ from headlight.vocabulary import Kind
 
 
 def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
-    """The attention of `model` in the order in which it runs on `inputs`.
+    """Return the attention sites of `model` in the order in which they run on `inputs`.
 
     Args:
-        model: a transformers model in evaluation mode.
-        inputs: keyword arguments of its forward pass, at least three positions long.
+        model: Model of transformers in evaluation mode.
+        inputs: Keyword arguments of its forward pass, at least three positions long.
 
     Raises:
         UnsupportedModelError: no attention passes the interface, fewer modules than the
@@ -67,7 +67,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
 def _with_reasons(
     refusal: UnsupportedModelError, problems: Mapping[nn.Module, str]
 ) -> UnsupportedModelError:
-    """Say of each class with code of its own why its heads cannot be told apart."""
+    """Add to a refusal why the heads of each class with code of its own cannot be told apart."""
     reasons = sorted({f"in {type(each).__name__} {why}" for each, why in problems.items()})
     why = f"could not be followed ({'; '.join(reasons)})"
     if not reasons:
@@ -115,7 +115,7 @@ def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
 
 
 def _attend_alike(one: Call, other: Call) -> bool:
-    """Whether two calls have the same weights: contexts of the same tokens are then combined."""
+    """Return whether calls have the same weights: contexts of the same tokens are then combined."""
     return one.weight.shape == other.weight.shape and torch.equal(one.weight, other.weight)
 
 
@@ -183,7 +183,7 @@ def _projection(
 
 
 def _check_not_quantised(config: Any, name: str) -> None:
-    """A linear map of a quantised model may be a module of another kind, and so not be found."""
+    """Refuse a quantised model, whose linear maps may be of classes that tracing does not find."""
     if getattr(config, "quantization_config", None) is not None:
         raise _quantised(name)
 
@@ -196,7 +196,7 @@ def _quantised(what: str) -> UnsupportedModelError:
 
 
 def _kind(call: Call) -> Kind:
-    """By what the weights do: another length than the queries', or nothing ahead."""
+    """Return the kind shown by the weights: other keys than queries, or no weight ahead."""
     queries, keys = call.weight.shape[2:]
     if queries != keys:
         return "cross"
@@ -205,7 +205,7 @@ def _kind(call: Call) -> Kind:
 
 
 def _equation_3(call: Call, projection: Projection) -> float:
-    """Relative error of Σ_h Σ_j α f(x) + b^O against what the projection put out."""
+    """Return the relative error of Σ_h Σ_j α f(x) + b^O against the output of the projection."""
     assert call.projected is not None  # noqa: S101 - found together with the projection
     weight, value = call.weight.cpu().double(), call.value.cpu().double()
     value = value.repeat_interleave(weight.shape[1] // value.shape[1], dim=1)

@@ -25,14 +25,14 @@ Contribution = Float[Tensor, "layer query key"]
 
 @dataclass(frozen=True)
 class TextContributions:
-    """The contributions of one text, and their standard errors where they are estimates."""
+    """Contributions of one text, with standard errors where they are estimates."""
 
     contribution: Contribution
     standard_error: Contribution | None = None
 
 
 def exact(run: Run, memory: int) -> TextContributions:
-    """Contributions from ‖∂e_j/∂x_i‖_F: every dimension of every token is changed."""
+    """Return contributions from ‖∂e_j/∂x_i‖_F: every dimension of every token is changed."""
     tokens, dimensions = run.embedded.shape[1:]
     squares: Tensor | None = None
     for keys, moved in _all_moves(run, torch.eye(dimensions).to(run.embedded), memory):
@@ -46,7 +46,7 @@ def exact(run: Run, memory: int) -> TextContributions:
 def estimate(
     run: Run, directions: int, generator: np.random.Generator, memory: int
 ) -> TextContributions:
-    """Contributions from random changes of every token, the same for all tokens of a text.
+    """Estimate contributions from random changes of tokens, the same for all tokens of a text.
 
     Since all tokens are changed in the same directions, much of the error is common to all
     contributions to a hidden token, and cancels in their shares.  With as many
@@ -59,14 +59,14 @@ def estimate(
     squared = torch.cat(parts, 1)
     layers, _, queries = squared.shape
     samples = squared.reshape(layers, tokens, directions, queries).permute(0, 3, 1, 2)
-    rest = 1 - directions / dimensions  # of the directions: what was tried is known exactly
+    rest = 1 - directions / dimensions  # share of directions not tried: the others are exact
     return shares_of_samples(samples, rest)
 
 
 def _all_moves(
     run: Run, frame: Float[Tensor, "direction dimension"], memory: int
 ) -> Iterator[tuple[Int64[Tensor, " change"], Float64[Tensor, "layer change query"]]]:
-    """Every token changed in every direction: which tokens, and how far hidden ones then move."""
+    """Yield, for every token and direction, the token changed and how far hidden tokens move."""
     tokens, directions = run.embedded.shape[1], len(frame)
     for part in portions(run, tokens * directions, memory):
         change = torch.arange(part.start, min(part.stop, tokens * directions))
@@ -95,11 +95,11 @@ def shares(size: Float[Tensor, "layer query key"]) -> Contribution:
 def shares_of_samples(
     samples: Float[Tensor, "layer query key direction"], rest: float
 ) -> TextContributions:
-    """Contributions from ‖Jz‖² of each direction, with standard errors by the delta method.
+    """Return contributions from ‖Jz‖² of each direction, with standard errors by the delta method.
 
     Args:
         samples: ‖Jz‖², whose expectation is ‖J‖_F².
-        rest: the share of the directions that was not tried; it scales the variance, as in samples
+        rest: Share of the directions that was not tried; it scales the variance, as in samples
             without replacement.
     """
     size = samples.mean(-1).sqrt()
@@ -115,7 +115,7 @@ def shares_of_samples(
 def random_frame(
     dimensions: int, directions: int, generator: np.random.Generator
 ) -> Float[Tensor, "direction dimension"]:
-    """Orthogonal directions of length √dimensions, uniformly distributed.
+    """Return orthogonal directions of length √dimensions, uniformly distributed.
 
     For every matrix J the mean of ‖Jz‖² over them has the expectation ‖J‖_F² (Frobenius norm), with
     less variance than for independent directions, and none when there are as many as dimensions.
@@ -127,7 +127,7 @@ def random_frame(
 
 
 def generator_of(text: Batch, seed: int) -> np.random.Generator:
-    """A generator for one text: that of its ids and of the seed, whatever batch it comes in."""
+    """Return a generator seeded by the ids of a text and the seed, whatever batch it comes in."""
     ids = [text.input_ids] if text.target_ids is None else [text.input_ids, text.target_ids]
     digest = hashlib.sha256()
     for part in ids:
@@ -140,9 +140,9 @@ class Attribution:
     """Contributions of input tokens (key) to hidden tokens (query) at the output of each block.
 
     Attributes:
-        contribution: c_ij, with query j and key i; rows over the keys of a text sum to 1, padding
-            has 0.
-        standard_error: of the estimate; None where contributions are exact.
+        contribution: Contributions c_ij, with query j and key i; rows over the keys of a text sum
+            to 1, padding has 0.
+        standard_error: Standard error of the estimate; None where contributions are exact.
     """
 
     contribution: Float[Tensor, "layer batch query key"]
@@ -156,18 +156,19 @@ def attribute(
     *,
     kind: Kind | None = None,
 ) -> Attribution:
-    """Contributions of the input tokens of `batch` to its hidden tokens, at every block.
+    """Return contributions of the input tokens of `batch` to its hidden tokens, at every block.
 
     Row l of the result is the output of block l; the output of the last block is taken after the
     final norm where a model has one (GPT-2, Llama, T5).  Every text is run by itself without
     padding, so what it is batched with changes nothing.  The model must not be captured meanwhile.
 
     Args:
-        model: the model, in float32 or float64.
-        batch: texts, padded on either side.
-        settings: exact or estimated, and of what.
-        kind: ``encoder`` and ``decoder`` are a stack's own inputs in its own hidden tokens,
-            ``cross`` the encoder's inputs in the decoder's; default: the first kind of the model.
+        model: Model in float32 or float64.
+        batch: Texts, padded on either side.
+        settings: Method, exact or estimated, and its options.
+        kind: Attention kind: ``encoder`` and ``decoder`` are a stack's own inputs in its own
+            hidden tokens, ``cross`` the encoder's inputs in the decoder's; by default the first
+            kind of the model.
 
     Raises:
         UsageError: the model has no such kind, is in training mode or in half precision, or the
@@ -220,7 +221,7 @@ def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind
 
 
 def _single_texts(batch: Batch) -> Iterator[Batch]:
-    """Every text as a batch of its own, its padding cut off."""
+    """Yield every text as a batch of its own, its padding cut off."""
     present, present_target = batch.attention_mask.bool(), _target_mask(batch)
     for row in range(len(batch.lengths)):
         cut: dict[str, Any] = {

@@ -29,15 +29,16 @@ from headlight.errors import UnsupportedModelError
 from headlight.vocabulary import Kind
 
 LONG, SHORT = 12, 7
-"""Tokens of the two texts; of a decoder's text that belongs to each, one less."""
+"""Numbers of tokens of the two texts; the decoder's text that belongs to each has one less."""
 
 
 def check_batching(model: Any, example: Encoded) -> float:
     """Compare a short text in a padded batch with the same text alone.
 
     Args:
-        model: a `CapturedModel`, which reads it.
-        example: of whose tokens both texts are made, its words repeated where it is shorter.
+        model: Model that reads both texts, a `CapturedModel`.
+        example: Example of whose tokens both texts are made, its words repeated where it is
+            shorter.
 
     Returns:
         The largest difference of a layer: for the weights, half the sum of absolute differences
@@ -74,17 +75,17 @@ def check_batching(model: Any, example: Encoded) -> float:
 
 
 def check_predictions(model: Any, example: Encoded) -> float:
-    """Compare what a model predicts of a short text in a padded batch, and of the text alone.
+    """Compare the predictions of a model for a short text in a padded batch and for the text alone.
 
     Args:
-        model: a `CapturedModel`, which reads it.
-        example: see `check_batching`.
+        model: Model that reads both texts, a `CapturedModel`.
+        example: Example of whose tokens both texts are made (see `check_batching`).
 
     Returns:
         The norm of the difference of the logits, relative to theirs; 0 without a head.
 
     Raises:
-        UnsupportedModelError: it is more than rounding.
+        UnsupportedModelError: the difference is more than rounding.
     """
     _, together, single = _batches(model, example)
     logits = getattr(_output(model, single), "logits", None)
@@ -125,11 +126,11 @@ def _allowed_differences(
 
     Many models in float64 (Llama and its kin) take the softmax in float32.  Two readings that
     differ in padding add up its terms in another order, so a weight differs by up to twice what
-    such a softmax rounds, and later layers by what the model makes of that.  How much it makes of
-    it is measured: the text is read once more, with every weight moved by as much.
+    such a softmax rounds, and later layers by what the model makes of that difference.  This is
+    measured: the text is read once more, with every weight moved by as much.
 
     Args:
-        model: a `CapturedModel`.
+        model: Model that reads the text, a `CapturedModel`.
         batch: The text alone.
         alone: Its records.
         keys: Number of keys of the longer of the two texts.
@@ -156,7 +157,7 @@ SOFTMAX_STEPS = 5
 
 
 def _rounded_to_single(weight: Tensor) -> bool:
-    """Whether weights in float64 hold no more than float32, in which they were computed then."""
+    """Return whether weights in float64 are those of float32, in which they were computed then."""
     return weight.dtype == torch.float64 and torch.equal(weight.float().double(), weight)
 
 
@@ -208,8 +209,9 @@ def _places(words: Sequence[int], tokens: int) -> list[int]:
     puts between them is left out: some classifiers demand as many ends in one text as in another.
 
     Args:
-        words: of the tokens of the given text; none where there is no such text.
-        tokens: how many.
+        words: Word numbers of the tokens of the given text, negative for what the tokenizer adds;
+            empty where there is no such text.
+        tokens: Number of tokens.
     """
     of_words = [at for at, word in enumerate(words) if word >= 0] or list(range(len(words)))
     if not of_words:
@@ -231,7 +233,7 @@ def _records(model: Any, batch: Batch) -> list[LayerRecord]:
 
 
 def _output(model: Any, batch: Batch) -> Any:
-    """Return what a model puts out for a batch that is of no study, and not counted as one."""
+    """Return the output of a model for a batch that is of no study, and not counted as such."""
     with torch.inference_mode(), model.running(batch.names):
         return model.transformer(**model.inputs(batch))
 
@@ -266,15 +268,15 @@ class _Lost(NamedTuple):
 
 
 class PaddingWatch:
-    """Looks at what the tokens of a batch give to its padding, in all layers at once.
+    """Watch over the weight that tokens of a batch give to its padding, in all layers at once.
 
     Only the columns in which some text has padding are read, by one product for each layer, and a
     device is asked when all have run.
 
     Args:
-        name: of the model.
-        batch: what it reads.
-        kinds: of attention whose padding is that of the batch.
+        name: Name of the model.
+        batch: Batch that the model reads.
+        kinds: Attention kinds whose padding is that of the batch.
     """
 
     def __init__(self, name: str, batch: Batch, kinds: Collection[Kind]) -> None:
@@ -308,7 +310,7 @@ class PaddingWatch:
         """Refuse weight of tokens on padding, however little.
 
         Raises:
-            UnsupportedModelError: there is some.
+            UnsupportedModelError: tokens attend to padding.
         """
         of_rows: dict[Any, list[_Lost]] = {}
         for each in self._lost:
@@ -324,13 +326,13 @@ class PaddingWatch:
 
 @contextmanager
 def padding_watched(model: Any, batch: Batch) -> Iterator[None]:
-    """Within the block, one forward pass of the model on this batch gives padding no weight.
+    """Check that padding gets no weight in the one forward pass that the block runs on this batch.
 
-    It is looked at where attention is captured.
+    Weights are examined where attention is captured.
 
     Args:
-        model: a `CapturedModel`.
-        batch: what it reads.
+        model: Model that reads the batch, a `CapturedModel`.
+        batch: Batch that the model reads.
 
     Raises:
         UnsupportedModelError: tokens attend to padding, or to other than tokens.
@@ -361,8 +363,8 @@ def _difference(weight: Tensor, value: Tensor, own: LayerRecord) -> float:
     """Return how far weights and values of a text are from its own, as `check_batching` does.
 
     Args:
-        weight: ``head query key``.
-        value: ``kv_head key feature``.
+        weight: Weights of the text, ``head query key``.
+        value: Values of the text, ``kv_head key feature``.
         own: Record of the text alone.
     """
     # Not every device has float64.

@@ -1,4 +1,4 @@
-"""A model made ready to be captured."""
+"""Model made ready to be captured."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,24 +47,24 @@ from headlight.vocabulary import Kind
 _Model = TypeVar("_Model", bound="CapturedModel")
 NO_LAYER = "no layer is selected; name at least one, or leave layers out for all."
 VERIFIED = 128
-"""Tokens of the example on which a model is verified: all layers of it are held at once, which for
-512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""
+"""Number of tokens of the example on which a model is verified: all layers of it are held at once,
+which for 512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""
 NO_PADDING = "no padding token is defined"
-"""Part of what the decoders of transformers say that classify, of several texts at once."""
+"""Part of the message of transformers' classifying decoders when given several texts at once."""
 OF_TEXT = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "use_cache"}
 """Arguments of a forward pass that a text gives."""
 
 
 @dataclass(eq=False, repr=False)
 class CapturedModel(LoadedModel):
-    """A model, its tokenizer, and where its attention is; see `LoadedModel` for its attributes."""
+    """Model with its tokenizer and attention sites; see `LoadedModel` for its attributes."""
 
     _traced_on: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
     _trial: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def sites(self) -> list[AttentionSite]:
-        """Every run of an attention module in one forward pass, in order.
+        """Return every run of an attention module in one forward pass, in order.
 
         Raises:
             UnsupportedModelError: the attention cannot be captured exactly.
@@ -92,19 +92,19 @@ class CapturedModel(LoadedModel):
         return self.transformer.base_model if self.reads_twice else self.transformer
 
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
-        """Find `sites` on inputs of your own, for a model without a trial input."""
+        """Find `sites` on the caller's inputs, for a model without a trial input."""
         self.check_evaluation()
         with self.running():
             self.sites = trace(self.transformer, inputs)
         self._traced_on = inputs
-        vars(self).pop("residuals", None)
+        vars(self).pop("residuals", None)  # they are of the sites found before
         return self.sites
 
     @cached_property
     def residuals(self) -> dict[AttentionSite, ResidualSite | NoResidualSite]:
         """Return the site of each attention's output in the residual stream, traced on first use.
 
-        Where the layer could not be followed there is the reason.
+        A layer that could not be followed has a `NoResidualSite` with the reason.
 
         Raises:
             UnsupportedModelError: several processes share the heads.
@@ -123,16 +123,16 @@ class CapturedModel(LoadedModel):
         Source: Kobayashi et al. (2020), Section 2.2, Eq. 3.
 
         Raises:
-            UnsupportedModelError: it does not hold.
+            UnsupportedModelError: the equation does not hold.
         """
         with self.running(batch.names):
             trace(self.transformer, self.inputs(batch))
 
     def verify_on(self, examples: Iterable[Encoded]) -> Batch | None:
-        """Check Eq. 3 and padding on the first suitable one; no capture may be open.
+        """Check Eq. 3 and padding on the first suitable example; no capture may be open.
 
         Returns:
-            The batch of its first tokens; None if none of them is suitable.
+            The batch of its first tokens; None if no example is suitable.
 
         Raises:
             UnsupportedModelError: see `verify` and `verify_batching`.
@@ -146,12 +146,12 @@ class CapturedModel(LoadedModel):
         return batch
 
     def verify_batching(self, example: Encoded | None = None) -> float | None:
-        """Check that it reads a text in a padded batch as it reads the text alone.
+        """Check that the model reads a text in a padded batch as it reads the text alone.
 
-        With a head, it is to predict the same of it as well.
+        With a head, it has to predict the same of both.
 
         Args:
-            example: of whose tokens two short texts are made; by default of those of a trial input.
+            example: Example of whose tokens two short texts are made; by default a trial input.
 
         Returns:
             The largest difference, see `check_batching`; None where the model does not read such
@@ -168,16 +168,16 @@ class CapturedModel(LoadedModel):
             return max(check_batching(self, tried), check_predictions(self, tried))
         except HeadlightError:
             raise
-        except FAILURES:  # it needs a picture beside the text, say, or what two short texts lack
+        except FAILURES:  # the model needs a picture, say, or what else two short texts lack
             return None
 
     def verify_residuals(self, batch: Batch, sites: Iterable[AttentionSite] | None = None) -> None:
-        """Check on real input that the parts add up to what leaves the attention blocks.
+        """Check on real input that the parts add up to the output of the attention blocks.
 
-        Of a block to whose sum the feed-forward is added as well, only the trial input was checked.
+        A block to whose sum the feed-forward is added as well was checked on the trial input only.
 
         Raises:
-            UnsupportedModelError: they do not, or a layer could not be followed.
+            UnsupportedModelError: the parts do not, or a layer could not be followed.
         """
         check = ResidualCheck()
         chosen = [self.sites[number] for number in self.numbers_of(sites)]
@@ -188,20 +188,20 @@ class CapturedModel(LoadedModel):
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of attention that the model has: ``encoder``, ``decoder``, ``cross``.
+        """Return the kinds of attention that the model has: ``encoder``, ``decoder``, ``cross``.
 
-        Of a model that reads its text twice the first alone, since the positions of its decoder
+        A model that reads its text twice has the first alone, since the positions of its decoder
         are those of the text moved by one.
         """
         kinds = {"encoder"} if self.reads_twice else {site.kind for site in self.sites}
         return tuple(kind for kind in ("encoder", "decoder", "cross") if kind in kinds)
 
     def sites_of(self, kind: Kind, layers: Iterable[int] | None = None) -> list[AttentionSite]:
-        """The sites of one kind, all or those of the layers asked for.
+        """Return the sites of one kind, all or those of the layers requested.
 
         Raises:
             UsageError: the model has no attention of that kind, or no such layer, or no layer is
-                asked for.
+                requested.
         """
         sites = [site for site in self.sites if site.kind == kind]
         if kind not in self.kinds:
@@ -265,12 +265,12 @@ class CapturedModel(LoadedModel):
         Set ``visit`` of the recorder to a function of a `LayerRecord`; it is called while the
         forward pass runs, once for each of `sites` (default: all).  Sites left out keep the fast
         attention that they had.  With `residual` records say what the output of the attention is
-        added to, and what that output is; with `stream` what entered the block, where that is
+        added to, and what that output is; with `stream`, what entered the block, where that is
         found.
 
         Raises:
             CaptureError: the model is being captured already, or runs otherwise than when traced.
-            UnsupportedModelError: the residual is asked for, and what a layer does with the output
+            UnsupportedModelError: the residual is requested, and what a layer does with the output
                 of its attention could not be followed.
             UsageError: the model is in training mode, or a site is not one of its `sites`.
         """
@@ -285,10 +285,10 @@ class CapturedModel(LoadedModel):
             yield recorder
 
     def numbers_of(self, sites: Iterable[AttentionSite] | None) -> frozenset[int]:
-        """The places of these among all `sites`; of None all places.
+        """Return the places of these sites among all `sites`; for None, all places.
 
         Raises:
-            UsageError: a site is not one of them.
+            UsageError: a site is not among the `sites` of the model.
         """
         order = {site: number for number, site in enumerate(self.sites)}
         chosen = self.sites if sites is None else list(sites)
@@ -300,7 +300,10 @@ class CapturedModel(LoadedModel):
         return frozenset(order[site] for site in chosen)
 
     def collate(self, examples: Sequence[Encoded]) -> Batch:
-        """The examples as one batch, where the model is, with its padding; sound is read now."""
+        """Return the examples as one batch, on the model's device and with its padding.
+
+        Sound is read from its files now.
+        """
         batch = collate(examples, pad_id=self.padding, device=self.transformer.device)
         if isinstance(examples[0], EncodedPrompt):
             return replace(batch, arguments=examples[0].arguments)
@@ -314,7 +317,7 @@ class CapturedModel(LoadedModel):
 
     @property
     def sees_beside_text(self) -> bool:
-        """Whether it reads pictures beside a text, in the place of image tokens."""
+        """Return whether the model reads pictures beside a text, in the place of image tokens."""
         return getattr(self.transformer.config, "image_token_id", None) is not None
 
     @property
@@ -325,7 +328,7 @@ class CapturedModel(LoadedModel):
         if "input_ids" not in arguments and main != "input_ids":
             return [main] if isinstance(main, str) else list(main)
         if self._traced_on is None:
-            _ = self.sites  # of which the trial input is known
+            _ = self.sites  # tracing finds the trial input
         needed = {
             name
             for name, each in arguments.items()
@@ -338,7 +341,7 @@ class CapturedModel(LoadedModel):
         """Return the input for pictures, which turns them into what the model reads.
 
         Raises:
-            UsageError: it reads something else, or does not say how.
+            UsageError: the model reads something else, or does not say how.
         """
         if self._accepts("grid_thw") or self._accepts("image_grid_thw"):
             raise UsageError(
@@ -354,17 +357,17 @@ class CapturedModel(LoadedModel):
         return Viewer.of(self.transformer, self.sites[0].module, self.name)
 
     def vision(self: _Model) -> _Model:
-        """Return the model that reads pictures: itself, or the tower of one of text and pictures.
+        """Return the model that reads pictures: itself, or its tower beside one for text.
 
-        What has neither is refused by `viewer`.
+        A model that has neither is refused by `viewer`.
         """
         tower = self if self.sees else self.transformer.get_encoder(modality="image")
         return self._part(tower) if isinstance(tower, PreTrainedModel) else self
 
     def reader(self: _Model) -> _Model:
-        """Return the model that reads a text alone: itself, or the tower beside one of pictures.
+        """Return the model that reads a text alone: itself, or the tower beside a picture tower.
 
-        Of models that compare the two (CLIP, SigLIP), which run on both at once.
+        Models that compare texts and pictures (CLIP, SigLIP) have towers, and run on both at once.
         """
         compares = hasattr(self.transformer, "get_text_features") and not self.sees_beside_text
         tower = getattr(self.transformer, "text_model", None) if compares else None
@@ -377,11 +380,11 @@ class CapturedModel(LoadedModel):
 
     @contextmanager
     def running(self, texts: tuple[str, ...] = ()) -> Iterator[None]:
-        """Within the block the model runs on these texts, in its own precision.
+        """Let the model run on these texts within the block, in its own precision.
 
         Raises:
-            CaptureError: what it computes is not finite.
-            ModelError: because its weights are not; or it cannot tell padding from texts.
+            CaptureError: the model computes numbers that are not finite.
+            ModelError: its weights are not finite, or it cannot tell padding from texts.
         """
         try:
             with own_precision(self.transformer.device):
@@ -399,12 +402,12 @@ class CapturedModel(LoadedModel):
             ) from problem
 
     def run(self, batch: Batch, *, side: str = "right", **options: Any) -> Any:
-        """One forward pass, for what is recorded on the way.
+        """Run one forward pass, for what is recorded on the way.
 
         Args:
-            batch: what the model reads.
-            side: where it is padded.
-            options: what else the forward pass takes, such as ``output_hidden_states``.
+            batch: Batch that the model reads.
+            side: Side on which the batch is padded.
+            options: Other arguments of the forward pass, such as ``output_hidden_states``.
 
         Returns:
             The output of the model.
@@ -419,17 +422,17 @@ class CapturedModel(LoadedModel):
     def run_backward(
         self, batch: Batch, objective: Objective, *, side: str = "right"
     ) -> Float[Tensor, " batch"]:
-        """One forward pass and one backward, within a `capture`; records come with gradients.
+        """Run one forward and one backward pass within a `capture`; records come with gradients.
 
-        They come during the backward pass, so from the last layer to the first.  Gradients are
+        Records come during the backward pass, so from the last layer to the first.  Gradients are
         those of the sum of the losses with respect to every single weight, as if it could change
         alone; where a query cannot see a key they are 0.  Parameters get none, and no graph is left
         behind.  The gradients of a model in float16 can vanish; bfloat16 keeps their range.
 
         Args:
-            batch: as collated, or as the objective has prepared it.
-            objective: whose loss is differentiated.
-            side: where the batch is padded.
+            batch: Batch as collated, or as the objective has prepared it.
+            objective: Objective whose loss is differentiated.
+            side: Side on which the batch is padded.
 
         Returns:
             The loss of each sequence, in nats.
@@ -463,7 +466,7 @@ class CapturedModel(LoadedModel):
 def shortened(example: Encoded) -> Encoded:
     """Return the first tokens of an example, on which a model is verified.
 
-    A text keeps its end, at which some classifiers ask for the class.
+    A text keeps its end, from which some classifiers take the class.
     """
     size = max(len(example.ids), len(example.target))
     if type(example) is Encoded and size > VERIFIED:

@@ -1,4 +1,4 @@
-"""Weights of a model kept as what differs from the embedded one.
+"""Weights of a model kept as differences from the embedded model.
 
 A matrix W that training changed is W + U V, of which the file holds the narrow matrices ``W.up``
 (U) and ``W.down`` (V) in place of the whole; other tensors are in it as they are.
@@ -14,13 +14,13 @@ from torch import Tensor
 from headlight.catalogue.embedded_models import EMBEDDED
 
 CHANGED = "changed.safetensors"
-"""The file of what differs."""
+"""Name of the file of differences."""
 UP, DOWN = ".up", ".down"
 _WHOLE = "model.safetensors"
 
 
 def is_changed(place: str) -> bool:
-    """Whether a folder holds only what differs from the embedded model."""
+    """Return whether a folder holds only the differences from the embedded model."""
     return (Path(place) / CHANGED).is_file()
 
 
@@ -39,11 +39,11 @@ def weights_of(place: str) -> tuple[str | None, dict[str, Any]]:
 def with_changes(
     base: dict[str, Float[Tensor, "..."]], changes: dict[str, Float[Tensor, "..."]]
 ) -> dict[str, Float[Tensor, "..."]]:
-    """All tensors of the model that training made of another.
+    """Return all tensors of the model that training made of another.
 
     Args:
-        base: the tensors of the other model.
-        changes: what differs, by the names that the head of this module says.
+        base: Tensors of the other model.
+        changes: Differences, by the names given at the head of this module.
     """
     tensors = dict(base)
     for name, each in changes.items():
@@ -61,6 +61,6 @@ def tokenizer_place(place: str) -> str:
 
 
 def files_of_weights(place: str) -> list[Path]:
-    """The files in a folder that hold the weights of a model; none of a name on the hub."""
+    """Return the files in a folder that hold the weights of a model; none for a name on the hub."""
     base = [EMBEDDED / _WHOLE] if is_changed(place) else []
     return base + sorted(Path(place).glob("*.safetensors"))

@@ -14,11 +14,11 @@ UNNAMED = "LABEL_"
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes of a model.
+    """Classes of a model.
 
     Attributes:
-        task: whether texts or their tokens are classified.
-        names: of the classes, in the order of the model's outputs.
+        task: Classification of texts or of their tokens.
+        names: Names of the classes, in the order of the model's outputs.
     """
 
     task: Task
@@ -26,16 +26,16 @@ class Classes:
 
     @classmethod
     def of(cls, model: CapturedModel, names: Sequence[str] | None = None) -> "Classes":
-        """The classes of a model that was loaded with its head.
+        """Return the classes of a model that was loaded with its head.
 
         Args:
-            model: the model.
-            names: of the classes, in the order of its outputs; by default its own.
+            model: Model with its head.
+            names: Names of the classes, in the order of its outputs; by default its own.
 
         Raises:
-            MissingHeadError: it has no classification head.
-            UsageError: it does not choose one of several classes, or the names are too few or too
-                many.
+            MissingHeadError: the model has no classification head.
+            UsageError: the model does not choose one of several classes, or the names are too few
+                or too many.
         """
         network: Any = model.transformer
         task = model.head.task
@@ -60,11 +60,11 @@ class Classes:
         return cls(task, own if names is None else tuple(names))
 
     def number(self, label: str | None, place: str) -> int:
-        """The number of the class that a corpus calls `label`: by its name, or as a number from 0.
+        """Return the number of the class that a corpus calls `label`: its name, or a number from 0.
 
         Args:
-            label: as the corpus writes it.
-            place: file and line, for the message.
+            label: Label as the corpus writes it.
+            place: File and line, for the message.
 
         Raises:
             CorpusError: there is no label, or it is none of the classes.

@@ -16,7 +16,7 @@ from headlight.capture.custom_attention.projection import own_projections
 from headlight.capture.hooks import Registration, first_tensor, hooked
 
 Number = int
-"""Number of a value in the graph: values that were made later have larger ones."""
+"""Number of a value in the graph: values that were made later have larger numbers."""
 
 Slot = int | str | None
 """Position or name of an input of a module; None for its output."""
@@ -27,10 +27,11 @@ class Value:
     """One tensor of the pass.
 
     Attributes:
-        tensor: its numbers.
-        function: what made it, as in ``aten``; empty for parameters, inputs and constants.
-        arguments: the values that it was made from.
-        given: everything that the function was given, in its own form.
+        tensor: Numbers of the value.
+        function: Name of the function that made it, as in ``aten``; empty for parameters, inputs
+            and constants.
+        arguments: Values that it was made from.
+        given: All arguments of the function, in their own form.
     """
 
     tensor: Tensor
@@ -44,11 +45,11 @@ class Run:
     """One run of one module.
 
     Attributes:
-        module: what ran.
-        given: the values that it was given, by position or name.
-        output: the value that it put out, or the first of several; None if that is no tensor.
-        begin: the number that the next value had when it began.
-        end: the same when it ended.
+        module: Module that ran.
+        given: Values that it was given, by position or name.
+        output: Value that it put out, or the first of several; None if that is no tensor.
+        begin: Number that the next value had when the run began.
+        end: Number that the next value had when the run ended.
     """
 
     module: nn.Module
@@ -66,13 +67,13 @@ class Run:
 
 
 class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Within the block, every function of torch adds a value; all tensors are kept."""
+    """Mode in which every function of torch adds a value to a graph; all tensors are kept."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.values: list[Value] = []
         self.runs: list[Run] = []
-        """In the order in which they ended."""
+        """Runs of modules, in the order in which they ended."""
         self._numbers: dict[int, Number] = {}
         self._open: list[tuple[dict[int | str, Number], Number]] = []
 
@@ -83,7 +84,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Compute, and note what was made of what."""
+        """Compute a function, and add its results to the graph."""
         options = kwargs or {}
         read = [each for each in tree_leaves((args, options)) if isinstance(each, Tensor)]
         arguments = tuple(map(self.number, read))
@@ -101,7 +102,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def number(self, tensor: Tensor) -> Number:
-        """The number of a tensor as it is now; it is added if it is new."""
+        """Return the number of a tensor as it is now; a new tensor is added."""
         index = self._numbers.get(id(tensor))
         return self._add(tensor, "", (), ()) if index is None else index
 
@@ -113,7 +114,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return len(self.values) - 1
 
     def hooks(self, model: nn.Module) -> list[Registration]:
-        """Hooks of all modules, which note their runs."""
+        """Return hooks of all modules, which note their runs."""
         return [
             registration
             for module in (*model.modules(), *own_projections(model))
@@ -139,7 +140,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Graph:
-    """Graph of the computations of one pass, and how to walk it."""
+    """Graph of the computations of one pass, with methods to walk it."""
 
     def __init__(self, recorded: PassGraph, inputs: Mapping[str, Any]) -> None:
         self.values = recorded.values
@@ -162,26 +163,26 @@ class Graph:
                 self._starts[self._roots[next(iter(run.given.values()))]].append(run)
 
     def _root(self, number: Number, value: Value) -> Number:
-        """The value that holds the same numbers, in another form perhaps."""
+        """Return the value that holds the same numbers, in another form perhaps."""
         for argument in value.arguments[:1]:
             if same_numbers(self.values[argument].tensor, value.tensor):
                 return self._roots[argument]
         return number
 
     def root(self, number: Number) -> Number:
-        """The first value that holds the same numbers."""
+        """Return the first value that holds the same numbers."""
         return self._roots[number]
 
     def tensor(self, number: Number) -> Tensor:
-        """The numbers of a value."""
+        """Return the tensor of a value."""
         return self.values[number].tensor
 
     def varies(self, number: Number) -> bool:
-        """Whether a value depends on what the model reads."""
+        """Return whether a value depends on the input of the model."""
         return self._varies[number]
 
     def readers(self, root: Number) -> list[Number]:
-        """The values that are made from one, but for those that are the same in another form."""
+        """Return the values made from a value, except those that are the same in another form."""
         return sorted(
             {
                 reader
@@ -192,11 +193,11 @@ class Graph:
         )
 
     def read_by(self, root: Number) -> list[Run]:
-        """The runs of modules that were given a value first of all; the shortest come first."""
+        """Return the runs of modules whose first input is a value; the shortest come first."""
         return sorted(self._starts[root], key=lambda run: run.end - run.begin)
 
     def comes_from(self, number: Number, source: Number) -> bool:
-        """Whether a value was made from another, directly or not."""
+        """Return whether a value was made from another, directly or not."""
         pending, visited = [number], {number}
         while pending:
             one = pending.pop()
@@ -210,7 +211,7 @@ class Graph:
 
 
 def record_graph(model: nn.Module, inputs: Mapping[str, Any]) -> Graph:
-    """The graph of one pass."""
+    """Run a model once, and return the graph of the pass."""
     recorded = PassGraph()
     with hooked(recorded.hooks(model)), torch.no_grad(), own_code_seen(model), recorded:
         for each in inputs.values():
@@ -221,7 +222,7 @@ def record_graph(model: nn.Module, inputs: Mapping[str, Any]) -> Graph:
 
 
 def same_numbers(first: Tensor, second: Tensor) -> bool:
-    """Whether two tensors hold the same numbers in the same order."""
+    """Return whether two tensors hold the same numbers in the same order."""
     if first.numel() != second.numel() or first.device != second.device:
         return False
     if first.dtype.is_floating_point != second.dtype.is_floating_point:

@@ -13,7 +13,7 @@ _LATER: ContextVar[list[Tensor] | None] = ContextVar("later", default=None)
 
 @contextmanager
 def answered_later() -> Iterator[list[Tensor]]:
-    """Within the block, do not wait for what a device answers to `holds`; yields the answers."""
+    """Collect a device's answers to `holds` within the block, without waiting for them."""
     answers: list[Tensor] = []
     token = _LATER.set(answers)
     try:
@@ -25,10 +25,10 @@ def answered_later() -> Iterator[list[Tensor]]:
 def holds(answer: Shaped[Tensor, ""]) -> bool:
     """Return whether something holds; within `answered_later`, yes where a device is asked.
 
-    Who opens such a block does all of it again unless `all_hold`.
+    The caller that opens such a block repeats all of it unless `all_hold`.
 
     Args:
-        answer: true, or 1, where it holds.
+        answer: Tensor that is true, or 1, where it holds.
     """
     later = _LATER.get()
     if later is None or answer.device.type == "cpu":

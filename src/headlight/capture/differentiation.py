@@ -1,4 +1,4 @@
-"""A model made ready to be differentiated, for the time of a block."""
+"""Model made ready to be differentiated, for the time of a block."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +17,8 @@ def check_differentiable(model: nn.Module, name: str) -> None:
     """Refuse weights through which nothing can be differentiated.
 
     Raises:
-        UsageError: they were made in inference mode.
-        UnsupportedModelError: each process has a part of them.
+        UsageError: the weights were made in inference mode.
+        UnsupportedModelError: each process has a part of the weights.
     """
     require_all_heads(model, "gradients and contributions")
     if any(parameter.is_inference() for parameter in model.parameters()):
@@ -30,7 +30,7 @@ def check_differentiable(model: nn.Module, name: str) -> None:
 
 @contextmanager
 def frozen(model: nn.Module) -> Iterator[None]:
-    """No parameter of `model` wants a gradient within the block; afterwards as before."""
+    """Let no parameter of `model` require a gradient within the block; afterwards as before."""
     wanting = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for parameter in wanting:
         parameter.requires_grad_(False)
@@ -42,12 +42,12 @@ def frozen(model: nn.Module) -> Iterator[None]:
 
 
 class Eager:
-    """A listener that only sees to it that attention has derivatives: fused kernels have not."""
+    """Listener that runs eager attention, which has all derivatives; fused kernels have not."""
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """The model's own eager attention."""
+        """Compute the model's own eager attention."""
         return eager_function(module)(module, *arguments, **options)
 
 
@@ -64,7 +64,7 @@ def differentiable(model: Any) -> Iterator[None]:
 
 @contextmanager
 def eager_experts(model: nn.Module) -> Iterator[None]:
-    """Experts one after the other: the fused product of many matrices has no forward derivative."""
+    """Run experts one after the other: their fused product has no forward derivative."""
     configs = {id(config): config for config in map(_config, model.modules()) if config is not None}
     before = {key: config._experts_implementation for key, config in configs.items()}
     try:
@@ -83,7 +83,7 @@ def _config(module: nn.Module) -> Any:
 
 @contextmanager
 def _without_logits(model: Any) -> Iterator[None]:
-    """Some models have the projection on the vocabulary in their base as well (T5, say)."""
+    """Leave out the projection on the vocabulary, which some bases have as well (T5, say)."""
     head = model.get_output_embeddings()
 
     def leave_out(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""A model as a function from a change of its input embeddings to the outputs of its blocks."""
+"""Model as a function from a change of its input embeddings to the outputs of its blocks."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,15 +22,15 @@ from headlight.vocabulary import Kind
 
 @dataclass
 class Run:
-    """One text, ready to run through a model as often as wanted.
+    """One text, ready to run through a model as often as needed.
 
     Attributes:
-        model: what runs.
-        arguments: of its forward pass.
-        states: the field of its output that holds the hidden states.
-        source: the stack whose input embeddings are changed.
-        attention: the first attention module of that stack.
-        tokens: how many input tokens it has.
+        model: Model that runs.
+        arguments: Arguments of its forward pass.
+        states: Field of its output that holds the hidden states.
+        source: Stack whose input embeddings are changed.
+        attention: First attention module of that stack.
+        tokens: Number of its input tokens.
     """
 
     model: Any
@@ -47,7 +47,7 @@ class Run:
     def hidden(
         self, change: Float[Tensor, "1 key dimension"] | None = None
     ) -> tuple[Float[Tensor, "query d_model"], ...]:
-        """The output of every block, when `change` is added to x; the last is after a final norm.
+        """Return the output of every block for x + `change`; the last is after a final norm.
 
         Raises:
             UnsupportedModelError: the model gives no hidden states.
@@ -55,7 +55,7 @@ class Run:
         return tuple(state[0] for state in self.states_of(change)[1:])
 
     def states_of(self, change: Tensor | None) -> tuple[Tensor, ...]:
-        """All hidden states, the first of which is what the first block is given."""
+        """Return all hidden states, the first of which is the input of the first block."""
         self._change, self._waiting = change, True
         try:
             output = self.model(**self.arguments, output_hidden_states=True)
@@ -92,7 +92,7 @@ class Run:
 def prepared(
     model: CapturedModel, text: Batch, kind: Kind, embeddings: Embeddings = "sum"
 ) -> Iterator[Run]:
-    """A text without padding and a model that takes changes of it, for the time of the block.
+    """Yield a text without padding in a model that takes changes of it, within the block.
 
     Raises:
         UnsupportedModelError: the place of the input embeddings cannot be found.
@@ -131,13 +131,13 @@ def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.
 
 
 def _at_sum(run: Run) -> Registration:
-    """After the token embeddings: what is added to them (positions, segments) has derivative 1."""
+    """Return a hook after the token embeddings: addends (positions, segments) have derivative 1."""
     module = run.source.get_input_embeddings()
     return module.register_forward_hook, lambda _, __, output: run.changed(output)
 
 
 def _at_output(run: Run) -> Registration:
-    """Before the outermost module around the first attention that is given hidden state 0."""
+    """Return a hook before the outermost module around the first attention given hidden state 0."""
     block, place = _first_reader(run)
 
     def replaced(
@@ -174,7 +174,7 @@ def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
 
 
 def _embedded_states(run: Run) -> tuple[Tensor, ...]:
-    """The states of the stack whose inputs are changed, which is not always the one looked at."""
+    """Return the states of the stack whose inputs are changed, not always the observed stack."""
     if run.states == "decoder_hidden_states" and "encoder_outputs" not in run.arguments:
         output = run.model(**run.arguments, output_hidden_states=True)
         return tuple(output.get("encoder_hidden_states") or ())

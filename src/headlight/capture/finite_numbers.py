@@ -1,4 +1,4 @@
-"""The one rule about NaN and infinity: what a model computes is finite, or is refused.
+"""Rule about NaN and infinity: what a model computes is finite, or is refused.
 
 A sum leaves out what is missing, and would leave such an example out without a word.
 """
@@ -21,12 +21,12 @@ _OTHERWISE = f"look at its weights, or load it in a wider precision ({setting('d
 
 
 class NotFiniteError(CaptureError):
-    """A model has computed NaN or infinity.
+    """Refusal of NaN or infinity that a model has computed.
 
     Args:
-        what: was computed.
-        dtype: of the model.
-        row: which sequence of the batch, from 0.
+        what: Quantity that is not finite.
+        dtype: Number format of the quantity.
+        row: Number of the sequence in the batch, from 0.
     """
 
     def __init__(self, what: str, dtype: torch.dtype, row: int) -> None:
@@ -34,11 +34,11 @@ class NotFiniteError(CaptureError):
         self.what, self.dtype, self.row = what, dtype, row
 
     def marked(self) -> str:
-        """Return the sentence, about the sequence by its number."""
+        """Return the message, which names the sequence by its number."""
         return self.of(f"sequence {self.row + 1} of the batch")
 
     def of(self, text: str) -> str:
-        """The sentence, about this text."""
+        """Return the message about this text."""
         named = str(self.dtype).removeprefix("torch.")
         advice = _ADVICE.get(self.dtype, _OTHERWISE)
         return (
@@ -51,7 +51,7 @@ def require_finite(what: str, values: Tensor) -> None:
     """Refuse numbers that are not finite; the first axis is the batch.
 
     Raises:
-        NotFiniteError: some are not.
+        NotFiniteError: some numbers are not finite.
     """
     if not _are_finite(values):
         raise NotFiniteError(what, values.dtype, _first_row(~values.isfinite()))
@@ -60,9 +60,10 @@ def require_finite(what: str, values: Tensor) -> None:
 def _are_finite(values: Tensor) -> bool:
     """Return whether all values are finite: their sum shows it, unless finite ones overflow.
 
-    A sum takes a fraction of the time of looking at each value.
+    A sum takes a fraction of the time of examining each value.
     """
     total = values.detach().sum(dtype=torch.promote_types(values.dtype, torch.float32))
+    # 1 + 0 · total is 1, which `holds` takes for yes, where the total is finite, and else NaN.
     return holds(torch.add(1, total, alpha=0)) or bool(values.isfinite().all())
 
 
@@ -71,17 +72,17 @@ def require_finite_attention(
 ) -> None:
     """Refuse attention that is not finite, wherever it is not padding.
 
-    The context is looked at first: it is small, and finite only if weights and values are.
+    The context is examined first: it is small, and finite only if weights and values are.
 
     Args:
-        place: kind and layer, for the message.
-        context: what the attention puts out.
-        weight: α.
-        value: v(x).
-        visible: which keys each query may attend to; None for all.
+        place: Kind and layer, for the message.
+        context: Output of the attention.
+        weight: Attention weights α.
+        value: Values v(x).
+        visible: Keys that each query may attend to; None for all.
 
     Raises:
-        NotFiniteError: some attention is not.
+        NotFiniteError: some attention is not finite.
     """
     if _are_finite(context):
         return
@@ -99,13 +100,13 @@ def require_finite_attention(
 def explained(
     problem: NotFiniteError, network: nn.Module, name: str, texts: tuple[str, ...]
 ) -> HeadlightError:
-    """The refusal that a user should see: which text it is, or that the weights are to blame.
+    """Return the refusal that a user should see: it names the text, or blames the weights.
 
     Args:
-        problem: what was found.
-        network: the model.
-        name: what the user calls it.
-        texts: the names of the sequences in the batch, as far as they are known.
+        problem: Refusal by the number of the sequence.
+        network: Model that computed it.
+        name: Name of the model, as given by the user.
+        texts: Names of the sequences in the batch, as far as they are known.
     """
     for parameter, values in network.named_parameters():
         if not bool(whole_weight(values).isfinite().all()):

@@ -30,9 +30,9 @@ def squared_moves(
     """Compute the squared change of all hidden tokens per unit of each change.
 
     Args:
-        run: a text in its model.
-        changes: directions z.
-        keys: the token i that each of them changes.
+        run: Text in its model.
+        changes: Directions z.
+        keys: Token i that each direction changes.
     """
     _load_rules()
     still = torch.zeros_like(run.embedded)
@@ -56,7 +56,7 @@ def _load_rules() -> None:
 
 
 def portions(run: Run, changes: int, memory: int) -> Iterator[slice]:
-    """As many changes at a time as fit into `memory` bytes."""
+    """Return slices of as many changes at a time as fit into `memory` bytes."""
     size = max(1, int(memory // bytes_of_a_change(run)))
     return (slice(start, start + size) for start in range(0, changes, size))
 
@@ -83,10 +83,10 @@ def _width(module: nn.Module) -> int:
 
 @contextmanager
 def refusing(name: str) -> Iterator[None]:
-    """Say which operation of a model has no derivative in forward mode.
+    """Name, within the block, the operation of a model without a derivative in forward mode.
 
     Raises:
-        UnsupportedModelError: there is one.
+        UnsupportedModelError: there is such an operation.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Norms and scales of a layer as linear maps, with what they divide by frozen."""
+"""Norms and scales of a layer as linear maps, with their divisors frozen."""
 
 import copy
 from collections.abc import Callable
@@ -10,26 +10,26 @@ from torch import Tensor, nn
 
 ROWS = 16
 TOLERANCE = 1e-5
-"""Some norms compute in float32, whatever they are given."""
+"""Allowed relative error: some norms compute in float32, whatever they are given."""
 SMALL, LARGE = 1e-8, 1e3
-"""Lengths at which what is added to the variance is all that counts, or nothing."""
+"""Lengths at which the addend of the variance is all that counts, or counts for nothing."""
 
 Vectors = Float[Tensor, "*tokens d_model"]
 
 
 @dataclass(frozen=True, eq=False)
 class FrozenMap:
-    """A norm or a scale: v ↦ (v − mean of v) / s ∘ gain + offset.
+    """Norm or scale: v ↦ (v − mean of v) / s ∘ gain + offset.
 
     Without the offset, and with s of the vector that it was given in the run, it is linear, so that
     it can be applied to the parts of that vector.
 
     Attributes:
-        name: of the module, or of what multiplies.
-        gain: γ; of a Gemma norm 1 + γ.  float64.
-        offset: β.  float64.
-        centred: whether the mean is subtracted (LayerNorm).
-        eps: what is added to the variance, or to the mean square; None where nothing is divided.
+        name: Name of the module, or of the factor.
+        gain: Factor γ, in a Gemma norm 1 + γ; float64.
+        offset: Addend β; float64.
+        centred: Whether the mean is subtracted (LayerNorm).
+        eps: Addend of the variance, or of the mean square; None where nothing is divided.
     """
 
     name: str
@@ -45,7 +45,7 @@ class FrozenMap:
         return (self._from_mean(vectors).square().mean(-1) + self.eps).sqrt()
 
     def linear(self, parts: Vectors) -> Vectors:
-        """The parts times the matrix of the map, before they are divided by s."""
+        """Return the parts times the matrix of the map, before they are divided by s."""
         return self._from_mean(parts) * self.gain.to(parts)
 
     def __call__(self, vectors: Vectors) -> Vectors:
@@ -57,7 +57,7 @@ class FrozenMap:
 
 
 def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
-    """The map that a module is, found by what it does to random vectors; None if it is none."""
+    """Return the map that a module is, fitted to outputs for random vectors; None if it is none."""
     if sum(each.numel() for each in module.parameters()) > 4 * size:
         return None
     twin = copy.deepcopy(module).to("cpu", torch.float64)

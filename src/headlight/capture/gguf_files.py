@@ -1,4 +1,4 @@
-"""Models in GGUF files: what transformers loads of them, and what their weights were rounded to."""
+"""Models in GGUF files: arguments for loading them, and formats that weights were rounded to."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _NOT_ROUNDED = "ALL_F32"
 
 
 def files_of(place: str) -> tuple[str, dict[str, str]]:
-    """Return what transformers loads: a folder or a name, and the GGUF file if it is one."""
+    """Return the folder or name that transformers loads, and the option that names a GGUF file."""
     path = gguf_of(place)
     return (str(path.parent), {"gguf_file": path.name}) if path else (place, {})
 

@@ -1,8 +1,8 @@
 """One backward pass that yields the gradients of attention weights, from the last layer down.
 
-The graph begins as late as it can: at the queries of the first attention that is wanted.  Nothing
-below them is differentiated, and no parameter is, so that autograd keeps little and computes less
-than in training.
+The graph begins as late as it can: at the queries of the first attention requested.  Nothing below
+them is differentiated, and no parameter is, so that autograd keeps little and computes less than in
+training.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ from headlight.errors import CaptureError
 
 
 class GradientTape:
-    """The gradients that one batch still waits for, and where its graph begins.
+    """Records of one batch that wait for their gradients, and the leaves of its graph.
 
-    It holds no tensor of the graph but the leaves, so graph and tape die together.
+    The tape holds no tensor of the graph but the leaves, so graph and tape die together.
 
     Args:
-        visit: is given each record, with its gradient, while the backward pass runs.
+        visit: Function called with each record and its gradient while the backward pass runs.
     """
 
     def __init__(self, visit: Callable[[LayerRecord], object]) -> None:
@@ -34,7 +34,7 @@ class GradientTape:
         self._waiting: dict[int, LayerRecord] = {}
 
     def rooted(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments of an attention function, of which the weights can be differentiated."""
+        """Return arguments of an attention function by which its weights can be differentiated."""
         query, key, *others = arguments
         if query.requires_grad or key.requires_grad:
             return arguments
@@ -72,7 +72,7 @@ class GradientTape:
             )
 
     def _on_gradient(self, index: int, gradient: Tensor) -> None:
-        """A hook of the weights: their gradient is complete."""
+        """Visit the record with its gradient; a hook of the weights, called when it is complete."""
         record = self._waiting.pop(index)
         gradient = gradient.detach()
         if record.visible is not None:  # a weight that is zero by the mask is no variable

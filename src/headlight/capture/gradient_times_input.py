@@ -1,4 +1,4 @@
-"""Gradient times input: what the embedding of every token does for a score, to first order."""
+"""Gradient times input: contribution of the embedding of every token to a score, to first order."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,12 +16,13 @@ from headlight.errors import UsageError
 def input_times_gradient(
     model: CapturedModel, batch: Batch, score: Callable[[Any], Float[Tensor, " batch"]]
 ) -> Float[Tensor, "batch token"]:
-    """Σ_d x_d ∂s/∂x_d, where x is the embedding of a token as it leaves its table.
+    """Return Σ_d x_d ∂s/∂x_d, where x is the embedding of a token as it leaves its table.
 
     Args:
-        model: the model.
-        batch: what it reads.
-        score: of each text, from the output of the model; it depends on that text alone.
+        model: Model that reads the batch.
+        batch: Batch of texts.
+        score: Function from the output of the model to the score of each text, which depends on
+            that text alone.
 
     Raises:
         UsageError: the model has no table of embeddings, or nothing of it can be differentiated.

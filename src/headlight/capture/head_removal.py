@@ -1,8 +1,7 @@
 """Heads taken out of a model for the time of a block, some of them from each part of a batch.
 
-What a removed head hands to the output projection is zero, which is what weights of zero do, and
-what zeros in its rows of W^O do; b^O stays.  Nothing else changes: all layers keep their fast
-attention.
+A removed head hands zeros to the output projection, which has the effect of weights of zero, and of
+zeros in its rows of W^O; b^O stays.  Nothing else changes: all layers keep their fast attention.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,14 +20,14 @@ from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import CaptureError, UsageError
 
 Heads = Collection[tuple[AttentionSite, int]]
-"""Some heads of a model, each by its layer and its number there."""
+"""Some heads of a model, by their layers and their numbers there."""
 
 
 @contextmanager
 def heads_removed(
     model: CapturedModel, removals: Sequence[Heads], source: int | None = None
 ) -> Iterator[None]:
-    """Within the block, each of several equal parts of a batch is read without some heads.
+    """Remove heads within the block, some of them from each of several equal parts of a batch.
 
     A batch of as many parts as there are removals, one after the other, loses in each part the
     heads of one removal; with one removal, that is the whole batch.  Many removals can thus be
@@ -37,13 +36,14 @@ def heads_removed(
     of the head by zeros (`attention_replaced`).
 
     Args:
-        model: the model, in evaluation mode.
-        removals: the heads that each part does without.
-        source: the part whose heads take the place of removed ones; None for zeros.
+        model: Model in evaluation mode.
+        removals: Heads removed from each part.
+        source: Part whose heads take the place of removed heads; None for zeros.
 
     Raises:
         UsageError: a head is none of the model's; or a batch cannot be divided, when it runs.
-        CaptureError: at the end of the block: a pass did not reach a layer that loses heads.
+        CaptureError: a layer that loses heads was not reached by any pass; raised at the end of
+            the block.
     """
     require_all_heads(model.transformer, "models without some of their heads")
     remover = _Remover(model, removals, source)
@@ -53,7 +53,7 @@ def heads_removed(
 
 
 class _Remover:
-    """Puts zeros, or another part, in the place of what heads hand to their output projection."""
+    """Remover that replaces the contexts of heads by zeros, or by those of another part."""
 
     def __init__(self, model: CapturedModel, removals: Sequence[Heads], source: int | None) -> None:
         self._source = source
@@ -80,7 +80,7 @@ class _Remover:
         self._removed.setdefault(site, nothing)[part, head] = True
 
     def hooks(self, network: nn.Module) -> list[Registration]:
-        """One that notices when a pass begins, and one for each projection that is concerned."""
+        """Return a hook that notices when a pass begins, and hooks of the projections concerned."""
         projections = dict.fromkeys(site.projection.module for site in self._removed)
         return [
             (network.register_forward_pre_hook, self._begin),
@@ -106,10 +106,10 @@ class _Remover:
         return (remaining.reshape(contexts.shape), *inputs[1:])
 
     def check_used(self, name: str) -> None:
-        """Every pass must have come by all layers that lose heads.
+        """Check that passes have run all layers that lose heads, if there was any pass.
 
         Raises:
-            CaptureError: none did.
+            CaptureError: there was a pass, and none has run some layer.
         """
         missed = [site for site in self._removed if site not in self._used]
         if self._passes and missed:

@@ -1,4 +1,4 @@
-"""W^Q, W^K, W^V and W^O of every head, as matrices: what weights alone say about a circuit.
+"""W^Q, W^K, W^V and W^O of every head, as matrices: the evidence of weights alone on a circuit.
 
 Which outputs of which linear map are the queries, keys and values of a head is found by running the
 model with the outputs of all linear maps of its attention replaced by their own numbers, as
@@ -35,16 +35,16 @@ Values = Float[Tensor, "head d_model head_dim"]
 
 @dataclass(frozen=True, eq=False)
 class HeadWeights:
-    """The matrices of the heads of one attention module, float64; without biases.
+    """Matrices of the heads of one attention module, float64; without biases.
 
-    Heads that share keys and values have the same of them.  The rows of W^Q, W^K and W^V are
-    multiplied by the gain of the norm that what they read comes from, where there is one.  Rotary
-    embeddings, the norms of queries and keys, gates and what norms divide by are no part of them.
+    Heads that share keys and values have the same W^K and W^V.  The rows of W^Q, W^K and W^V are
+    multiplied by the gain of the norm before them, where there is one.  Rotary embeddings, the
+    norms of queries and keys, gates and the divisors of norms are no part of them.
 
     Attributes:
         query: W^Q; None where queries, or keys, are no outputs of a linear map of the residual
             stream.
-        key: W^K; as `query`.
+        key: W^K; None where `query` is None.
         value: W^V; None where values are no such outputs.
         output: W^O.
     """
@@ -56,7 +56,7 @@ class HeadWeights:
 
 
 class _Arrivals:
-    """A listener that keeps what queries, keys and values are at the first position."""
+    """Listener that keeps the queries, keys and values at the first position."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -64,7 +64,7 @@ class _Arrivals:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the attention, and keep what it was given."""
+        """Compute the attention, and keep its queries, keys and values."""
         query, key, value = (each[0, :, 0].cpu().double() for each in arguments[:3])
         if gives_weights(options):
             query = key = torch.full((), torch.nan)
@@ -73,19 +73,19 @@ class _Arrivals:
 
 
 class _Gains:
-    """Hooks that see which norm makes what a linear map reads."""
+    """Hooks that note the norm whose output a linear map reads."""
 
     def __init__(self) -> None:
         self.norms: dict[nn.Module, nn.Module] = {}
         self._made: dict[int, tuple[nn.Module, Tensor]] = {}
 
     def make(self, module: nn.Module, inputs: Any, output: Any) -> None:
-        """A forward hook of norms; what they made is kept, so that no other tensor lies there."""
+        """Note the output of a norm (a forward hook); kept, so that no other tensor lies there."""
         if isinstance(output, Tensor):
             self._made[output.data_ptr()] = module, output
 
     def read(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        """A forward pre-hook of linear maps."""
+        """Note the norm that a linear map reads (a forward pre-hook)."""
         if inputs and isinstance(inputs[0], Tensor) and inputs[0].data_ptr() in self._made:
             self.norms[module] = self._made[inputs[0].data_ptr()][0]
 
@@ -93,11 +93,11 @@ class _Gains:
 def norm_gains(
     model: CapturedModel, readers: Iterable[nn.Module]
 ) -> dict[nn.Module, Float[Tensor, " d_model"]]:
-    """By what the norm before a linear map multiplies each of its inputs; those that have one.
+    """Return the gain of the norm before each linear map that has one.
 
     Args:
-        model: the model.
-        readers: linear maps of it.
+        model: Model of transformers.
+        readers: Linear maps of the model.
     """
     gains = _Gains()
     network = _network(model)
@@ -112,7 +112,7 @@ def norm_gains(
 
 
 def _gain(norm: nn.Module) -> Float[Tensor, " d_model"]:
-    """Read off what it makes of numbers of mean 0 and length 1, and of their negatives."""
+    """Return the gain of a norm, read off its outputs for ±1 in turn, and for their negatives."""
     stored: Any = norm.weight
     signs = torch.ones_like(stored)
     signs[1::2] = -1
@@ -126,7 +126,7 @@ def _network(model: CapturedModel) -> Any:
 
 
 def head_weights(model: CapturedModel) -> dict[AttentionSite, HeadWeights]:
-    """The matrices of all attention modules.
+    """Return the matrices of all attention modules.
 
     Raises:
         UnsupportedModelError: several processes share the heads.
@@ -155,7 +155,7 @@ def head_weights(model: CapturedModel) -> dict[AttentionSite, HeadWeights]:
 
 
 def _sources(site: AttentionSite) -> list[nn.Module]:
-    """The linear maps that may make queries, keys and values."""
+    """Return the linear maps that may make queries, keys and values."""
     inner = [module for module in site.module.modules() if isinstance(module, Linear)]
     outer = [site.source] if site.source is not None and site.source not in inner else []
     return [module for module in (*inner, *outer) if module is not site.projection.module]
@@ -187,7 +187,7 @@ def _arrivals(
 
 
 class _Replaced:
-    """A forward hook that puts the same numbers out at every position."""
+    """Forward hook that puts out the same numbers at every position."""
 
     def __init__(self, numbers: Tensor) -> None:
         self._numbers = numbers
@@ -197,7 +197,7 @@ class _Replaced:
 
 
 def _pass_by(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
-    """A forward hook of norms: they put out what they are given."""
+    """Return the input in place of the output (a forward hook of norms), if the shapes agree."""
     same = inputs and isinstance(inputs[0], Tensor) and isinstance(output, Tensor)
     return inputs[0] if same and inputs[0].shape == output.shape else output
 
@@ -210,7 +210,7 @@ def _size(module: nn.Module) -> int:
 def _matrices(
     site: AttentionSite, sources: list[nn.Module], gains: Mapping[nn.Module, Tensor], codes: Tensor
 ) -> Values | None:
-    """The columns of the linear maps with these numbers, for each head; None if there are none."""
+    """Return the columns of a linear map with these numbers, by head; None if there are none."""
     rounded = codes.round()
     stored: list[Any] = [module.weight for module in sources]
     if not bool(((codes - rounded).abs() < 1e-2).all()) or bool((rounded < 0).any()):

@@ -21,8 +21,8 @@ def all_hidden_states(model: CapturedModel, batch: Batch) -> tuple[States, ...]:
     """Return the hidden states of every token: the embeddings, and the output of each layer.
 
     Args:
-        model: any that reads one text.
-        batch: of texts.
+        model: Model that reads one text.
+        batch: Batch of texts.
 
     Raises:
         UnsupportedModelError: there is not one hidden state per token after each layer.
@@ -44,14 +44,14 @@ def trial_hidden_states(model: CapturedModel) -> tuple[States, ...]:
 
 
 def hidden_layers(model: CapturedModel, chosen: Collection[int] | None = None) -> list[int]:
-    """After how many layers there are hidden states: 0 are the embeddings.
+    """Return the numbers of layers after which there are hidden states: 0 are the embeddings.
 
     Args:
-        model: any that reads one text.
-        chosen: those that are wanted; None for all.
+        model: Model that reads one text.
+        chosen: Numbers of layers requested; None for all.
 
     Raises:
-        UsageError: there are not all of those, or none is asked for.
+        UsageError: the model has not all of these layers, or none is requested.
         UnsupportedModelError: see `trial_hidden_states`.
     """
     depth = len(trial_hidden_states(model)) - 1
@@ -93,7 +93,7 @@ def _demanded(
 
 
 class _ReachedError(Exception):
-    """The hidden states are there, and the pass need not go on."""
+    """Signal that the hidden states are there, and the pass need not go on."""
 
     def __init__(self, states: Tensor) -> None:
         super().__init__()
@@ -101,14 +101,14 @@ class _ReachedError(Exception):
 
 
 class HiddenStates:
-    """Runs a model up to one of its layers.
+    """Hidden states of a model that runs up to one of its layers.
 
-    Which module puts out the hidden states of the layer is found in a trial, by what it puts out:
-    nothing about architectures is listed.  Where none does, all of the model runs.
+    Which module puts out the hidden states of the layer is found in a trial, by its output: nothing
+    about architectures is listed.  Where no module does, all of the model runs.
 
     Args:
-        model: any that reads one text.
-        layer: how many layers have run; 0 are the embeddings.
+        model: Model that reads one text.
+        layer: Number of layers that have run; 0 are the embeddings.
 
     Raises:
         UsageError: the model has no such layer.
@@ -122,11 +122,11 @@ class HiddenStates:
         self._place = _place_of(model, layer)
 
     def __call__(self, batch: Batch) -> States:
-        """The hidden states of all tokens; those of padding mean nothing.
+        """Return the hidden states of all tokens; those of padding mean nothing.
 
         Raises:
             UnsupportedModelError: see `all_hidden_states`.
-            CaptureError: what the model computes is not finite.
+            CaptureError: a hidden state is not finite.
         """
         states = self._reached(batch)
         if states is None or states.shape[:2] != batch.input_ids.shape:
@@ -159,10 +159,10 @@ class HiddenStates:
 
 
 def _place_of(model: CapturedModel, layer: int) -> tuple[nn.Module, int] | None:
-    """The module that puts out the hidden states of a layer, and in which of its calls.
+    """Return the module that puts out the hidden states of a layer, and the number of its call.
 
-    One of the texts of the trial is padded, since a module may be one that puts out the same but
-    for padding.
+    One of the texts of the trial is padded, since another module may put out the same except for
+    padding.
     """
     ids = _trial_ids(model)
     padded = torch.ones_like(ids)

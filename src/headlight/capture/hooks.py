@@ -15,12 +15,12 @@ from typing import Any
 from torch import Tensor, nn
 
 Registration = tuple[Callable[[Callable[..., Any]], Any], Callable[..., Any]]
-"""A method of a module, such as ``register_forward_hook``, and the hook that it is given."""
+"""Method of a module, such as ``register_forward_hook``, and the hook to register by it."""
 
 
 @contextmanager
 def hooked(registrations: Iterable[Registration]) -> Iterator[None]:
-    """Within the block, passes of this thread call these hooks."""
+    """Let passes of this thread call these hooks within the block."""
     with ExitStack() as handles:
         for register, hook in registrations:
             handles.callback(register(_in_this_thread(hook)).remove)
@@ -49,9 +49,9 @@ class Place:
     """Site of a tensor that can be seen while the model runs.
 
     Attributes:
-        module: that is given it, or puts it out.
-        name: of the module.
-        slot: the position or the name of the argument; None for the output, or the first of it.
+        module: Module that receives the tensor, or puts it out.
+        name: Name of the module.
+        slot: Position or name of the argument; None for the output, or the first of several.
     """
 
     module: nn.Module

@@ -1,7 +1,7 @@
-"""Check that a kernel makes of plain calls what the attention function of the model makes of them.
+"""Check that a kernel and the attention function of the model agree on plain calls.
 
-The function may do what its arguments do not say, such as adding a sink that it keeps in its
-module.  So the first call of every module is made in both ways, of some texts and queries.
+The function may do more than its arguments say, such as adding a sink that it keeps in its module.
+So the first call of every module is made in both ways, for some texts and queries.
 """
 
 from typing import Any
@@ -13,11 +13,11 @@ from headlight.capture.plain_attention import PlainRecord
 from headlight.capture.query_blocks import AttentionFunction
 
 COMPARED = 2
-"""Texts of a batch that are compared."""
+"""Number of texts of a batch that are compared."""
 CELLS = 1 << 20
-"""Cells of weights that are compared; of longer texts the last queries are."""
+"""Number of cells of weights that are compared; in longer texts, those of the last queries."""
 FEWEST = 16
-"""Queries that are compared at least."""
+"""Number of queries that are compared at least."""
 TINY = 1e-30
 
 
@@ -34,8 +34,8 @@ def difference_of(
         record: Record of the call.
         context: Context that the kernel made.
         function: Attention function of the model.
-        arguments: Arguments as the model calls it.
-        options: The same by name.
+        arguments: Positional arguments with which the model calls it.
+        options: Keyword arguments with which the model calls it.
     """
     batch, heads, queries, keys = record.shape
     texts = min(batch, COMPARED)
@@ -58,6 +58,5 @@ def difference_of(
 
 
 def _difference(found: Tensor, wanted: Tensor, counted: Tensor) -> float:
-    """Return the norm of the difference over that of what is wanted, of the queries that count."""
     found, wanted = found[counted], wanted[counted]
     return float((found - wanted).norm() / wanted.norm().clamp_min(TINY))

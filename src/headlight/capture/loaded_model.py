@@ -1,4 +1,4 @@
-"""A model and what it reads: ids, padding, sound."""
+"""Model with its inputs: ids, padding, sound."""
 
 import inspect
 import sys
@@ -40,19 +40,19 @@ Loaded = TypeVar("Loaded", bound="LoadedModel")
 
 @dataclass(eq=False, repr=False)
 class LoadedModel:
-    """A model, its tokenizer, and what it reads.
+    """Model with its tokenizer and its inputs.
 
     Attributes:
-        transformer: any transformers model, in evaluation mode.
-        tokenizer: its tokenizer; None for models of pictures or sound.
-        name: what the user called it.
-        revision: commit of the hub, or digest of the weights.
-        tokenizer_problem: why there is no tokenizer, where that is known.
-        trust_remote_code: whether the user let code run that comes with the model, so that workers
+        transformer: Model of transformers, in evaluation mode.
+        tokenizer: Tokenizer of the model; None for models of pictures or sound.
+        name: Name of the model, as given by the user.
+        revision: Commit of the hub, or digest of the weights.
+        tokenizer_problem: Reason why there is no tokenizer, where that is known.
+        trust_remote_code: Whether the user let code run that comes with the model, so that workers
             which load it again may do so as well.
-        quantisation: the type of a GGUF file that its weights were rounded to, such as ``Q4_1``;
-            empty where they were not.
-        label: what titles call it; by default the end of its name.
+        quantisation: Type of a GGUF file that its weights were rounded to, such as ``Q4_1``; empty
+            where they were not.
+        label: Name of the model in titles; by default the end of its name.
     """
 
     transformer: PreTrainedModel
@@ -72,7 +72,7 @@ class LoadedModel:
         _let_experts_run(self.transformer)
 
     def __repr__(self) -> str:
-        """Short: a model and its tokenizer would print a hundred lines."""
+        """Return a short text: a model and its tokenizer would print a hundred lines."""
         kind = type(self.transformer).__name__
         dtype = str(self.transformer.dtype).removeprefix("torch.")
         return f"<{type(self).__name__} {self}: {kind}, {dtype}, {self.transformer.device}>"
@@ -99,12 +99,12 @@ class LoadedModel:
 
     @property
     def hears(self) -> bool:
-        """Whether it reads speech: sound goes to its encoder, and a transcript to its decoder."""
+        """Return whether the model hears: its encoder reads sound, its decoder a transcript."""
         return self.transformer.main_input_name == "input_features" and self.has_decoder_inputs
 
     @property
     def sees(self) -> bool:
-        """Whether it reads pictures alone, as an encoder of patches does."""
+        """Return whether the model reads pictures alone, as an encoder of patches does."""
         takes_pixels = self.transformer.main_input_name == "pixel_values"
         return takes_pixels and not (self._accepts("input_ids") or self._is_encoder_decoder())
 
@@ -113,7 +113,7 @@ class LoadedModel:
         """Return the audio input, which turns sound into what the model reads.
 
         Raises:
-            UsageError: it reads something else.
+            UsageError: the model reads something else.
         """
         if not self.hears:
             raise UsageError(f"{self} reads no speech; give a model that does, such as Whisper.")
@@ -152,20 +152,20 @@ class LoadedModel:
     def base(self: Loaded) -> Loaded:
         """Return the model without its head, as a model of its own that shares the weights.
 
-        A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
-        two can be captured at a time.
+        A model that is not built of a base and a head (T5, say) stays what it is.  The two cannot
+        be captured at the same time.
         """
         return self._part(self.transformer.base_model)
 
     def encoder(self: Loaded) -> Loaded:
-        """The encoder of an encoder-decoder model, as a model of its own."""
+        """Return the encoder of an encoder-decoder model, as a model of its own."""
         return self._part(self.transformer.get_encoder())
 
     def _part(self: Loaded, network: PreTrainedModel) -> Loaded:
         return replace(self, transformer=network)
 
     def identity(self) -> dict[str, str]:
-        """Name and revision, and all that results depend on; see `identity_of`."""
+        """Return name and revision, and all that results depend on; see `identity_of`."""
         digests = self._digests or (
             digest_of_weights(self.transformer),
             digest_of_tokenizer(self.tokenizer),
@@ -178,7 +178,7 @@ class LoadedModel:
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Within the block nobody changes weights or tokenizer: `identity` reads them only once."""
+        """Promise that weights and tokenizer stay within the block: `identity` reads them once."""
         within, self._promised = self._promised, True
         try:
             yield
@@ -187,14 +187,14 @@ class LoadedModel:
             self._digests = self._digests if within else None
 
     def require_tokenizer(self, purpose: str) -> PreTrainedTokenizerBase:
-        """The tokenizer.
+        """Return the tokenizer, or refuse a model without one.
 
         Args:
-            purpose: what needs it, as the end of a sentence: ``a study reads text``.
+            purpose: Purpose of the tokenizer, as the end of a sentence: ``a study reads text``.
 
         Raises:
-            UsageError: there is none.
-            ModelError: it is not one that the model can read with.
+            UsageError: there is no tokenizer.
+            ModelError: the tokenizer does not fit the model.
         """
         if self.tokenizer is None:
             why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
@@ -210,7 +210,7 @@ class LoadedModel:
         """Refuse a model that has no decoder which reads a translation.
 
         Raises:
-            UsageError: it has none.
+            UsageError: the model has no such decoder.
         """
         if not self.has_decoder_inputs:
             raise UsageError(
@@ -220,12 +220,12 @@ class LoadedModel:
 
     @property
     def has_decoder_inputs(self) -> bool:
-        """Whether a forward pass wants a second text for the decoder."""
+        """Return whether a forward pass needs a second text for the decoder."""
         return self._is_encoder_decoder() and not self.reads_twice
 
     @property
     def reads_twice(self) -> bool:
-        """Whether the model itself gives the decoder the text of the encoder, one place later.
+        """Return whether the model itself gives the decoder the encoder's text, one place later.
 
         So do the classifiers of texts among encoder-decoders (BART, T5); the class is read off
         where the decoder reaches the end of the text.
@@ -234,10 +234,10 @@ class LoadedModel:
 
     @property
     def padding(self) -> int:
-        """The id that fills the gaps of a batch.
+        """Return the id that fills the gaps of a batch.
 
-        It is the model's own, by which decoders that classify find the last token of a text; that
-        of the tokenizer where there is none, and then any, since it is masked.
+        It is the model's own, by which decoders that classify find the last token of a text; else
+        that of the tokenizer, and failing that any id, since it is masked.
         """
         config = self.transformer.config.get_text_config()
         size = getattr(config, "vocab_size", None) or torch.inf  # some take any character
@@ -246,9 +246,9 @@ class LoadedModel:
 
     @property
     def longest(self) -> int | None:
-        """Tokens of a text, or transcript, that the model can take, as far as it says.
+        """Return the most tokens of a text, or transcript, that the model says that it can take.
 
-        Special ones are included.  What its tokenizer declares counts only where the model has no
+        Special tokens are included.  What its tokenizer declares counts only where the model has no
         number of positions: files of tokenizers often say how long the texts of a training were.
         """
         config = self.transformer.config
@@ -264,7 +264,7 @@ class LoadedModel:
 
     @property
     def decoder_start(self) -> int | None:
-        """The id with which the decoder begins; None where no second text is wanted.
+        """Return the id with which the decoder begins; None where no second text is needed.
 
         Raises:
             UsageError: the configuration of an encoder-decoder model does not say.
@@ -283,7 +283,7 @@ class LoadedModel:
         return argument in inspect.signature(self.transformer.forward).parameters
 
     def _counts_positions(self) -> bool:
-        """Whether the model finds positions by itself, past the padding (RoBERTa and its kin)."""
+        """Return whether the model itself finds positions past padding (RoBERTa and its kin)."""
         count = "create_position_ids_from_input_ids"  # of embeddings, or a function beside them
         return any(
             hasattr(module, count) or hasattr(sys.modules.get(type(module).__module__), count)
@@ -302,7 +302,7 @@ class LoadedModel:
         """Refuse a model in training mode.
 
         Raises:
-            UsageError: it is.
+            UsageError: the model is in training mode.
         """
         if any(module.training for module in self.transformer.modules()):
             raise UsageError(

@@ -69,29 +69,29 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     """Load a model and its tokenizer, ready to be captured.
 
     Args:
-        model: a name on the hub, a folder, a GGUF file, or nothing for the embedded model; or a
-            model of transformers that is in memory already, which is used as it is and where it is.
-        tokenizer: for a model in memory, or in place of the one that comes with a model: a
-            tokenizer, or the name or folder of one.
-        revision: branch, tag or commit on the hub.
+        model: Name on the hub, folder, GGUF file, or None for the embedded model; or a model of
+            transformers that is in memory already, which is used as it is and where it is.
+        tokenizer: Tokenizer, or its name or folder, for a model in memory, or in place of the
+            tokenizer that comes with a model.
+        revision: Branch, tag or commit on the hub.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, ``auto`` for the best there is, or
-            ``balanced`` for a model that is larger than one: whole layers on each GPU, as
+            ``balanced`` for a model that is larger than one device: whole layers on each GPU, as
             ``device_map`` of transformers puts them there (needs accelerate).
-        dtype: precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
-        trust_remote_code: run code that comes with the model. Off unless you ask for it.
+        dtype: Precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
+        trust_remote_code: Whether to run code that comes with the model.  Off by default.
         head: ``none``; ``language_model`` for the model with the head that it was trained with,
             which gives a loss, see `default_objective`; ``classification`` for a classifier of
-            texts or of their tokens, see `headlight.capture.Classes`; or ``any`` for that of the
-            two which the checkpoint holds.
-        layers: those that will be looked at; one that the model cannot have is refused before its
-            weights are read, which may take minutes.  Of a model in memory nothing is checked.
-        split_special_tokens: read special tokens that are written in a text, such as ``[SEP]``, as
-            characters; sets the attribute of this name of the tokenizer.
+            texts or of their tokens, see `headlight.capture.Classes`; or ``any`` for whichever of
+            the two the checkpoint holds.
+        layers: Layers that will be examined; a layer that the model cannot have is refused before
+            its weights are read, which may take minutes.  A model in memory is not checked.
+        split_special_tokens: Whether to read special tokens that are written in a text, such as
+            ``[SEP]``, as characters; sets the attribute of this name of the tokenizer.
 
     Raises:
         ModelError: there is no such model, it is damaged or incomplete, or its weights are
             neither safetensors nor GGUF.
-        MissingHeadError: a head is asked for, and the checkpoint or the model in memory has none.
+        MissingHeadError: a head is requested, and the checkpoint or the model in memory has none.
         UsageError: unknown dtype, device, head or layer, or a model in memory should be loaded
             otherwise.
     """
@@ -146,11 +146,11 @@ def _wrong_type(argument: object) -> str:
 
 
 def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
-    """A classifier with the weights of a checkpoint before fine-tuning, and a random head.
+    """Load a classifier with the weights of a checkpoint before fine-tuning, and a random head.
 
     Args:
-        source: name on the hub, folder, or name of an embedded model.
-        like: a classifier that was fine-tuned from it, whose configuration counts.
+        source: Name on the hub, folder, or name of an embedded model.
+        like: Classifier that was fine-tuned from it, whose configuration counts.
 
     Raises:
         ModelError: there is no such checkpoint, or the classifier cannot be made of it.
@@ -189,7 +189,7 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
 def _in_memory(
     network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, head: str
 ) -> CapturedModel:
-    """A model that the caller has made, trained or loaded; nothing of it is copied or changed."""
+    """Wrap a model that the caller has made, trained or loaded; it is not copied or changed."""
     name = network.name_or_path or type(network).__name__
     problem = "" if tokenizer else "a model in memory comes without one, give it beside the model"
     model = CapturedModel(network, tokenizer, name, digest_of_weights(network), problem)
@@ -202,7 +202,7 @@ def _in_memory(
 
 
 def _way(model: CapturedModel) -> str:
-    """Return what to do about a model in memory without the head that is asked for."""
+    """Return the advice for a model in memory without the head requested."""
     network: Any = model.transformer
     if model.head:
         other = "classification" if model.head.task else "language_model"
@@ -276,7 +276,7 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
 
 
 def _loader(source: str, config: Any, head: str) -> Any:
-    """The class that loads the head which the configuration says that the checkpoint holds."""
+    """Return the class that loads the head which, by its configuration, the checkpoint holds."""
     architectures = getattr(config, "architectures", None) or []
     held_heads = (named_head(config, name) for name in architectures)
     loaders = [each.loader for each in held_heads if _is_wanted(each, head)]
@@ -295,27 +295,25 @@ def _loader(source: str, config: Any, head: str) -> Any:
 
 
 def _is_wanted(held: Head, head: str) -> bool:
-    """Whether a model holds a head of the sort that is asked for."""
     if head == "any":
         return bool(held)
     return (held.task if head == "classification" else held.language) is not None
 
 
 def _is_computed(model: nn.Module, name: str) -> bool:
-    """Whether a weight is made by a formula, as sinusoids are; files need not hold it."""
+    """Return whether a weight is made by a formula, as sinusoids are; files need not hold it."""
     module = dict(model.named_modules()).get(name.rpartition(".")[0])
     return "Sinusoidal" in type(module).__name__
 
 
 def _is_of_head(name: str, model: Any) -> bool:
-    """Whether a weight lies outside the base model."""
     if model.base_model is model:  # not built of a base and a head
         return name.startswith("lm_head")
     return not name.startswith(f"{model.base_model_prefix}.")
 
 
 def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
-    """The tokenizer, or None and the reason: a model of pictures or sound has none, say.
+    """Return the tokenizer, or None and the reason: a model of pictures or sound has none, say.
 
     Whether that is a fault shows only where text is to be read; the refusal there has the reason.
     """
@@ -327,7 +325,7 @@ def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
         tokenizer.name_or_path = source  # by which workers load it again
     except Exception as problem:  # noqa: BLE001 - the tokenizers library raises nothing more precise
         return None, _tokenizer_problem(source, problem)
-    # For want of files transformers makes one that knows its special tokens alone.
+    # For want of files transformers makes a tokenizer that knows its special tokens alone.
     empty = len(tokenizer) <= len(set(tokenizer.all_special_ids))
     return (None, "") if empty else (tokenizer, "")
 
@@ -344,7 +342,7 @@ def _tokenizer_problem(source: str, problem: Exception) -> str:
 
 
 def _named_tokenizer(source: str, trust_remote_code: bool) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of another model, or one that stands alone; refuse where none is."""
+    """Return the tokenizer in a place, with or without a model there; refuse a place without."""
     check_folder(check_reachable(Path(source), error=ModelError))
     with quiet():
         named, problem = _tokenizer(source, {"trust_remote_code": trust_remote_code})
@@ -421,7 +419,7 @@ def _loading_sentence(source: str, problem: Exception) -> str:
 
 
 def _first_sentence(problem: Exception) -> str:
-    """The first line of a message, and the next where it ends in a colon; without a full stop."""
+    """Return the first line of a message, with the next after a colon; without a full stop."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     if not lines:
         return type(problem).__name__
@@ -431,7 +429,7 @@ def _first_sentence(problem: Exception) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bars and notes of transformers, which belong to training."""
+    """Silence the progress bars and notes of transformers, which belong to training."""
     log = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()

@@ -15,23 +15,23 @@ from headlight.capture.tensor_parallel import processes_of, whole_weight
 _ABOUT_FILES = frozenset(
     {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}
 )
-"""Fields of a configuration that say where it is from, or that `identity_of` has elsewhere."""
+"""Fields of a configuration that name its origin, or that `identity_of` has elsewhere."""
 
 _BESIDE_CALLS = '"added_tokens":['
-"""The text of a fast tokenizer behind truncation and padding, which any call sets, begins so."""
+"""Beginning of a fast tokenizer's text behind truncation and padding, which any call sets."""
 
 _SHOWN = 16
 
 
 def identity_of(network: nn.Module, *, weights: str, tokenizer: str) -> dict[str, str]:
-    """Everything of a model that results depend on: the same numbers come from the same identity.
+    """Return all of a model that results depend on: the same identity gives the same numbers.
 
     Where attention is replaced the identity is never seen again, since a function has no digest.
 
     Args:
-        network: the model of transformers.
-        weights: its `digest_of_weights` at this moment.
-        tokenizer: its `digest_of_tokenizer`.
+        network: Model of transformers.
+        weights: Digest of its weights at this moment, by `digest_of_weights`.
+        tokenizer: Digest of its tokenizer, by `digest_of_tokenizer`.
     """
     config: Any = network.config
     processes = processes_of(network)
@@ -49,14 +49,14 @@ def identity_of(network: nn.Module, *, weights: str, tokenizer: str) -> dict[str
 
 
 def is_dispensable(name: str) -> bool:
-    """Weights that no attention depends on; checkpoints may lack them, and they are then random."""
+    """Return whether no attention depends on a weight; missing in a checkpoint, it is random."""
     return "pooler" in name or name.endswith("masked_spec_embed")
 
 
 def digest_of_weights(network: nn.Module) -> str:
-    """A digest of the weights as they are in memory.
+    """Return a digest of the weights as they are in memory.
 
-    A model that was trained on, or whose file was damaged, is another one.
+    It differs for a model that was trained further, or whose file was damaged.
     """
     digest = hashlib.sha256()
     for name, weight in sorted(network.state_dict().items()):
@@ -68,19 +68,19 @@ def digest_of_weights(network: nn.Module) -> str:
 
 
 def shortened(digest: Any) -> str:
-    """A digest of SHA-256 as it is shown and compared."""
+    """Return a digest of SHA-256 as it is shown and compared."""
     return f"sha256:{digest.hexdigest()[:_SHOWN]}"
 
 
 def _described(value: Any) -> Any:
-    """A configuration, and those within it, without what is about files."""
+    """Return a configuration, and those within it, without the fields about files."""
     if isinstance(value, Mapping):
         return {str(k): _described(each) for k, each in value.items() if k not in _ABOUT_FILES}
     return value
 
 
 def digest_of_tokenizer(tokenizer: Any) -> str:
-    """A digest of what a tokenizer makes of texts, without what any call sets; "none" of None."""
+    """Return a digest of a tokenizer's reading of texts, but for what calls set; "none" of None."""
     if tokenizer is None:
         return "none"
     backend = getattr(tokenizer, "backend_tokenizer", None)

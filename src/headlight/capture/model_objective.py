@@ -17,9 +17,9 @@ def default_objective(
     """Return the training objective of the model, by its head.
 
     Args:
-        model: loaded with its language-model head.
-        reduction: over the predicted tokens of a sequence.
-        seed: which tokens are hidden from a masked language model.
+        model: Model loaded with its language-model head.
+        reduction: Reduction over the predicted tokens of a sequence.
+        seed: Seed of the choice of tokens that are hidden from a masked language model.
 
     Raises:
         MissingHeadError: the model has no language-model head.

@@ -19,7 +19,7 @@ def revision_of(source: str, network: nn.Module, revision: str | None) -> str:
     """Return the commit on the hub, else a digest of the weights: of files, or in memory."""
     packed = gguf_of(source)
     files = [packed] if packed else files_of_weights(source)
-    if not files:  # the commit of which the configuration lies in the cache of the hub
+    if not files:  # its commit names the folder of the configuration in the hub's cache
         cached = try_to_load_from_cache(source, "config.json", revision=revision)
         return Path(cached).parent.name if isinstance(cached, str) else digest_of_weights(network)
     digest = hashlib.sha256()

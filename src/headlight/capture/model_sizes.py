@@ -1,4 +1,4 @@
-"""Sizes of models: layers of a configuration, and whether its files of weights hold them."""
+"""Sizes of models: layers of a configuration, compared with what its files of weights hold."""
 
 import copy
 from typing import Any
@@ -11,11 +11,11 @@ from headlight.catalogue.model_folders import gguf_of
 from headlight.errors import ModelError
 
 _DEPTHS = ("num_hidden_layers", "num_layers", "encoder_layers", "decoder_layers")
-"""Names in configurations of the number of layers, or of those of one half."""
+"""Names, in configurations, of the number of layers of a model or of one half of it."""
 
 
 def depth_of(config: Any) -> int:
-    """The number of layers, of two halves that of the larger; 0 if the configuration is silent."""
+    """Return the number of layers, of the larger half if two; 0 if the configuration is silent."""
     depths = (
         getattr(each, name, None) for each in (config, config.get_text_config()) for name in _DEPTHS
     )
@@ -25,7 +25,7 @@ def depth_of(config: Any) -> int:
 _SMALLEST_LAYER = 64
 """Bytes of the weights of a layer, which may share most of them with others."""
 _ANY_WEIGHTS = 1 << 16
-"""Bytes that weights may lack: of damaged ones loading says better what is wrong."""
+"""Bytes that weights may lack: if they are damaged, loading says better what is wrong."""
 _ANY_SIZE = 1 << 28
 """Numbers that a model may have, whatever its weights."""
 _ELEMENTS_IN_A_BYTE = 4
@@ -33,20 +33,20 @@ _ELEMENTS_IN_A_BYTE = 4
 
 
 def check_sizes(source: str, loader: Any, config: Any, options: dict[str, Any]) -> None:
-    """Refuse a configuration of more than the files of weights hold, before it takes memory.
+    """Refuse a configuration of more numbers than the files of weights hold, to save memory.
 
     Args:
-        source: a folder, a file, or a name on the hub.
-        loader: the class of transformers that loads it.
-        config: its configuration.
-        options: of loading.
+        source: Folder, file, or name on the hub.
+        loader: Class of transformers that loads the model.
+        config: Configuration of the model.
+        options: Options of loading.
 
     Raises:
-        ModelError: it is of more.
+        ModelError: the configuration is of more.
     """
     packed = gguf_of(source)
     weights = [packed] if packed else files_of_weights(source)
-    if not weights:  # they are on the hub
+    if not weights:  # the weights are on the hub
         return
     size = sum(path.stat().st_size for path in weights)
     depth = depth_of(config)

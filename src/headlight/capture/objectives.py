@@ -17,7 +17,7 @@ from headlight.settings import require_choice
 from headlight.vocabulary import CATEGORIES
 
 NOTHING = -100
-"""The label of a position that predicts nothing."""
+"""Label of a position that predicts nothing."""
 
 Reduction = Literal["sum", "mean"]
 """Reduction of the losses of the predicted positions to the loss of a sequence."""
@@ -25,12 +25,14 @@ Reduction = Literal["sum", "mean"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared(Batch):
-    """A batch as an objective wants it: some tokens hidden, and what should be predicted.
+    """Batch as an objective needs it: with some tokens hidden, and labels to be predicted.
 
     Attributes:
-        masked: whether a token of `input_ids` is the mask token, which says nothing of its own.
-        labels: the id that a position should predict, `NOTHING` where none; positions are those of
-            the logits, of the target where there is one.  None where the objective has no such ids.
+        masked: Mask of the tokens of `input_ids` that are the mask token, which says nothing of its
+            own.
+        labels: Ids that positions should predict, `NOTHING` where there is none; positions are
+            those of the logits, of the target where there is one.  None where the objective has no
+            such ids.
     """
 
     masked: Bool[Tensor, "batch token"]
@@ -43,7 +45,7 @@ class Prepared(Batch):
         masked: Bool[Tensor, "batch token"] | None = None,
         labels: Int64[Tensor, "batch position"] | None = None,
     ) -> "Prepared":
-        """The batch with what is known beyond it; by default nothing is hidden."""
+        """Return a batch with its mask and labels; by default nothing is hidden."""
         tensors = {field.name: getattr(batch, field.name) for field in fields(Batch)}
         if masked is None:
             masked = torch.zeros_like(batch.input_ids, dtype=torch.bool)
@@ -65,13 +67,13 @@ class Objective(Protocol):
 
     @property
     def reduction(self) -> Reduction:
-        """Whether a loss is the sum over the predicted positions of the sequence, or their mean."""
+        """Return the reduction of a loss over the predicted positions of a sequence."""
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The batch as the model is given it; the same for a sequence in every batch."""
+        """Return the batch as the model is given it; the same for a sequence in every batch."""
 
     def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
-        """The loss of each sequence in nats, from the model's output; their sum is differentiated.
+        """Return the loss of each sequence in nats, from the output; their sum is differentiated.
 
         Raises:
             UsageError: the output is not that of a model with the right head.
@@ -83,12 +85,12 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class OwnObjective:
-    """A loss of your own.
+    """Loss of the user's own.
 
     Attributes:
-        function: takes the output of the model and the batch, returns one loss per sequence.
-        name: by which a run that is resumed knows that the loss is the same.
-        reduction: what the function does; it is not applied again.
+        function: Function from the output of the model and the batch to one loss per sequence.
+        name: Name by which a run that is resumed knows that the loss is the same.
+        reduction: Reduction that the function does; it is not applied again.
     """
 
     function: Callable[[Any, Prepared], Tensor]
@@ -96,14 +98,14 @@ class OwnObjective:
     reduction: Reduction = "mean"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The batch as it is."""
+        """Return the batch as it is."""
         return Prepared.of(batch)
 
     def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
         """Return the losses of the function.
 
         Raises:
-            UsageError: that is not one number per sequence.
+            UsageError: the function does not return one number per sequence.
         """
         losses = self.function(output, batch)
         if not isinstance(losses, Tensor) or losses.shape != batch.lengths.shape:
@@ -115,7 +117,7 @@ class OwnObjective:
         return losses
 
     def settings(self) -> dict[str, Any]:
-        """The name."""
+        """Return the name, by which the loss is known."""
         return {"objective": "own", "name": self.name}
 
 
@@ -124,7 +126,7 @@ class TokenObjective:
     """Objective of a language model: cross-entropy of the labels of a batch.
 
     Attributes:
-        reduction: over the predicted positions of a sequence.
+        reduction: Reduction over the predicted positions of a sequence.
     """
 
     reduction: Reduction = "sum"
@@ -133,7 +135,7 @@ class TokenObjective:
         require_choice("reduction of the loss", self.reduction, Reduction)
 
     def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
-        """Cross-entropy of the labels, in nats, by sequence.
+        """Return the cross-entropy of the labels, in nats, by sequence.
 
         Raises:
             UsageError: the model has no language-model head.
@@ -144,7 +146,7 @@ class TokenObjective:
 def losses_of(
     output: Any, labels: Int64[Tensor, "batch position"] | None, reduction: Reduction
 ) -> Float[Tensor, " batch"]:
-    """Cross-entropy of the labels, in nats, by sequence; 0 where nothing is predicted.
+    """Return the cross-entropy of the labels, in nats, by sequence; 0 where nothing is predicted.
 
     Raises:
         UsageError: the output has no logits, or the batch was prepared for another objective.
@@ -160,7 +162,7 @@ def losses_of(
             "this batch was prepared for another objective; let this one prepare the batch."
         )
     chosen = labels != NOTHING
-    every = logits.dim() > labels.dim()  # or rows of these alone, see `only_predicted`
+    every = logits.dim() > labels.dim()  # else rows with labels alone, see `only_predicted`
     picked = (
         logits[chosen] if every else logits
     )  # before the softmax, which costs as much as the head itself
@@ -178,24 +180,24 @@ OTHER = CATEGORIES.index("other")
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedLanguageModel(TokenObjective):
-    """Some tokens are hidden, and the model must say which they were.
+    """Objective of a masked language model, which must predict tokens hidden from it.
 
-    Of a sequence of n tokens, special ones included, round(rate · n) are chosen, at least one and
-    never a special one.  A chosen token becomes the mask token, a random piece, or stays.  Which,
-    depends on the seed and the ids of the sequence alone, not on its batch or its padding.
+    Of a sequence of n tokens, special tokens included, round(rate · n) are chosen, at least one and
+    never a special token.  A chosen token becomes the mask token or a random piece, or stays; which
+    of these depends on the seed and the ids of the sequence alone, not on its batch or its padding.
 
     A token that was replaced is of the category ``other``, whatever it was.  Random pieces are
-    never special ones, which BERT's own program allows.
+    never special tokens, which BERT's own program allows.
 
     Attributes:
-        mask_id: id of the mask token.
-        vocabulary: number of pieces.
-        special_ids: ids that are never chosen, and never put in the place of a piece.
-        rate: share of the tokens that are chosen, above 0 and at most 1.
-        mask_share: share of the chosen tokens that become the mask token.
-        random_share: share of the chosen tokens that become a random piece; the rest stay.
-        seed: another one, other choices.
-        reduction: over the chosen positions of a sequence.
+        mask_id: Id of the mask token.
+        vocabulary: Number of pieces.
+        special_ids: Ids that are never chosen, and never put in the place of a piece.
+        rate: Share of the tokens that are chosen, above 0 and at most 1.
+        mask_share: Share of the chosen tokens that become the mask token.
+        random_share: Share of the chosen tokens that become a random piece; the rest stay.
+        seed: Seed of the choices.
+        reduction: Reduction over the chosen positions of a sequence.
     """
 
     mask_id: int
@@ -221,7 +223,7 @@ class MaskedLanguageModel(TokenObjective):
 
     @staticmethod
     def of(tokenizer: Any, **options: Any) -> "MaskedLanguageModel":
-        """With the mask token, the special tokens and the vocabulary of a tokenizer.
+        """Return the objective with mask token, special tokens and vocabulary of a tokenizer.
 
         Raises:
             UsageError: there is no tokenizer, or it has no mask token.
@@ -254,7 +256,7 @@ class MaskedLanguageModel(TokenObjective):
         )
 
     def settings(self) -> dict[str, Any]:
-        """The options."""
+        """Return the options."""
         return {
             "objective": "masked language model",
             "rate": self.rate,
@@ -267,7 +269,7 @@ class MaskedLanguageModel(TokenObjective):
     def hide(
         self, ids: Int64[np.ndarray, " token"]
     ) -> tuple[Int64[np.ndarray, " token"], Int64[np.ndarray, " token"]]:
-        """One sequence as the model is given it, and its labels."""
+        """Return one sequence as the model is given it, and its labels."""
         hidden, labels = ids.copy(), np.full_like(ids, NOTHING)
         candidates = np.flatnonzero([piece not in self.special_ids for piece in ids.tolist()])
         count = min(len(candidates), max(1, round(self.rate * len(ids))))
@@ -287,33 +289,33 @@ class MaskedLanguageModel(TokenObjective):
 
 @dataclass(frozen=True, kw_only=True)
 class CausalLanguageModel(TokenObjective):
-    """Every token predicts the next one of its sequence; the last predicts nothing.
+    """Objective by which every token predicts the next of its sequence; the last predicts nothing.
 
     Attributes:
-        reduction: over the predicted tokens of a sequence.
+        reduction: Reduction over the predicted tokens of a sequence.
     """
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The batch as it is, with the next tokens as labels."""
+        """Return the batch as it is, with the next tokens as labels."""
         return Prepared.of(batch, labels=_next(batch.input_ids, batch.attention_mask))
 
     def settings(self) -> dict[str, Any]:
-        """The options."""
+        """Return the options."""
         return {"objective": "causal language model", "reduction": self.reduction}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceToSequence(TokenObjective):
-    """Every token of the target predicts the next one of it, given the source.
+    """Objective by which every token of the target predicts the next, given the source.
 
     The decoder is given the true target (teacher forcing), which begins with its start token.
 
     Attributes:
-        reduction: over the predicted tokens of a target.
+        reduction: Reduction over the predicted tokens of a target.
     """
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The batch as it is, with the next tokens of the target as labels.
+        """Return the batch as it is, with the next tokens of the target as labels.
 
         Raises:
             UsageError: there are no targets.
@@ -326,14 +328,14 @@ class SequenceToSequence(TokenObjective):
         return Prepared.of(batch, labels=_next(batch.target_ids, batch.target_mask))
 
     def settings(self) -> dict[str, Any]:
-        """The options."""
+        """Return the options."""
         return {"objective": "sequence to sequence", "reduction": self.reduction}
 
 
 def _next(
     ids: Int64[Tensor, "batch position"], mask: Int64[Tensor, "batch position"]
 ) -> Int64[Tensor, "batch position"]:
-    """The id one position later, where it and its predecessor are no padding."""
+    """Return the id one position later, where it and its predecessor are no padding."""
     labels = ids.roll(-1, dims=1)
     both = (mask > 0) & (mask.roll(-1, dims=1) > 0)
     both[:, -1] = False

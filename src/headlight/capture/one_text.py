@@ -1,4 +1,4 @@
-"""One text, a pair or a picture, as the part of a model reads it that it is meant for."""
+"""One text, a pair or a picture, as the part of a model reads it for which it is meant."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -29,19 +29,19 @@ def one_text(
     purpose: str,
     predicts: bool = False,
 ) -> tuple[CapturedModel, Encoded]:
-    """The model, or its encoder where a decoder would have nothing to read, and the example.
+    """Return the model, or its encoder where a decoder would have nothing to read, and the example.
 
     Args:
-        model: the model.
-        text: what it reads; a chat, or a list of its messages, is written by the template.
-        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        kind: the attention that is asked for, if any in particular.
-        purpose: what needs the text, for the refusal of a model without a tokenizer.
-        predicts: whether the model is to predict, which no encoder of an encoder-decoder does.
+        model: Model that reads the text.
+        text: Text to be read; a chat, or a list of its messages, is written by the template.
+        pair: Second text: the second segment, or the decoder's text in an encoder-decoder model.
+        kind: Attention kind requested, if any in particular.
+        purpose: Purpose of the text, for the refusal of a model without a tokenizer.
+        predicts: Whether the model is to predict, which no encoder of an encoder-decoder does.
 
     Raises:
-        UsageError: no tokenizer, no text or one that is empty or too long, a chat that cannot be
-            read, no second text where one is needed, or the model reads something else.
+        UsageError: there is no tokenizer, no text or an empty or too long text, a chat that cannot
+            be read, no second text where it is needed, or the model reads something else.
     """
     subject = as_read(text)
     if not isinstance(subject, Chat):
@@ -70,14 +70,14 @@ def one_picture(
     """Return the model, or its part that reads pictures, and the example.
 
     Args:
-        model: an encoder of pictures, or a model with one.
-        image: a file, or a picture of Pillow.
-        prompt: a text that is read beside the picture, by the language model behind the encoder.
+        model: Encoder of pictures, or model with such an encoder.
+        image: File, or picture of Pillow.
+        prompt: Text that is read beside the picture, by the language model behind the encoder.
 
     Raises:
         UsageError: the model reads no pictures, or none beside a prompt, the prompt is a chat, or
             the file is no picture that is read here.
-        UnsupportedModelError: its positions are not those of patches.
+        UnsupportedModelError: the positions of the model are not those of patches.
     """
     try:
         if prompt is None:
@@ -102,7 +102,7 @@ def require_reader(model: CapturedModel) -> None:
     """Refuse a model that reads no text by itself: speech, pictures, or texts beside pictures.
 
     Raises:
-        UsageError: it is one.
+        UsageError: the model reads no text by itself.
     """
     model = model.reader()
     if model.hears:
@@ -141,16 +141,17 @@ def capture_one(
     Each layer is visited as soon as it has run, and let go before the next.
 
     Args:
-        model: the model.
-        example: what it reads.
-        sites: which attention modules, in the order of the result.
-        visit: is given a record of a batch of one text.
-        query_block: queries of a record: this many, 0 for all, None as many as memory is meant for.
-        residual: whether records say what the output of the attention is added to.
+        model: Model that reads the text.
+        example: Example that the model reads.
+        sites: Attention modules to capture, in the order of the result.
+        visit: Function called with each record, of a batch of one text.
+        query_block: Number of queries of a record; 0 for all, None for as many as memory is meant
+            for.
+        residual: Whether records say what the output of the attention is added to.
 
     Raises:
-        UnsupportedModelError: the residual is asked for, and a layer could not be followed.
-        CaptureError: what the model computes is not finite, or memory does not suffice.
+        UnsupportedModelError: the residual is requested, and a layer could not be followed.
+        CaptureError: the model computes numbers that are not finite, or memory does not suffice.
     """
     results: list[T] = []
     with model.capture(sites, residual=residual) as recorder:
@@ -177,7 +178,7 @@ _SIGNS = (
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether less at once may succeed."""
+    """Return whether an error is for want of memory, so that less at once may succeed."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     message = str(error).lower()

@@ -1,4 +1,4 @@
-"""The output projection W^O of one attention module, cut into heads."""
+"""Output projection W^O of one attention module, cut into heads."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,21 +14,21 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torc
 """Allowed relative error of Eq. 3, by the precision of the model."""
 
 KEPT_WIDTH = 4096
-"""Up to this many rows of W^O (64 MB a layer), the overlap of its heads is computed only once."""
+"""Rows of W^O (64 MB a layer) up to which the overlap of its heads is computed only once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
     """W^O and b^O of one attention module, cut into heads, with what is derived from them once.
 
-    R is kept, and so is the overlap while it is small: of wide models it is as large as W^O in
+    R is kept, and so is the overlap while it is small: in wide models it is as large as W^O in
     float32, for every layer.
 
     Attributes:
-        module: the linear map.
-        name: of the module.
-        heads: how many it mixes.
-        home: where measures are computed, if that can be another device than the module's.
+        module: Linear map W^O.
+        name: Name of the module.
+        heads: Number of heads that it mixes.
+        home: Device on which measures are computed, if that can be another than the module's.
     """
 
     module: nn.Module
@@ -38,7 +38,7 @@ class Projection:
 
     @property
     def weight(self) -> OutputWeight:
-        """W^O as ``head head_dim d_model``, in the model's own precision."""
+        """Return W^O as ``head head_dim d_model``, in the model's own precision."""
         stored = self._parameter("weight")
         assert stored is not None  # noqa: S101 - every linear map has one
         matrix: Tensor = stored.T if isinstance(self.module, nn.Linear) else stored
@@ -46,7 +46,7 @@ class Projection:
 
     @property
     def bias(self) -> Float[Tensor, "d_model"] | None:
-        """b^O, or nothing."""
+        """Return b^O; None if there is none."""
         return self._parameter("bias")
 
     def _parameter(self, name: str) -> Tensor | None:
@@ -58,21 +58,21 @@ class Projection:
 
     @cached_property
     def factor(self) -> Factor:
-        """R_h with W_h W_hᵀ = R_h R_hᵀ, by a QR decomposition of W_hᵀ in float64."""
+        """Return R_h with W_h W_hᵀ = R_h R_hᵀ, by a QR decomposition of W_hᵀ in float64."""
         factor: Tensor = torch.linalg.qr(on_double(self.weight).mT, mode="r")[1].mT
         return factor.contiguous()
 
     @cached_property
     def condition(self) -> float:
-        """The largest condition number of R of a head."""
+        """Return the largest condition number of R of a head."""
         condition: Tensor = torch.linalg.cond(self.factor)
         return float(condition.max())
 
     @property
     def overlap(self) -> Overlap:
-        """Q Qᵀ of all heads in float32, where W_h = R_h Q_h; between −1 and 1.
+        """Return Q Qᵀ of all heads in float32, where W_h = R_h Q_h; between −1 and 1.
 
-        In float64 where W^O is.
+        It is in float64 where W^O is.
         """
         weight = self.weight
         if weight[..., 0].numel() <= KEPT_WIDTH:
@@ -89,11 +89,11 @@ class Projection:
 
 
 def overlap_of(weight: OutputWeight) -> Overlap:
-    """Q Qᵀ of all heads in float64, where W_h = R_h Q_h with orthonormal rows in Q_h."""
+    """Return Q Qᵀ of all heads in float64, where W_h = R_h Q_h with orthonormal rows in Q_h."""
     basis: Tensor = torch.linalg.qr(on_double(weight).mT)[0].mT.flatten(0, 1)
     return basis @ basis.T
 
 
 def on_double(weight: Tensor) -> Tensor:
-    """In float64; on the CPU where the device has none (MPS)."""
+    """Return a tensor in float64; on the CPU where its device has no float64 (MPS)."""
     return weight.cpu().double() if weight.device.type == "mps" else weight.double()

@@ -1,4 +1,4 @@
-"""Pixels of pictures, and which patch stands at which position of an encoder."""
+"""Pixels of pictures, and patches at the positions of an encoder."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Reached(Exception):  # noqa: N818 - ends a pass that has come far enough
-    """A module, with what it is given."""
+    """Arguments of a module that a pass has reached."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self.arguments = arguments
@@ -29,7 +29,7 @@ class _Reached(Exception):  # noqa: N818 - ends a pass that has come far enough
 def first_arguments(
     module: nn.Module, network: nn.Module, inputs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return what a module within a network is given first; None where it does not run."""
+    """Return the first arguments of a module within a network; None where it does not run."""
     names = list(inspect.signature(module.forward).parameters)
 
     def stop(_: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -47,13 +47,13 @@ def first_arguments(
 
 @dataclass(frozen=True)
 class Viewer:
-    """Makes pixels of pictures, and finds which patch stands at which position.
+    """Input for pictures, which makes pixels, and finds the patch at each position.
 
     Attributes:
-        network: The model.
-        processor: Of transformers, which belongs to it.
-        first: The module of its first attention.
-        name: What the user called the model.
+        network: Model that reads pictures.
+        processor: Processor of transformers, which belongs to the model.
+        first: Module of its first attention.
+        name: Name of the model, as given by the user.
     """
 
     network: PreTrainedModel
@@ -67,7 +67,7 @@ class Viewer:
         """Return the input for pictures of a model.
 
         Raises:
-            UsageError: It does not say how a picture becomes pixels.
+            UsageError: The model does not say how a picture becomes pixels.
         """
         try:
             processor = load_without_code(AutoImageProcessor, network, name)
@@ -79,10 +79,10 @@ class Viewer:
         return cls(network, processor, first, name)
 
     def pixels(self, images: Sequence["Image"]) -> Float[Tensor, "batch channel row column"]:
-        """Return what the model is given, of pictures that its processor makes equally large.
+        """Return the pixels of pictures, which the model's processor makes equally large.
 
         Raises:
-            UsageError: It makes them of several sizes, or something other than pixels.
+            UsageError: The processor makes several sizes, or something other than pixels.
         """
         made = [self.processor(images=[each], return_tensors="pt") for each in images]
         pixels = [each.get("pixel_values") for each in made]
@@ -109,16 +109,16 @@ class Viewer:
         return self.pixels([decode_picture(each.image) for each in examples])
 
     def shown(self, example: EncodedPicture) -> "Image":
-        """Return what the model sees: the picture as its processor has resized and cropped it."""
+        """Return the picture as the model sees it, resized and cropped by its processor."""
         return shown_picture(
             self.features([example])[0], self.processor, self._patch, example.layout
         )
 
     def layout(self, image: "Image") -> Layout:
-        """Return what stands at each position of the model, for a picture of this size.
+        """Return the patch or token at each position of the model, for a picture of this size.
 
         Raises:
-            UnsupportedModelError: Its positions are not those of patches.
+            UnsupportedModelError: The positions of the model are not those of patches.
         """
         pixels = self.pixels([image])
         size = (pixels.shape[2], pixels.shape[3])
@@ -136,7 +136,7 @@ class Viewer:
         return patch
 
     def _find(self, pixels: Tensor) -> Layout:
-        """Find which position is of which patch, by pictures that differ in some patches.
+        """Find the patch of each position, by pictures that differ in some patches.
 
         In the picture of each bit those patches differ whose number, from 1, has that bit: a
         position changes in the pictures that spell the number of its patch.
@@ -163,7 +163,7 @@ class Viewer:
         return Layout(rows, columns, tuple(places))
 
     def _special(self, pixels: Tensor, positions: Sequence[int]) -> dict[int, Place]:
-        """Name positions that are no patch by the parameter that they are made of."""
+        """Name positions without a patch by the parameter that they are made of."""
         named = {
             name.rpartition(".")[2]: each
             for name, each in self.network.named_parameters()
@@ -196,7 +196,7 @@ class Viewer:
         return dict(names)
 
     def _first_inputs(self, pixels: Tensor) -> Tensor:
-        """Return what the first attention is given."""
+        """Return the input of the first attention."""
         name = str(self.network.main_input_name)
         arguments = first_arguments(self.first, self.network, {name: pixels})
         if arguments is None:
@@ -212,7 +212,7 @@ class Viewer:
 
 
 _SPECIAL = {"cls": "cls", "class_": "cls", "dist": "dist", "register": "reg"}
-"""Parts of the names of parameters that positions are made of, and what these are called."""
+"""Parts of the names of parameters that positions are made of, with the names of the positions."""
 
 
 def _called(name: str, total: Tensor, parameter: Tensor) -> str:

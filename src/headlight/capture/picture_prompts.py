@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PromptViewer:
-    """Encodes prompts beside a picture, as far as the language model behind the encoder.
+    """Encoder of prompts beside a picture, as far as the language model behind the encoder.
 
-    Ids, and how many image tokens stand for a picture, are those of the processor. Rows and columns
-    are ``image_grid_thw`` where it makes one, else pixels by ``patch_size``.
+    Ids, and the number of image tokens of a picture, are those of the processor.  Rows and columns
+    are ``image_grid_thw`` where the processor makes it, else pixels by ``patch_size``.
 
     Attributes:
-        network: The model.
-        tokenizer: Its tokenizer.
-        processor: Of transformers, which belongs to it.
+        network: Model that reads pictures and prompts.
+        tokenizer: Tokenizer of the model.
+        processor: Processor of transformers, which belongs to the model.
         image_id: Id of the token that stands for a patch.
-        name: What the user called the model.
+        name: Name of the model, as given by the user.
     """
 
     network: PreTrainedModel
@@ -47,7 +47,7 @@ class PromptViewer:
         """Return the input for prompts beside pictures of a model.
 
         Raises:
-            UsageError: It reads no text beside a picture, or its processor cannot be loaded.
+            UsageError: The model reads no text beside a picture, or its processor cannot be loaded.
         """
         image_id = getattr(network.config, "image_token_id", None)
         if image_id is None or not isinstance(network.get_decoder(), PreTrainedModel):
@@ -70,14 +70,14 @@ class PromptViewer:
         """Return a prompt beside a picture as an example.
 
         Args:
-            prompt: A text. The picture stands where it holds the image token, else before it.
-            image: A file, or a picture of Pillow.
-            longest: Tokens at most.
+            prompt: Text; the picture stands where it holds the image token, else before it.
+            image: File, or picture of Pillow.
+            longest: Largest number of tokens; None for any.
 
         Raises:
             CorpusError: The file is no picture that is read here.
             UsageError: The processor does not write this prompt, or it is too long.
-            UnsupportedModelError: Its image tokens are not the patches of a picture.
+            UnsupportedModelError: The image tokens are not the patches of a picture.
         """
         picture, prompt = decode_picture(image), self._with_token(prompt)
         try:
@@ -108,7 +108,7 @@ class PromptViewer:
         """Return a prompt that holds the image token once.
 
         Raises:
-            UsageError: It holds several.
+            UsageError: The prompt holds several image tokens.
         """
         token = str(self.tokenizer.convert_ids_to_tokens(self.image_id))
         if prompt.count(token) > 1:
@@ -127,7 +127,7 @@ class PromptViewer:
         """Return the patches that image tokens stand for, and the picture that they cover.
 
         Raises:
-            UnsupportedModelError: These are not as many.
+            UnsupportedModelError: There are not as many patches as image tokens.
         """
         pixels, vision = inputs.get("pixel_values"), self.processor.image_processor
         patch = patch_size_of(getattr(self.network.config, "vision_config", None))

@@ -1,9 +1,9 @@
 """Attention that is a softmax of scaled products and nothing else, so that any kernel can make it.
 
-A call is plain where nothing is left out if only queries, keys, values, a mask and a scale are
-looked at: no dropout, soft cap, learnt sink, gate, gradient, or bias beside the mask.  What an
-attention function does beyond its arguments cannot be seen from outside; so what a kernel makes is
-compared with what the function makes (`headlight.capture.kernel_check`).
+A call is plain where queries, keys, values, a mask and a scale say all: there is no dropout, soft
+cap, learnt sink, gate, gradient, or bias beside the mask.  What an attention function does beyond
+its arguments cannot be seen from outside; so the results of a kernel are compared with those of the
+function (`headlight.capture.kernel_check`).
 """
 
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ from headlight.capture.residual_stream import Stream
 from headlight.tensors import Value, Visible, Weight
 
 ROWS_AT_ONCE = 1 << 22
-"""Cells of a mask that are looked at together."""
+"""Number of cells of a mask that are examined together."""
 
 OTHER_OPTIONS = {
     "attention_mask", "scaling", "dropout", "is_causal", "sliding_window", "position_ids",
     "cache_position", "use_cache", "output_attentions", "deterministic",
 }  # fmt: skip
-"""Options of attention functions that change nothing that the mask does not say."""
+"""Options of attention functions that change nothing beyond what the mask says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,10 @@ class SeenRanges:
 
     Attributes:
         low: First key that a query sees.
-        high: Key behind the last one; `low` of queries that see none, to whom a softmax gives all
-            keys alike.
-        bias: What is added to scores within these ranges; None for nothing, where a query sees
-            every key of its range.
+        high: Key behind the last that a query sees; `low` of queries that see none, to which a
+            softmax gives all keys alike.
+        bias: Addend of the scores within these ranges; None where a query sees every key of its
+            range, and nothing is added.
         keys: Number of keys.
     """
 
@@ -58,14 +58,14 @@ class SeenRanges:
 
     @cached_property
     def alike(self) -> bool:
-        """Whether all queries of a text see the same keys."""
+        """Return whether all queries of a text see the same keys."""
         return self.bias is None and all(
             torch.equal(each, each[:, :1].expand_as(each)) for each in (self.low, self.high)
         )
 
     @cached_property
     def causal(self) -> bool:
-        """Whether every query sees the keys of its text up to itself, of as many as queries."""
+        """Return whether queries see the keys up to themselves, with as many keys as queries."""
         if self.bias is not None or self.low.shape[1] != self.keys:
             return False
         begin, end = self.low[:, -1:], self.high[:, -1:]
@@ -74,13 +74,13 @@ class SeenRanges:
 
     @property
     def last(self) -> Bool[Tensor, "batch key"]:
-        """Keys that the last query sees."""
+        """Return the keys that the last query sees."""
         places = torch.arange(self.keys)
         return (places >= self.low[:, -1:]) & (places < self.high[:, -1:])
 
     @cached_property
     def visible(self) -> Visible:
-        """Keys that each query sees; one row where all see the same."""
+        """Return the keys that each query sees; one row where all see the same."""
         places = torch.arange(self.keys)
         rows = slice(0, 1) if self.alike else slice(None)
         seen = (places >= self.low[:, rows, None]) & (places < self.high[:, rows, None])
@@ -90,7 +90,7 @@ class SeenRanges:
 
     @cached_property
     def counts(self) -> Int64[Tensor, "batch #query"]:
-        """Number of keys that each query sees."""
+        """Return the number of keys that each query sees."""
         return self.high - self.low if self.bias is None else self.visible.sum(-1)
 
 
@@ -136,7 +136,7 @@ def seen_ranges(mask: Tensor | None, batch: int, queries: int, keys: int) -> See
 
 @dataclass(frozen=True, eq=False)
 class PlainCall:
-    """A plain call of an attention function, of numbers of float32 on a CPU.
+    """Plain call of an attention function, of numbers of float32 on a CPU.
 
     Attributes:
         query: Queries.
@@ -154,7 +154,7 @@ class PlainCall:
 
     @property
     def shape(self) -> torch.Size:
-        """Numbers of texts, heads, queries and keys."""
+        """Return the numbers of texts, heads, queries and keys."""
         return torch.Size((*self.query.shape[:3], self.key.shape[2]))
 
     def part(self, texts: slice, queries: slice) -> "PlainCall":
@@ -163,26 +163,26 @@ class PlainCall:
         return PlainCall(query, key, value, self.scale, self.seen.part(texts, queries))
 
     def weights(self) -> Weight:
-        """Write all weights."""
+        """Compute all weights."""
         key = self.key.repeat_interleave(self.query.shape[1] // self.key.shape[1], 1)
         scores, bias = self.query @ key.mT * self.scale, self.seen.bias
         scores = scores if bias is None else scores + bias
-        # Of a query that sees nothing all scores are the same, and so are its weights.
+        # For a query that sees nothing all scores are the same, and so are its weights.
         hidden = ~self.seen.visible[:, None]
         return scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
 
 
 class PlainRecord(LayerRecord):
-    """Record of attention that a kernel makes, whose weights are written if somebody asks for them.
+    """Record of attention that a kernel makes, whose weights are computed only if requested.
 
     Args:
-        site: Where in the model.
+        site: Site of the attention.
         call: Call of the attention function.
         input: Vectors that values are made from.
         stream: Vectors that entered the block.
 
     Attributes:
-        made: What the kernel made beside the output of the attention.
+        made: Results of the kernel beside the output of the attention.
     """
 
     call: PlainCall
@@ -201,46 +201,46 @@ class PlainRecord(LayerRecord):
         object.__setattr__(self, "made", None)
 
     def keep(self, made: Any) -> None:
-        """Keep what a kernel makes of the call beside its context."""
+        """Keep the results of a kernel beside its context."""
         object.__setattr__(self, "made", made)
 
     @cached_property
     def weight(self) -> Weight:
-        """α, written now."""
+        """Return α, computed on first use."""
         return self.call.weights()
 
     @property
     def visible(self) -> Visible:
-        """Which keys each query may attend to."""
+        """Return the keys that each query may attend to."""
         return self.call.seen.visible
 
     @property
     def real(self) -> Bool[Tensor, "batch key"] | None:
-        """Keys that the text's last query sees, where it has as many queries as keys."""
+        """Return the keys that the text's last query sees, if there are as many queries as keys."""
         seen, shape = self.call.seen, self.call.shape
         return seen.last if shape[2] == shape[3] and not (seen.alike and shape[2] > 1) else None
 
     def hides(self, queries: Tensor, keys: Tensor) -> bool:
-        """Whether no query that is a token sees a key that is none."""
+        """Return whether no query that is a token sees a key that is not."""
         seen = self.call.seen
         padding = torch.nn.functional.pad((keys == 0).long().cumsum(1), (1, 0))
         within = padding.gather(1, seen.high) - padding.gather(1, seen.low)
-        sees_all = seen.high == seen.low  # and sees none: a softmax gives all keys alike
+        sees_all = seen.high == seen.low  # it sees no key: a softmax gives all keys alike
         return not bool((((within > 0) | sees_all) & (queries != 0)).any())
 
     @property
     def visible_counts(self) -> Int64[Tensor, "batch #query"]:
-        """Number of keys that each query sees."""
+        """Return the number of keys that each query sees."""
         return self.call.seen.counts
 
     @property
     def shape(self) -> torch.Size:
-        """Numbers of texts, heads, queries and keys."""
+        """Return the numbers of texts, heads, queries and keys."""
         return self.call.shape
 
     @property
     def dtype(self) -> torch.dtype:
-        """Precision of the weights."""
+        """Return the precision of the weights."""
         return self.call.query.dtype
 
     def on(self, device: torch.device) -> LayerRecord:
@@ -249,7 +249,7 @@ class PlainRecord(LayerRecord):
 
 
 class AttentionKernel(Protocol):
-    """A function that computes the attention of plain calls, and what else it likes of them."""
+    """Function that computes the attention of plain calls, and other results of its own."""
 
     def __call__(self, record: PlainRecord) -> Tensor | None:
         """Return the context, ``batch query head head_dim``; keep the rest in the record.
@@ -260,12 +260,12 @@ class AttentionKernel(Protocol):
 
 
 def is_plain(site: AttentionSite, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-    """Whether a call of an attention function is plain, as far as its arguments say.
+    """Return whether a call of an attention function is plain, as far as its arguments say.
 
     Args:
-        site: Where in the model.
-        arguments: Arguments as the model calls its function.
-        options: The same by name.
+        site: Site of the attention.
+        arguments: Positional arguments with which the model calls its function.
+        options: Keyword arguments with which the model calls its function.
     """
     if site.gate is not None or site.processes is not None or len(arguments) > 4:
         return False
@@ -294,13 +294,13 @@ LARGEST = 1e30
 
 
 def is_moderate(call: PlainCall) -> bool:
-    """Whether queries, keys and values are finite, and so are their products."""
+    """Return whether queries, keys and values are finite, and so are their products."""
     query, key, value = map(_largest_size, (call.query, call.key, call.value))
     return query * key * call.query.shape[3] < LARGEST and value < LARGEST
 
 
 def _largest_size(numbers: Tensor) -> float:
-    """Return the largest absolute value, or NaN where there is one; reads them once."""
+    """Return the largest absolute value, or NaN where there is any; reads the numbers once."""
     lowest, highest = numbers.aminmax()
     return float(torch.maximum(-lowest, highest))
 
@@ -311,8 +311,8 @@ def plain_call(
     """Return a call that `is_plain`; None where its numbers are not finite, or their products.
 
     Args:
-        arguments: Arguments as the model calls its function.
-        options: The same by name.
+        arguments: Positional arguments with which the model calls its function.
+        options: Keyword arguments with which the model calls its function.
         seen: Keys that each query sees.
     """
     query, key, value = (each.contiguous() for each in arguments[:3])

@@ -1,7 +1,7 @@
-"""The projection on the vocabulary, of those positions only that predict something.
+"""Projection on the vocabulary at predicting positions only.
 
-Of a masked language model these are 15 in 100, and in a small model the projection of all of them
-takes longer than everything below it.
+In a masked language model these are 15 in 100 positions, and in a small model the projection of all
+positions takes longer than everything below it.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,11 +18,11 @@ from headlight.capture.objectives import NOTHING, MaskedLanguageModel, Objective
 
 @contextmanager
 def only_predicted(model: Any, objective: Objective, batch: Prepared) -> Iterator[None]:
-    """Within the block a model that predicts hidden tokens makes no other logits.
+    """Let a model that predicts hidden tokens make no other logits within the block.
 
-    They then have one row for each position with a label; `losses_of` takes either.  Nothing is
-    changed for other objectives, which may read all of them, and for models whose projection is no
-    module that sees all positions.
+    Logits then have one row for each position with a label; `losses_of` takes either form.  Nothing
+    is changed for other objectives, which may read all logits, and for models whose projection is
+    no module that sees all positions.
     """
     head = _projection(model) if type(objective) is MaskedLanguageModel else None
     labels = batch.labels
@@ -44,15 +44,15 @@ def only_predicted(model: Any, objective: Objective, batch: Prepared) -> Iterato
 def one_position_each(
     model: Any, places: Int64[Tensor, " batch"]
 ) -> Iterator[Callable[[Tensor], Float[Tensor, "batch output"]]]:
-    """Within the block a language model makes logits of one position of each text.
+    """Let a language model make the logits of one position of each text within the block.
 
     Args:
-        model: of transformers.
-        places: the position, of each text of the batch that it is given.
+        model: Model of transformers.
+        places: Position in each text of the batch that the model reads.
 
     Returns:
-        What takes these rows from the logits of the model, also where its projection is no module
-        that sees all positions, so that it makes them all.
+        The function that takes these rows from the logits of the model, also where its projection
+        is no module that sees all positions, so that it makes them all.
     """
     head = _projection(model)
 

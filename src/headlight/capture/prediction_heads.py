@@ -1,8 +1,8 @@
 """Heads of models, which predict pieces of a vocabulary, or classes.
 
 Classes of transformers stand in its tables, and what inherits from one of them predicts the same.
-Code that comes with a checkpoint names its class in the configuration.  Of other code, the shape of
-what it puts out for a trial input tells.
+Code that comes with a checkpoint names its class in the configuration.  Other code is told by the
+shape of its output for a trial input.
 """
 
 from collections.abc import Mapping
@@ -37,19 +37,19 @@ from headlight.capture.trial_inputs import FAILURES, trial_inputs
 from headlight.errors import UnsupportedModelError
 
 Task = Literal["sequence", "token"]
-"""Whether a whole text is put into a class, or each of its tokens."""
+"""Unit that is put into a class: a whole text, or each of its tokens."""
 
 LanguageHead = Literal["masked", "causal", "sequence_to_sequence", "speech"]
 
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a model, of one sort or the other.
+    """Head of a model, of a classifier or of a language model.
 
     Attributes:
-        task: of a classifier.
-        language: of a language model.
-        loader: the class of transformers that loads it, where one does.
+        task: Task of a classifier; None for other models.
+        language: Sort of a language model; None for other models.
+        loader: Class of transformers that loads the head, if any.
     """
 
     task: Task | None = None
@@ -80,8 +80,8 @@ def named_head(config: Any, architecture: str) -> Head:
     """Return the head of a class by its name, as ``architectures`` of a configuration gives it.
 
     Args:
-        config: of the model.
-        architecture: name of a class of transformers, or of code that the configuration names.
+        config: Configuration of the model.
+        architecture: Name of a class of transformers, or of code that the configuration names.
     """
     own = _listed_head(config, architecture)
     # Further heads, such as that of the next sentence, may stand beside the masked one.
@@ -105,7 +105,7 @@ def head_of(network: Any) -> Head:
     """Return the head of a model: of its class, or of a class that this inherits from.
 
     Args:
-        network: a model of transformers, or of code of another's.
+        network: Model of transformers, or of code by others.
     """
     own = _listed_head(network.config, type(network).__name__)
     if own:
@@ -146,7 +146,7 @@ def _head_by_output(network: Any) -> Head:
 
 
 ROUNDING = 1e-4
-"""Part of the size of logits; what differs by more has read another text."""
+"""Part of the size of logits; a model whose logits differ by more has read another text."""
 
 
 def _sizes_of_vocabulary(network: Any) -> set[int | None]:

@@ -8,5 +8,5 @@ from headlight.catalogue.embedded_models import place_of
 
 
 def load_without_code(loader: Any, network: PreTrainedModel, name: str) -> Any:
-    """Return what belongs to a model; code in its folder is refused, and nobody is asked."""
+    """Return the preprocessor of a model; code in its folder is refused, and nobody is asked."""
     return loader.from_pretrained(place_of(network.name_or_path or name), trust_remote_code=False)

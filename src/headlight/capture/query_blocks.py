@@ -1,6 +1,6 @@
 """Attention for some queries at a time, so that memory never holds all weights of a layer.
 
-A block of queries goes through the model's own eager function with the keys that one of them can
+A block of queries goes through the model's own eager function with the keys that any of them can
 see: under a causal mask those up to the end of the block, which is half of all work.  Whether a
 function can be called so is tried when the model is traced.
 """
@@ -15,22 +15,22 @@ from headlight.capture.attention_masks import mask_of, mask_rows, seen_in, with_
 
 CELLS = {"cpu": 1 << 22}
 MORE_CELLS = 1 << 26
-"""Attention weights of a block, by device; of texts with fewer, all queries are one block."""
+"""Number of attention weights of a block, by device; a text with fewer is a single block."""
 
 WIDTHS = 16
-"""Blocks have one of this many numbers of keys."""
+"""Number of different widths of blocks, in keys."""
 
 GRAIN = 16
-"""Blocks that are chosen have a multiple of this many queries."""
+"""Number of queries of which a block that is chosen has a multiple."""
 
 AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
 
 _FAILURES = (RuntimeError, ValueError, IndexError, TypeError)
-"""Exceptions of an eager function that is given a block of queries and cannot work with it."""
+"""Exceptions of an eager function that cannot work with a block of queries."""
 
 
 class Block(NamedTuple):
-    """A call of an attention function for some queries."""
+    """Call of an attention function for some queries."""
 
     first: int
     arguments: tuple[Any, ...]
@@ -41,10 +41,10 @@ def block_size(size: int | None, heads: int, query: Tensor, key: Tensor) -> int 
     """Return the number of queries in a block; None for all at once.
 
     Args:
-        size: this many; 0 for all; None chooses by the number of weights.
-        heads: of the layer.
-        query: ``batch head query head_dim``.
-        key: ``batch kv_head key head_dim``.
+        size: Number requested; 0 for all; None chooses by the number of weights.
+        heads: Number of heads of the layer.
+        query: Queries, ``batch head query head_dim``.
+        key: Keys, ``batch kv_head key head_dim``.
     """
     batch, _, queries, _ = query.shape
     row = batch * heads * key.shape[2]
@@ -55,7 +55,7 @@ def block_size(size: int | None, heads: int, query: Tensor, key: Tensor) -> int 
 
 
 def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> Iterator[Block]:
-    """The calls for blocks of `size` queries, each with the keys that one of them can see."""
+    """Yield the calls for blocks of `size` queries, each with the keys that any of them can see."""
     queries, keys = arguments[0].shape[2], arguments[1].shape[2]
     mask = mask_of(arguments, options)
     for first in range(0, queries, size):
@@ -76,7 +76,7 @@ def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> It
 
 
 def _rounded(last: int, keys: int) -> int:
-    """This many keys or a few more: blocks of few sizes, whose memory the next block can take."""
+    """Return a number of keys or a few more: blocks of few sizes can take each other's memory."""
     step = max(1, keys // WIDTHS)
     return min(-(-last // step) * step, keys)
 
@@ -88,14 +88,14 @@ def can_be_blocked(
     options: dict[str, Any],
     wanted: tuple[Tensor, Tensor],
 ) -> bool:
-    """Whether a function says the same of blocks of queries as of all at once.
+    """Return whether a function gives the same for blocks of queries as for all at once.
 
     Args:
-        function: computes attention.
-        module: is given to it.
-        arguments: as the model calls it.
-        options: as the model calls it.
-        wanted: context and weights of all queries at once.
+        function: Attention function.
+        module: Module that calls it.
+        arguments: Positional arguments with which the model calls it.
+        options: Keyword arguments with which the model calls it.
+        wanted: Context and weights of all queries at once.
     """
     context, weight = wanted
     queries, keys = weight.shape[2:]
@@ -124,7 +124,7 @@ def _seeing(mask: Tensor | None, weight: Tensor) -> Tensor:
 
 
 def _alike(output: Tensor, wanted: Tensor, real: Tensor) -> bool:
-    """Equal up to the order of sums; another row, or another bias, differs by far more."""
+    """Return whether rows are equal up to the order of sums; other rows differ by far more."""
     tolerance = torch.finfo(wanted.dtype).eps * 100
     return output.shape == wanted.shape and torch.allclose(
         output[real], wanted[real], rtol=tolerance, atol=tolerance
@@ -132,5 +132,5 @@ def _alike(output: Tensor, wanted: Tensor, real: Tensor) -> bool:
 
 
 def _by_pair(option: Any, queries: int, keys: int) -> bool:
-    """Whether an option has an entry for each query and key, as a position bias has."""
+    """Return whether an option has an entry for each query and key, as a position bias has."""
     return isinstance(option, Tensor) and option.ndim >= 3 and option.shape[-2:] == (queries, keys)

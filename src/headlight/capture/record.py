@@ -17,14 +17,14 @@ class QueryBlock:
     """Block of queries of a text, where a record is about a part of them.
 
     Records of one layer come in the order of their queries, and hold the keys up to the last that
-    one of these can see.
+    any of their queries can see.
 
     Attributes:
-        first: the number of its first query.
-        queries: of the whole text.
-        value: v(x) of all keys.
-        real: which keys the last query of the text sees; None for all.
-        input: x of all keys.
+        first: Number of its first query.
+        queries: Number of queries of the whole text.
+        value: Values v(x) of all keys.
+        real: Keys that the last query of the text sees; None for all.
+        input: Vectors x of all keys.
     """
 
     first: int
@@ -39,22 +39,22 @@ class LayerRecord:
     """Record of one attention module on one batch; all that a measure may need.
 
     Attributes:
-        site: where in the model.
-        weight: α as the attention function made it, in the model's precision.
-        value: v(x) with the value bias.
-        visible: which keys each query may attend to; None where every query sees every key.
-        input: x, what the values are made from; None where it could not be found.
-        gradient: ∂L/∂α of a loss; None unless the model was run backward.
-        attribution: what the key's input token contributes to the query's hidden token at the
-            output of the block; None unless contributions were computed.
-        block: which queries these are; None for all.
-        gate: what the context of each query is multiplied by before W^O; None if by nothing.
-        residual: what the output of the attention is added to, and that output, of its queries;
-            None unless the residual was asked for.
-        stream: what entered the block, of all attending tokens, before anything normalised it; None
-            unless it was asked for and found.
-        difference: Relative difference of what a kernel made of the attention of the site, for
-            which it was refused; None where none was.
+        site: Site of the attention in the model.
+        weight: Weights α as the attention function made them, in the model's precision.
+        value: Values v(x) with the value bias.
+        visible: Keys that each query may attend to; None where every query sees every key.
+        input: Vectors x that the values are made from; None where they could not be found.
+        gradient: Gradient ∂L/∂α of a loss; None unless the model was run backward.
+        attribution: Contribution of the key's input token to the query's hidden token at the output
+            of the block; None unless contributions were computed.
+        block: Block of queries of the record; None for all.
+        gate: Factor of the context of each query before W^O; None if there is none.
+        residual: Vectors to which the output of the attention is added, and that output, of its
+            queries; None unless the residual was requested.
+        stream: Vectors that entered the block, of all attending tokens, before anything normalised
+            them; None unless they were requested and found.
+        difference: Relative difference of a kernel's results at the site, for which the kernel was
+            refused; None where no kernel was.
     """
 
     site: AttentionSite
@@ -72,17 +72,17 @@ class LayerRecord:
 
     @property
     def shape(self) -> torch.Size:
-        """Numbers of texts, heads, queries and keys."""
+        """Return the numbers of texts, heads, queries and keys."""
         return self.weight.shape
 
     @property
     def dtype(self) -> torch.dtype:
-        """Precision of the weights."""
+        """Return the precision of the weights."""
         return self.weight.dtype
 
     @property
     def real(self) -> Bool[Tensor, "batch key"] | None:
-        """Keys that the last query sees, where there are as many queries as keys; None for all."""
+        """Return the keys that the last query sees, if there are as many queries; None for all."""
         block, visible = self.block, self.visible
         if block is not None:
             return block.real if block.queries == block.value.shape[2] else None
@@ -90,27 +90,27 @@ class LayerRecord:
 
     @property
     def visible_counts(self) -> Int[Tensor, "batch #query"] | None:
-        """Number of keys that each query sees; None where all see all."""
+        """Return the number of keys that each query sees; None where every query sees all."""
         return None if self.visible is None else self.visible.sum(-1)
 
     def hides(self, queries: Tensor, keys: Tensor) -> bool:
-        """Whether it is known, without its weights, that they are 0 between these and other keys.
+        """Return whether weights of tokens on padding are known to be 0 without reading them.
 
         Args:
-            queries: ``batch query``; not 0 for queries that are tokens.
-            keys: ``batch key``; not 0 for keys that are tokens.
+            queries: Mask ``batch query``; not 0 for queries that are tokens.
+            keys: Mask ``batch key``; not 0 for keys that are tokens.
         """
         del queries, keys
         return False
 
     @property
     def first(self) -> int:
-        """The number of the first query."""
+        """Return the number of the first query."""
         return 0 if self.block is None else self.block.first
 
     @property
     def ends(self) -> bool:
-        """Whether no more queries of the layer follow."""
+        """Return whether no more queries of the layer follow."""
         return self.block is None or self.first + self.shape[2] == self.block.queries
 
     def on(self, device: torch.device) -> "LayerRecord":

@@ -77,7 +77,7 @@ def home_of(model: nn.Module) -> torch.device:
 
 
 def configurations(model: nn.Module) -> list[Any]:
-    """Every distinct configuration that a part of the model reads its attention setting from."""
+    """Return every distinct configuration from which a part of a model reads its attention."""
     configurations_by_id: dict[int, Any] = {}
     for module in model.modules():
         config = getattr(module, "config", None)
@@ -87,13 +87,13 @@ def configurations(model: nn.Module) -> list[Any]:
 
 
 class Recorder:
-    """The listener of a capture: passes a record of each wanted site on while the model runs.
+    """Listener of a capture, which passes on a record of each requested site as the model runs.
 
-    Nothing is kept, so memory holds one layer.  Sites that are not wanted are computed by the
+    Nothing is kept, so memory holds one layer.  Sites that are not requested are computed by the
     function that the model had before.  When the model is run backward, records are passed on in
     that pass, with gradients, from the last layer to the first.
 
-    Where the residual is asked for, a record is passed on when the projection has put out.
+    Where the residual is requested, a record is passed on when the projection has run.
 
     Where a gate stands between the attention and its projection, the model is handed ones for the
     context, so that the projection is given the gate; there the record is passed on, and the input
@@ -111,11 +111,11 @@ class Recorder:
     ) -> None:
         self.visit: Callable[[LayerRecord], object] | None = None
         self.query_block: int | None = 0
-        """Queries of a record: this many, 0 for all, None as many as memory is meant for."""
+        """Number of queries of a record; 0 for all, None for as many as memory is meant for."""
         self.stream: StreamKeeper | None = None
-        """Knows what enters blocks, where records should say it."""
+        """Keeper of what enters blocks, where records should hold it."""
         self.watch: Callable[[LayerRecord], object] | None = None
-        """Is given every record before anything is made of it."""
+        """Function called with every record before anything is made of it."""
         self._sites = sites
         self._wanted = wanted
         self._own = own
@@ -130,15 +130,15 @@ class Recorder:
         self._waiting: tuple[int, LayerRecord] | None = None
         self._masked: tuple[Tensor | None, torch.Size, Visible | None] | None = None
         self.kernel: AttentionKernel | None = None
-        """What computes the attention of plain calls; None for the model's own function."""
+        """Function that computes the attention of plain calls; None for the model's own."""
         self.refused: dict[AttentionSite, float] = {}
-        """Relative difference of what the kernel and the model's function make, where too large."""
+        """Relative difference of the kernel from the model's function, where it is too large."""
         self._compared: set[AttentionSite] = set()
         self._ranges: tuple[Tensor | None, tuple[int, ...], SeenRanges | None] | None = None
 
     @contextmanager
     def taped(self) -> Iterator[GradientTape]:
-        """Within the block, records wait on the tape for their gradients."""
+        """Let records wait on the tape for their gradients within the block."""
         tape = GradientTape(self._visit)
         self._tape = tape
         try:
@@ -149,7 +149,7 @@ class Recorder:
             self._inputs.clear()  # after an exception they hang on the graph
 
     def begin(self, *_: Any) -> None:
-        """A forward pass starts: count from the first site."""
+        """Start a forward pass: count from the first site."""
         self._next = 0
         self._gated = self._waiting = self._masked = self._ranges = None
         self._added_to.clear()
@@ -157,7 +157,7 @@ class Recorder:
         self._forget_stream()
 
     def end(self, *_: Any) -> None:
-        """A forward pass ends: every site must have been seen.
+        """End a forward pass, in which every site must have been seen.
 
         Raises:
             CaptureError: the pass ran other attention than the traced one.
@@ -185,17 +185,17 @@ class Recorder:
         return self.stream.before(site.kind, batch, queries)
 
     def keep_input(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        """A forward pre-hook of the sources of values: their input is x."""
+        """Keep the input of a source of values, which is x (a forward pre-hook)."""
         self._inputs[module] = inputs[0]
 
     def keep_residual(self, place: Place, tensor: Tensor) -> None:
-        """Told of what is at the places of residuals; the last before W^O has run is the one."""
+        """Keep the tensor at the place of a residual; the last before W^O has run counts."""
         self._added_to[place] = tensor
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Count the call; record it if it is wanted."""
+        """Count the call; record it if it is requested."""
         index = self._count(module)
         if index not in self._wanted or self.visit is None:
             return self._own[module](module, *arguments, **options)
@@ -265,7 +265,7 @@ class Recorder:
     ) -> tuple[Tensor, LayerRecord] | None:
         """Return the context that the kernel makes, and its record; None where it makes none.
 
-        What it makes of the first call of a site is compared with what the model's function makes.
+        At the first call of a site the kernel is compared with the model's function.
         """
         call = self._plain_call(site, arguments, options)
         if call is None or self.kernel is None:
@@ -290,7 +290,7 @@ class Recorder:
     def _once_gated(
         self, site: AttentionSite, query: Tensor, finish: Callable[[GateValues | None], Tensor]
     ) -> Tensor:
-        """Return the context; of a site with a gate ones, until it is known."""
+        """Return the context; ones for a site with a gate, until the gate is known."""
         if site.gate is None:
             return finish(None)
         ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
@@ -298,7 +298,7 @@ class Recorder:
         return ones
 
     def _hold(self, index: int, record: LayerRecord) -> bool:
-        """Keep a record that waits for its residual, or for gradients; whether it does."""
+        """Keep a record that waits for its residual or for gradients; return whether it does."""
         if record.site in self._residuals and record.residual is None:
             self._waiting = index, record
         elif self._tape is not None:
@@ -312,7 +312,7 @@ class Recorder:
             self._visit(record)
 
     def complete(self, module: nn.Module, _: object, output: Tensor) -> None:
-        """A forward hook of projections: what a record waits for is there."""
+        """Complete the record that waits for a projection (a forward hook of projections)."""
         waiting = self._waiting
         if waiting is not None and waiting[1].site.projection.module is module:
             self._waiting = None
@@ -323,9 +323,9 @@ class Recorder:
     def _residual(
         self, site: AttentionSite, written: Tensor, batch: int, queries: slice = slice(None)
     ) -> Residual:
-        """Return the output of W^O for these queries, and what it is added to.
+        """Return the output of W^O for these queries, and the vectors to which it is added.
 
-        Some models have no axis for texts where W^O is.
+        Some models have no axis for texts at W^O.
         """
         residual = self._residuals[site]
         added_to = self._added_to[residual.residual]
@@ -333,7 +333,7 @@ class Recorder:
         return Residual(residual, stream_rows, written.reshape(stream_rows.shape))
 
     def open_gate(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """A forward pre-hook of projections: what they are given may be the gate alone.
+        """Multiply context and gate, where a projection is given the gate alone (a pre-hook).
 
         Raises:
             CaptureError: the heads of a layer whose gates were numbers are given vectors.
@@ -355,7 +355,7 @@ class Recorder:
         return ((context * whole).reshape(gated_input.shape), *inputs[1:])
 
     def _block_size(self, site: AttentionSite, arguments: tuple[Any, ...]) -> int | None:
-        """Gradients and replaced attention are those of all queries."""
+        """Return the number of queries in a block; None for all, as with gradients."""
         query, key = arguments[:2]
         if self._tape is not None or not site.blocks or replacer_of(site.module) is not None:
             return None
@@ -369,7 +369,7 @@ class Recorder:
         options: dict[str, Any],
         gate: GateValues | None,
     ) -> Tensor:
-        """The context, of which each block is recorded as it is computed."""
+        """Return the context, each block of which is recorded as it is computed."""
         function = self._function_of(site.module)
         query, value = arguments[0], site.all_heads(arguments[2])
         inputs = self._input_of(site, len(value), value.shape[2])
@@ -407,7 +407,7 @@ class Recorder:
         return whole_context
 
     def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
-        """The input x of this many keys."""
+        """Return the input x of this many keys."""
         inputs = self._inputs.pop(site.source, None) if site.source is not None else None
         if inputs is None:
             return None
@@ -425,7 +425,7 @@ class Recorder:
     def _visible(
         self, arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor
     ) -> Visible | None:
-        """Return what queries may attend to, which layers with one mask share."""
+        """Return the keys that queries may attend to, shared by layers with one mask."""
         mask = mask_of(arguments, options)
         known = self._masked
         if known is None or known[0] is not mask or known[1] != weight.shape:
@@ -460,20 +460,20 @@ def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) ->
 
 
 class _Gated(NamedTuple):
-    """A site whose gate is awaited."""
+    """Site whose gate is awaited."""
 
     site: AttentionSite
     context: Tensor
-    """In the form in which the model was handed ones."""
+    """Ones, as they were handed to the model."""
     finish: Callable[[GateValues], Tensor]
-    """Passes the record on, and gives the context."""
+    """Function that passes the record on, and returns the context."""
 
 
 def recorder_of(model: nn.Module) -> Recorder:
-    """The recorder of the capture that is open on `model` in this thread.
+    """Return the recorder of the capture that is open on `model` in this thread.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no capture is open.
     """
     listener = listener_of(model)
     if not isinstance(listener, Recorder):
@@ -493,15 +493,15 @@ def recording(
     residuals: Mapping[AttentionSite, ResidualSite] = MappingProxyType({}),
     stream: StreamPlaces | None = None,
 ) -> Iterator[Recorder]:
-    """Record the sites numbered `wanted` in every forward pass of the block.
+    """Record the sites with the numbers `wanted` in every forward pass of the block.
 
     Args:
-        model: what runs.
-        sites: all of its attention, in order.
-        wanted: which of them.
-        function_of: the function that computes the attention of a module that is recorded.
-        residuals: of the sites whose records are to hold the residual.
-        stream: which modules are given hidden states; with it, records say what entered the block.
+        model: Model that runs.
+        sites: Attention modules of the model, all of them, in order.
+        wanted: Numbers of the sites to record.
+        function_of: Function from a module that is recorded to its attention function.
+        residuals: Residual sites of those sites whose records are to hold the residual.
+        stream: Modules that are given hidden states; with them, records say what entered the block.
     """
     own = {site.module: own_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, own, home_of(model), function_of, residuals)

@@ -1,4 +1,4 @@
-"""The residual connection around an attention block, and the norm behind it."""
+"""Residual connection around an attention block, and the norm behind it."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,9 +17,9 @@ class FeedForwardSite:
     """Sum behind an attention block: in most models that of the feed-forward network.
 
     Attributes:
-        sum: where the sum can be seen, after it was made: what left the attention block, plus this.
-        norm: that follows the sum, and alone reads it: that of a post-LN layer; in the last layer
-            of a pre-LN model the norm before its head.
+        sum: Place where the sum can be seen: what left the attention block, plus this.
+        norm: Norm that follows the sum, and alone reads it: that of a post-LN layer; in the last
+            layer of a pre-LN model the norm before its head.
     """
 
     sum: Place | None
@@ -30,19 +30,20 @@ class FeedForwardSite:
 class ResidualSite:
     """Site where the output of one attention module enters the residual stream.
 
-    sum = branch(W^O output) + residual, and norm(sum) goes on where a norm follows.  With what the
-    norms divide by frozen, that is linear in the vectors α f(x), b^O and the residual.
+    sum = branch(W^O output) + residual, and norm(sum) goes on where a norm follows.  With the
+    divisors of norms frozen, that is linear in the vectors α f(x), b^O and the residual.
 
     Attributes:
-        branch: maps between W^O and the sum, in order: norms (Gemma 2, OLMo 2) or scales (DINOv2).
-        residual: where that to which the output is added can be seen, before W^O has run.
-        norm: that follows the sum, and alone reads it (post-LN); None where the sum goes on as it
-            is (pre-LN), or where the feed-forward is added to the same sum.
-        parallel: whether the feed-forward reads what the attention reads, and adds to the same sum.
-        output: where what leaves the attention block can be seen: the sum, or what the norm makes
-            of it; None where no module shows it.
-        feed_forward: what is added next; None where that is another attention, or `parallel`.
-        error: how far the parts are from what leaves, relative to its norm, in the traced pass.
+        branch: Maps between W^O and the sum, in order: norms (Gemma 2, OLMo 2) or scales (DINOv2).
+        residual: Place where the addend of the output can be seen, before W^O has run.
+        norm: Norm that follows the sum, and alone reads it (post-LN); None where the sum goes on as
+            it is (pre-LN), or where the feed-forward is added to the same sum.
+        parallel: Whether the feed-forward reads what the attention reads, and adds to the same sum.
+        output: Place where the output of the attention block can be seen: the sum, or the norm of
+            it; None where no module shows it.
+        feed_forward: Sum that is made next; None where that is another attention's, or `parallel`.
+        error: Distance of the sum of the parts from the output of the block, relative to the norm
+            of the output, in the traced pass.
     """
 
     branch: tuple[FrozenMap, ...]
@@ -59,17 +60,17 @@ class NoResidualSite:
     """Reason why nothing is known of what follows an attention module.
 
     Attributes:
-        problem: a sentence.
+        problem: Reason, as a sentence.
     """
 
     problem: str
 
 
 def followed(site: ResidualSite | NoResidualSite) -> ResidualSite:
-    """The site, where its layer could be followed.
+    """Return the site, if its layer could be followed.
 
     Raises:
-        UnsupportedModelError: it could not.
+        UnsupportedModelError: the layer could not be followed.
     """
     if isinstance(site, NoResidualSite):
         raise UnsupportedModelError(site.problem)
@@ -81,9 +82,9 @@ class Residual:
     """Tensors of one batch at the residual sum behind one attention module.
 
     Attributes:
-        site: where it is.
-        given: x of each query, to which the output of the attention is added.
-        written: what W^O put out, b^O included.
+        site: Site of the sum.
+        given: Vector x of each query, to which the output of the attention is added.
+        written: Output of W^O, b^O included.
     """
 
     site: ResidualSite
@@ -113,7 +114,7 @@ class Residual:
 
     @property
     def total(self) -> Float[Tensor, "batch query d_model"]:
-        """The sum with the residual, without a feed-forward that is added to it as well."""
+        """Return the sum with the residual, without a feed-forward that is added to it as well."""
         return self.branched + self.given
 
     @cached_property

@@ -1,6 +1,6 @@
-"""The residual stream: what enters a block of a model, before anything normalises it.
+"""Residual stream: what enters a block of a model, before anything normalises it.
 
-Which modules are given it is found in a trial, by what the model itself calls its hidden states;
+The modules that receive it are found in a trial, by what the model itself calls its hidden states;
 nothing about architectures is listed.
 """
 
@@ -20,7 +20,7 @@ States = Float[Tensor, "*tokens d_model"]
 Stream = Float[Tensor, "batch token size"]
 
 StreamPlaces = Mapping[nn.Module, Mapping[int, tuple[Kind, ...]]]
-"""Modules that are given hidden states, in which of their calls, and for which attention."""
+"""Modules that are given hidden states, with the numbers of these calls, and attention kinds."""
 
 _STACKS: Mapping[str, tuple[Kind, ...]] = {
     "hidden_states": ("encoder", "decoder", "cross"),
@@ -33,11 +33,11 @@ def find_stream(model: nn.Module, inputs: Mapping[str, Any]) -> StreamPlaces:
     """Find the modules that receive hidden states: for each state, the first, which is the block.
 
     Args:
-        model: a transformers model in evaluation mode.
-        inputs: keyword arguments of its forward pass.
+        model: Model of transformers in evaluation mode.
+        inputs: Keyword arguments of its forward pass.
 
     Returns:
-        Nothing for a model that does not give out its hidden states.
+        The modules; empty for a model that does not give out its hidden states.
     """
     with torch.inference_mode():
         output = model(**inputs, output_hidden_states=True)
@@ -75,13 +75,13 @@ def _before(module: nn.Module) -> Callable[..., Any]:
 
 
 def _states(args: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor | None:
-    """The first of what a module is given that has the form of hidden states."""
+    """Return the first argument of a module that has the form of hidden states."""
     tensors = (each for each in (*args, *options.values()) if isinstance(each, Tensor))
     return next((each for each in tensors if each.ndim == 3 and each.is_floating_point()), None)
 
 
 class StreamKeeper:
-    """Keeps the latest hidden states of a pass: those that enter the block that runs."""
+    """Keeper of the latest hidden states of a pass: those that enter the block that runs."""
 
     def __init__(self, places: StreamPlaces) -> None:
         self.places = places
@@ -89,12 +89,12 @@ class StreamKeeper:
         self._latest: tuple[tuple[Kind, ...], Tensor] | None = None
 
     def begin(self) -> None:
-        """A forward pass starts, or has ended."""
+        """Forget the hidden states, as a forward pass starts or has ended."""
         self._calls = dict.fromkeys(self.places, 0)
         self._latest = None
 
     def keep(self, module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        """A forward pre-hook of the modules that are given hidden states."""
+        """Keep the hidden states that a module is given (a forward pre-hook)."""
         self._calls[module] += 1
         kinds, states = self.places[module].get(self._calls[module]), _states(args, options)
         if kinds is not None and states is not None:
@@ -104,9 +104,9 @@ class StreamKeeper:
         """Return the input of the block in which attention of a kind runs now, where that is known.
 
         Args:
-            kind: of the attention.
-            batch: texts.
-            tokens: of each, on the side that attends.
+            kind: Kind of the attention.
+            batch: Number of texts.
+            tokens: Number of tokens of each text, on the side that attends.
         """
         if self._latest is None:
             return None

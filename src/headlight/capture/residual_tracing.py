@@ -3,7 +3,7 @@
 Nothing about architectures is listed here.  One tiny forward pass is recorded as a graph.  From the
 output of W^O the way leads through reshapes, and through norms or scales of the branch, to a sum
 with a value that the attention was made from: the residual.  A module that alone reads the sum and
-does to random vectors what a norm does is the norm behind it.  What is found is then verified: the
+acts on random vectors as a norm does is the norm behind it.  The findings are then verified: the
 parts must add up to what the model computes.
 """
 
@@ -41,12 +41,12 @@ def trace_residuals(
 ) -> dict[AttentionSite, ResidualSite | NoResidualSite]:
     """Trace what follows each attention module.
 
-    Where a layer cannot be followed there is the reason instead.
+    A layer that cannot be followed has a `NoResidualSite` with the reason.
 
     Args:
-        model: a transformers model in evaluation mode.
-        inputs: on which `sites` were traced.
-        sites: all attention modules, in order.
+        model: Model of transformers in evaluation mode.
+        inputs: Inputs on which `sites` were traced.
+        sites: Attention modules of the model, all of them, in order.
     """
     walk = _Walk(model, record_graph(model, inputs), sites)
     return {
@@ -58,11 +58,11 @@ def trace_residuals(
 
 
 class _StoppedError(Exception):
-    """The way cannot be followed, because of what it says."""
+    """Signal that the way cannot be followed; the message is the reason."""
 
 
 class _Walk:
-    """Follows the output of each attention through the graph of a pass."""
+    """Walk of the output of each attention through the graph of a pass."""
 
     def __init__(self, model: nn.Module, graph: Graph, sites: Sequence[AttentionSite]) -> None:
         self._graph = graph
@@ -111,7 +111,7 @@ class _Walk:
         return replace(traced, error=error)
 
     def _sum(self, current: Number, start: Number) -> "_Sum | None":
-        """The sum that a value goes into: best one with the residual, else one with another."""
+        """Return the sum that a value goes into: if possible with the residual, else another."""
         graph, sums = self._graph, []
         for reader in graph.readers(current):
             value = graph.values[reader]
@@ -130,7 +130,7 @@ class _Walk:
         return sums[0] if sums else None
 
     def _step(self, current: Number) -> tuple[Number, FrozenMap]:
-        """The norm or scale that a value goes through, and what comes out."""
+        """Return the value behind the norm or scale that a value goes through, and that map."""
         graph = self._graph
         for run in graph.read_by(current):
             if run.output is None or graph.root(run.output) == current:
@@ -169,7 +169,7 @@ class _Walk:
         return None
 
     def _norm_behind(self, total: Number) -> tuple[FrozenMap | None, Number]:
-        """The norm that alone reads a sum, and what it puts out; else nothing, and the sum."""
+        """Return the norm that alone reads a sum, and its output; else None, and the sum."""
         graph = self._graph
         readers = graph.readers(total)
         for run in graph.read_by(total):
@@ -181,7 +181,7 @@ class _Walk:
         return None, total
 
     def _next(self, after: Number, ended: Number) -> tuple[FeedForwardSite | None, bool]:
-        """Return the next sum; and whether it reads what the attention reads."""
+        """Return the next sum, and whether its addend reads the same as the attention."""
         graph = self._graph
         for reader in graph.readers(after):
             value = graph.values[reader]
@@ -202,7 +202,7 @@ class _Walk:
         return None, False
 
     def _map(self, run: Run, source: Number) -> FrozenMap | None:
-        """The map that a module is, if it makes vectors of vectors of the same size."""
+        """Return the map that a module is, if it makes vectors of vectors of the same size."""
         graph = self._graph
         size = graph.tensor(source).shape[-1]
         if run.output is None or graph.tensor(run.output).shape[-1] != size:
@@ -238,7 +238,7 @@ class _Walk:
 
 
 class _Projected(NamedTuple):
-    """Output of W^O of a site; the start of its attention module, and the end of W^O."""
+    """Output of W^O of a site, with the start of its attention module and the end of W^O."""
 
     start: Number
     began: Number
@@ -246,7 +246,7 @@ class _Projected(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """A sum, what is added, and whether that is the residual."""
+    """Sum of a value and another, which may be the residual."""
 
     number: Number
     other: Number
@@ -254,7 +254,7 @@ class _Sum(NamedTuple):
 
 
 def _projected(graph: Graph, sites: Sequence[AttentionSite]) -> dict[AttentionSite, _Projected]:
-    """A module that projects for several sites does so once for each of them."""
+    """Return the outputs of W^O; a module of several sites projects once for each of them."""
     runs: dict[nn.Module, list[Run]] = defaultdict(list)
     for run in graph.runs:
         runs[run.module].append(run)
@@ -271,7 +271,7 @@ def _projected(graph: Graph, sites: Sequence[AttentionSite]) -> dict[AttentionSi
 
 
 def allowed_error(dtype: torch.dtype) -> float:
-    """Return the allowed distance of the parts from what leaves the layer, relative to its norm."""
+    """Return the allowed distance of the parts from the layer's output, relative to its norm."""
     return TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
 
 
@@ -284,22 +284,22 @@ def missed(error: float, allowed: float) -> str:
 
 
 def relative_error(actual: Tensor, wanted: Tensor) -> float:
-    """The norm of the difference, relative to that of what is wanted."""
+    """Return the norm of the difference, relative to that of the wanted tensor."""
     return float((actual - wanted).norm() / wanted.norm().clamp_min(1e-300))
 
 
 class ResidualCheck:
-    """Compares what records say with what the model computes, while it runs."""
+    """Comparison of what records say with what the model computes, while it runs."""
 
     def __init__(self) -> None:
         self.error = 0.0
-        """The largest so far, relative to the norm of what leaves the block."""
+        """Largest error so far, relative to the norm of the block's output."""
         self.compared = 0
         """Number of comparisons."""
         self._expected: dict[Place, tuple[AttentionSite, Residual]] = {}
 
     def visit(self, record: LayerRecord) -> None:
-        """Told of a record with its residual: what leaves the block is seen next."""
+        """Keep the residual of a record until the output of the block is seen, which is next."""
         residual = record.residual
         assert residual is not None  # noqa: S101 - the capture was asked for it
         if residual.site.output is not None and not residual.site.parallel:
@@ -307,10 +307,10 @@ class ResidualCheck:
 
     @contextmanager
     def watching(self, places: Iterable[Place | None]) -> Iterator[None]:
-        """Within the block, compare what is seen at these places.
+        """Compare, within the block, the tensors seen at these places.
 
         Raises:
-            UnsupportedModelError: the parts do not add up to it.
+            UnsupportedModelError: the parts do not add up to such a tensor.
         """
         watched = {place for place in places if place is not None}
         with hooked(place.watch(partial(self._compare, place)) for place in watched):
@@ -320,7 +320,7 @@ class ResidualCheck:
         if place not in self._expected:
             return
         site, residual = self._expected.pop(place)
-        # Where float64 is, which not all devices have.
+        # On the CPU, since not all devices have float64.
         expected = residual.to(torch.device("cpu")).to(torch.float64).output
         observed = tensor.to(expected).reshape(expected.shape)
         self.compared += 1

@@ -32,7 +32,7 @@ def check_nothing_beside(
     sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
-    """Nothing but the projection may read a context: no gate of it, and no adapter beside it."""
+    """Check that nothing but the projection reads a context: no gate, and no adapter beside it."""
     if not _reads_contexts(model, inputs, calls, set(range(len(calls))), output):
         return
     for index, site in enumerate(sites):
@@ -50,7 +50,7 @@ def check_replaced(
     sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
-    """The weights are those that the model works with: their own numbers leave it as it is."""
+    """Check that the model works with the weights: replacing them by themselves changes nothing."""
     if any(site.processes is not None for site in sites):
         return
     error = _difference(_run(model, inputs, Reweighted(torch.clone)), output)
@@ -73,7 +73,7 @@ def check_replaced(
 
 
 def _uniform(weight: Weight) -> Weight:
-    """Return the same weight for every key that has any."""
+    """Return equal weights for all keys that have any weight."""
     return (weight != 0).to(weight) / (weight != 0).sum(-1, keepdim=True).clamp_min(1)
 
 
@@ -86,9 +86,9 @@ def _run(model: nn.Module, inputs: Mapping[str, Any], listener: Tracer) -> Tenso
 def check_returned(
     model: nn.Module, inputs: Mapping[str, Any], calls: list[Call], sites: list[AttentionSite]
 ) -> None:
-    """The weights are those that the model returns, where it returns weights of their form.
+    """Check that the weights are those that the model returns, if these have the same form.
 
-    What a model returns of the interface is what the hook has given it, and shows nothing.
+    What a model that calls the interface returns comes from the hook, and shows nothing.
     """
     if not any(call.module in routes for call in calls):
         return
@@ -142,7 +142,7 @@ _RETURNED: Mapping[str, tuple[Kind, ...]] = {
     "decoder_attentions": ("decoder",),
     "cross_attentions": ("cross",),
 }
-"""Names of what models return, and the kinds of attention that are meant."""
+"""Names of the attention weights that models return, with their kinds."""
 
 
 def _reads_contexts(
@@ -152,12 +152,11 @@ def _reads_contexts(
     blanked: set[int],
     wanted: Tensor,
 ) -> bool:
-    """Whether the output changes with the contexts of some calls, their projections apart."""
+    """Return whether the output changes with the contexts of some calls, except by projections."""
     zeros = {number: torch.zeros_like(calls[number].context) for number in blanked}
     _, substituted = run_substituted(model, inputs, calls, zeros)
     return not _difference(substituted, wanted) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
 
 
 def _difference(actual: Tensor, wanted: Tensor) -> float:
-    """The norm of the difference, relative to that of what is wanted."""
     return float((actual - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30))

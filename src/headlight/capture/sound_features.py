@@ -17,12 +17,12 @@ from headlight.errors import UsageError
 
 @dataclass(frozen=True)
 class SoundListener:
-    """Makes features of sound, for a model that hears a window of fixed length.
+    """Audio input that makes features of sound, for a model that hears a window of fixed length.
 
     Attributes:
-        network: The model.
-        extractor: Of transformers, which belongs to it.
-        hearing: How it hears.
+        network: Model that hears.
+        extractor: Feature extractor of transformers, which belongs to the model.
+        hearing: Window of sound that the model encodes.
     """
 
     network: PreTrainedModel
@@ -34,8 +34,8 @@ class SoundListener:
         """Return the audio input of a model.
 
         Raises:
-            UsageError: It does not say how sound becomes features, or hears no window of fixed
-                length.
+            UsageError: The model does not say how sound becomes features, or hears no window of
+                fixed length.
         """
         try:
             extractor = load_without_code(AutoFeatureExtractor, network, name)

@@ -1,9 +1,9 @@
-"""Models of which each process has some of the heads, and what all of them made of a batch.
+"""Models whose heads several processes share, and the gathering of what these computed.
 
 Tensor parallelism of transformers gives each process whole heads: those of the first come first.
-What they make is gathered when it is recorded, so that every process has the attention of all
-heads, and measures need not know of it.  So each process has to do the same at the same time:
-where one asks for what others do not, it waits for them.
+Their results are gathered when they are recorded, so that every process has the attention of all
+heads, and measures need not know of the others.  So each process has to do the same at the same
+time: where one requests what the others do not, it waits for them.
 """
 
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ _HEADS = {"num_attention_heads": "heads", "num_key_value_heads": "key-value head
 
 
 def is_split(weight: object) -> bool:
-    """Whether a process has only a part of a weight."""
+    """Return whether a process has only a part of a weight."""
     return hasattr(weight, "full_tensor")
 
 
 def whole_weight(weight: Tensor) -> Tensor:
-    """All numbers of a weight, gathered if this process has only a part of them."""
+    """Return all numbers of a weight, gathered if this process has only a part of them."""
     if not is_split(weight):
         return weight.detach()
     split: Any = weight
@@ -37,7 +37,7 @@ def whole_weight(weight: Tensor) -> Tensor:
 
 
 def processes_of(network: nn.Module) -> "ProcessGroup | None":
-    """The processes that run a model, or a part of it, together; None if this one has all of it."""
+    """Return the processes that run a model, or a part of it, together; None if only this one."""
     for weight in _added_up(network):
         group: ProcessGroup = weight.device_mesh.get_group()
         return group
@@ -45,9 +45,9 @@ def processes_of(network: nn.Module) -> "ProcessGroup | None":
 
 
 def sharing_heads(module: nn.Module, context: Tensor) -> "ProcessGroup | None":
-    """The processes that share the heads of an attention module; None if each has all.
+    """Return the processes that share the heads of an attention module; None if each has all.
 
-    Each has all where queries, keys and values are made by one map, which is split elsewhere.
+    Each process has all heads where one map makes queries, keys and values; it is split elsewhere.
     """
     width = context[0, 0].numel()
     each_has_all = any(weight.shape[1] == width for weight in _added_up(module))
@@ -55,7 +55,7 @@ def sharing_heads(module: nn.Module, context: Tensor) -> "ProcessGroup | None":
 
 
 def _added_up(network: nn.Module) -> Iterator[Any]:
-    """Weights that are split along their inputs, so that what the processes make is added up."""
+    """Yield the weights that are split along their inputs, whose products are added up."""
     for weight in network.parameters():
         split: Any = weight
         if is_split(weight) and any(place.is_shard(1) for place in split.placements):
@@ -63,7 +63,7 @@ def _added_up(network: nn.Module) -> Iterator[Any]:
 
 
 def gathered(part: Tensor, processes: "ProcessGroup | None", axis: int = 1) -> Tensor:
-    """The parts of all processes, joined along an axis in their order; of None, the part itself."""
+    """Return the parts of all processes, joined along an axis in order; without any, the part."""
     if processes is None:
         return part
     parts = [torch.empty_like(part, memory_format=torch.contiguous_format)]
@@ -73,7 +73,7 @@ def gathered(part: Tensor, processes: "ProcessGroup | None", axis: int = 1) -> T
 
 
 def agreed(answer: bool, processes: "ProcessGroup | None", device: torch.device) -> bool:
-    """Whether all processes say yes, who talk by way of this device."""
+    """Return whether all processes say yes; they communicate by way of this device."""
     if processes is None:
         return answer
     return bool(gathered(torch.tensor([answer], device=device), processes, 0).all())
@@ -83,7 +83,8 @@ def check_split_by_heads(model: nn.Module) -> None:
     """Refuse weights that are split otherwise, in every process and before anything runs.
 
     Raises:
-        UnsupportedModelError: they are, or the number of heads does not allow it.
+        UnsupportedModelError: weights are split otherwise, or the number of heads does not allow
+            it.
     """
     split: list[tuple[str, Any]] = [
         (name, weight) for name, weight in model.named_parameters() if is_split(weight)
@@ -112,11 +113,11 @@ def require_all_heads(model: nn.Module, what: str) -> None:
     """Refuse what is not done where each process has some of the heads.
 
     Args:
-        model: that would do it.
-        what: as the subject of a sentence: ``gradients``.
+        model: Model that would do it.
+        what: Subject of the refusal, such as ``gradients``.
 
     Raises:
-        UnsupportedModelError: each process has some.
+        UnsupportedModelError: each process has some of the heads.
     """
     if any(is_split(weight) for weight in model.parameters()):
         raise UnsupportedModelError(

@@ -7,7 +7,7 @@ from torch import nn
 from headlight.errors import ModelError
 
 _UNLIKELY = "a \ue000\U0010fffd"
-"""A text with characters that no vocabulary has."""
+"""Text with characters that no vocabulary has."""
 
 _IN_EVERY_TEXT = ("cls", "sep", "bos", "eos", "unk", "pad", "mask")
 
@@ -42,7 +42,7 @@ def require_fitting(tokenizer: Any, network: nn.Module, name: str) -> None:
 
 
 def _tokens_beyond(tokenizer: Any, network: Any) -> list[str]:
-    """The tokens that a text may have and the model cannot look up.
+    """Return the tokens that a text may have and the model cannot look up.
 
     Some models ship special tokens without vectors, for pictures, say, which no text has.
     """

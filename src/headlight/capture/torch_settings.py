@@ -10,7 +10,7 @@ from headlight.settings.attribution import MatrixPrecision
 
 @contextmanager
 def matrix_precision(name: MatrixPrecision) -> Iterator[None]:
-    """Within the block, products of float32 matrices of the whole process have this precision."""
+    """Set the precision of products of float32 matrices, in the whole process within the block."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(name)
     try:
@@ -21,10 +21,10 @@ def matrix_precision(name: MatrixPrecision) -> Iterator[None]:
 
 @contextmanager
 def own_precision(device: torch.device) -> Iterator[None]:
-    """Within the block no autocast of the host program is in force, on this device and the CPU.
+    """Switch off autocast of the host program within the block, on this device and the CPU.
 
-    It would compute attention and measures in half precision, and nothing in the result would say
-    so.
+    Autocast would compute attention and measures in half precision, and nothing in the result would
+    say so.
     """
     with ExitStack() as switched_off:
         for kind in {device.type, "cpu"}:
@@ -35,7 +35,7 @@ def own_precision(device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Within the block torch computes in one thread."""
+    """Let torch compute in one thread within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

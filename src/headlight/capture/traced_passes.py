@@ -33,7 +33,7 @@ class Call:
 
     module: nn.Module
     context: Tensor
-    """Contexts of the heads of this process, where each has some; the other tensors are of all."""
+    """Contexts of the heads of this process; the other tensors are of all heads."""
     all_contexts: Tensor
     weight: Tensor
     value: Tensor
@@ -48,11 +48,11 @@ class Call:
     """Factor of the context before it is projected; of the heads of this process."""
     projected_twice: bool = False
     after: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list)
-    """The linear maps that ran next, with input and output, while none was the projection."""
+    """Linear maps that ran next, with input and output, while none was the projection."""
 
 
 class Tracer:
-    """A listener that records every call, and every linear map around it."""
+    """Listener that records every call, and every linear map around it."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -89,7 +89,7 @@ class Tracer:
         return context, weight
 
     def linear(self, module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """A forward hook of every linear map."""
+        """Note the run of a linear map (a forward hook), which may be the projection of a call."""
         self._outputs.append((module, output))
         if self.calls and module is self.calls[-1].projection:
             projected = self.calls[-1].projected
@@ -106,7 +106,7 @@ class Tracer:
                 call.after.clear()
 
     def _source_of(self, value: Tensor) -> nn.Module | None:
-        """The linear map whose output `value` is a view of, or holds the same numbers as."""
+        """Return the linear map whose output shares memory, or all numbers, with `value`."""
         for module, output in reversed(self._outputs):
             if output.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
                 return module
@@ -118,7 +118,7 @@ class Tracer:
 
 
 class Reweighted(Tracer):
-    """Runs the model with other weights, made of its own."""
+    """Listener that replaces the weights of a model by others, made of its own."""
 
     def __init__(self, change: Callable[[Weight], Weight]) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class Reweighted(Tracer):
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the attention, and hand on that of other weights."""
+        """Compute the attention, and return the context of the other weights."""
         context, weight = super().attend(module, arguments, options)
         assert weight is not None  # noqa: S101 - others are refused
         new_context = context_with(self._change(weight), arguments, options)
@@ -136,7 +136,7 @@ class Reweighted(Tracer):
 
 
 class Silenced(Tracer):
-    """Runs the model with x = 0 at every source, so that the values are the value biases."""
+    """Listener to a model with x = 0 at every source, so that the values are the value biases."""
 
     def __init__(self, sources: set[nn.Module]) -> None:
         super().__init__()
@@ -150,14 +150,14 @@ class Silenced(Tracer):
 
 
 class Substituted:
-    """Runs the model with other contexts, while their projections put out as before.
+    """Listener that puts out other contexts, while their projections put out the same as before.
 
-    A projection that is not known yet is looked for: of the linear maps that run next it is the
-    first whose input was the context times what it is now.
+    A projection that is not known yet is looked for: among the linear maps that run next it is the
+    first whose input was the context times what its input is now.
 
     Args:
-        calls: of the traced pass.
-        contexts: what some of them put out instead, by number.
+        calls: Calls of the traced pass.
+        contexts: Contexts that some calls put out instead, by number.
     """
 
     def __init__(self, calls: list[Call], contexts: Mapping[int, Tensor]) -> None:
@@ -179,7 +179,7 @@ class Substituted:
         return context, call.weight
 
     def restore(self, module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor | None:
-        """A forward hook of linear maps; other runs of a projection stay as they are."""
+        """Restore the output of a projection (a forward hook); its other runs stay as they are."""
         if not self._next:
             return None
         number, call = self._next - 1, self._calls[self._next - 1]
@@ -212,7 +212,7 @@ def linear_maps(model: nn.Module) -> list[nn.Module]:
 def run_substituted(
     model: nn.Module, inputs: Mapping[str, Any], calls: list[Call], contexts: Mapping[int, Tensor]
 ) -> tuple[Substituted, Tensor]:
-    """The model run with other contexts, and its output."""
+    """Run a model with other contexts, and return the listener and the output."""
     listener = Substituted(calls, contexts)
     hooks = [(module.register_forward_hook, listener.restore) for module in linear_maps(model)]
     with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
@@ -233,7 +233,7 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
 
 
 def nearly(actual: Tensor, wanted: Tensor) -> bool:
-    """Equal up to rounding, by their lengths."""
+    """Return whether tensors are equal up to rounding, by the norm of their difference."""
     exact = wanted.cpu().double()
     error = (actual.cpu().double() - exact).norm() / exact.norm().clamp_min(1e-300)
     return float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 10

@@ -1,8 +1,8 @@
 """Inputs made for a trial run of any model.
 
-Inputs on which a model may be traced, one after the other until there is one that it takes.
-What a model takes beside its main input is read off the names of the arguments of its forward
-pass, and how wide its frames or patches are off the first layer that they meet.
+A model is tried on them one after the other until it takes an input.  What a model takes beside its
+main input is read off the names of the arguments of its forward pass, and the width of its frames
+or patches off the first layer that they meet.
 """
 
 import inspect
@@ -17,7 +17,7 @@ from headlight.errors import UnsupportedModelError
 FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 """Exceptions of a model that cannot take an input."""
 ENCODER_LENGTH, DECODER_LENGTH = 7, 5
-"""Different, so that cross-attention shows itself by its shape."""
+"""Numbers of tokens, which differ so that cross-attention shows itself by its shape."""
 
 _BINS = ("input_feat_per_channel", "feature_projection_input_dim", "num_mel_bins")
 """Names in configurations of the number of features of a frame."""
@@ -26,7 +26,7 @@ _GRID = torch.tensor([[1, 4, 4]])
 
 
 def dummy_inputs(model: Any) -> dict[str, Any]:
-    """Keyword arguments for one small forward pass of a text, vision or speech model.
+    """Return keyword arguments for one small forward pass of a text, vision or speech model.
 
     Raises:
         UnsupportedModelError: the model takes some other kind of input.
@@ -68,7 +68,7 @@ def _ids(config: Any) -> Tensor:
 
 
 def _distinct(config: Any, length: int) -> Tensor:
-    """Pieces that differ, none of them padding."""
+    """Return pieces that differ, none of them padding."""
     size = getattr(config.get_text_config(), "vocab_size", 99)  # some take any character
     padding = getattr(config, "pad_token_id", None)
     ids = [piece for piece in range(size - 1, 0, -1) if piece != padding]
@@ -76,14 +76,13 @@ def _distinct(config: Any, length: int) -> Tensor:
 
 
 def _pixels(config: Any) -> Tensor:
-    size = getattr(config, "image_size", 64)  # some take any
+    size = getattr(config, "image_size", 64)  # some take any size
     height, width = size if isinstance(size, list | tuple) else (size, size)
     frames = [config.num_frames] if hasattr(config, "num_frames") else []  # a film
     return noise(1, *frames, getattr(config, "num_channels", 3), height, width)
 
 
 def _patches(config: Any) -> Tensor:
-    """The patches of one picture, each a row of numbers."""
     channels = getattr(config, "in_channels", getattr(config, "in_chans", 3))
     frames = getattr(config, "temporal_patch_size", 1)
     return noise(int(_GRID.prod()), channels * frames * config.patch_size**2)
@@ -112,26 +111,26 @@ def _bins(config: Any) -> int:
 
 
 def noise(*shape: int) -> Tensor:
-    """Random numbers, always the same."""
+    """Return random numbers, always the same."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
 GRID = (4, 4)
-"""Patches of a picture, down and across."""
+"""Numbers of patches of a picture, down and across."""
 FRAMES, FILM = 64, 2
-"""Frames of sound, and pictures of a film."""
+"""Numbers of frames of sound, and of pictures of a film."""
 REGIONS = 3
-"""Parts of a picture that are given as vectors."""
+"""Number of parts of a picture that are given as vectors."""
 
 PATCHES = GRID[0] * GRID[1]
 _Makers = Mapping[str, Callable[[Any], Tensor]]
 
 
 def trial_inputs(model: Any) -> Iterator[dict[str, Any]]:
-    """Keyword arguments for a small forward pass, the most usual first.
+    """Yield keyword arguments for a small forward pass, the most usual first.
 
     Raises:
-        UnsupportedModelError: It takes some other kind of input, and no other is known.
+        UnsupportedModelError: The model takes some other kind of input, and no other is known.
     """
     refusal = None
     try:
@@ -160,14 +159,14 @@ def trial_inputs(model: Any) -> Iterator[dict[str, Any]]:
 
 
 def _main(model: Any, needed: list[str], arguments: list[str]) -> str:
-    """The argument that the text, the picture or the sound goes to."""
+    """Return the argument that the text, the picture or the sound goes to."""
     if isinstance(model.main_input_name, str) and model.main_input_name in arguments:
         return model.main_input_name
     return (needed or arguments)[0]
 
 
 def _given(model: Any, main: str, usual: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Ways to give the main input."""
+    """Yield ways to give the main input."""
     if main in usual:
         yield dict(usual)
     rest = {name: each for name, each in usual.items() if not name.startswith(main)}
@@ -176,7 +175,7 @@ def _given(model: Any, main: str, usual: Mapping[str, Any]) -> Iterator[dict[str
 
 
 def _shapes(model: Any, main: str) -> Iterator[tuple[int, ...]]:
-    """Shapes of pictures, sound or vectors, by the first layer that meets them."""
+    """Yield shapes of pictures, sound or vectors, by the first layer that meets them."""
     if main == "input_ids":
         return
     if main in _VECTORS:
@@ -208,7 +207,6 @@ _VECTORS = ("hidden_states", "query_embeds", "inputs_embeds", "noise_embeds")
 
 
 def _width(config: Any) -> int:
-    """The size of hidden states."""
     text = config.get_text_config()
     return int(getattr(text, "hidden_size", getattr(text, "d_model", 0)) or 1)
 
@@ -219,7 +217,6 @@ def _size(config: Any) -> int:
 
 
 def _places(_: Any) -> Tensor:
-    """Row and column of every patch."""
     down, across = torch.meshgrid(*map(torch.arange, GRID), indexing="ij")
     return torch.stack([across.flatten(), down.flatten()], -1)[None]
 
@@ -266,6 +263,5 @@ def _made(model: Any, names: set[str]) -> dict[str, Tensor]:
 
 
 def _placed(model: Any, tensor: Tensor) -> Tensor:
-    """Move a tensor to the model's device; vectors to its precision as well."""
     tensor = tensor.to(model.device)
     return tensor.to(model.dtype) if tensor.is_floating_point() else tensor

@@ -27,11 +27,11 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torc
 
 @dataclass(frozen=True, eq=False)
 class ValueMap:
-    """v(x) = x W^V + b^V of every head that has values of its own; float64.
+    """Map v(x) = x W^V + b^V of every head that has values of its own; float64.
 
     Attributes:
-        weight: W^V.
-        bias: b^V; zeros where the model has none.
+        weight: Weight W^V.
+        bias: Bias b^V; zeros where the model has none.
     """
 
     weight: Float[Tensor, "kv_head d_input head_dim"]
@@ -58,7 +58,7 @@ def value_map(model: CapturedModel, site: AttentionSite) -> ValueMap:
 
 
 def _matrix(source: nn.Module) -> tuple[Tensor, Tensor]:
-    """The weight as ``d_input output`` and the bias, in float64 on the CPU."""
+    """Return the weight as ``d_input output`` and the bias, in float64 on the CPU."""
     stored: Any = source
     weight = stored.weight.detach().cpu().double()
     weight = weight.T if isinstance(source, nn.Linear) else weight
@@ -69,7 +69,7 @@ def _matrix(source: nn.Module) -> tuple[Tensor, Tensor]:
 
 
 def _outputs(model: CapturedModel, site: AttentionSite) -> Int64[Tensor, "kv_head head_dim"]:
-    """For every value, the number of the output of the source that it is."""
+    """Return the number of the output of the source that every value is."""
     assert site.source is not None  # noqa: S101 - the caller has asked
     size = _matrix(site.source)[0].shape[1]
     numbers = torch.arange(size)
@@ -84,7 +84,7 @@ def _outputs(model: CapturedModel, site: AttentionSite) -> Int64[Tensor, "kv_hea
 def _values_for(
     model: CapturedModel, site: AttentionSite, digits: Int64[Tensor, " output"]
 ) -> Float[Tensor, "kv_head key head_dim"]:
-    """The values of a text, when every position of the source puts out these numbers."""
+    """Return the values of a text whose every position of the source puts out these numbers."""
 
     def replace(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
         return digits.to(output).expand_as(output)

@@ -1,4 +1,4 @@
-"""The model of transformers inside what PyTorch, PEFT or a pipeline may have wrapped around it."""
+"""Models of transformers inside the wrappers of PyTorch, of PEFT, or of pipelines."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,11 +18,12 @@ _INNER = {
 
 
 def unwrapped(network: nn.Module) -> PreTrainedModel:
-    """The model that is wrapped, or the model itself.
+    """Return the model that is wrapped, or the model itself.
 
     Raises:
-        UsageError: it is none of transformers, or its parts are compiled, which hides attention.
-        UnsupportedModelError: its weights are packed.
+        UsageError: the model is not of transformers, or its parts are compiled, which hides
+            attention.
+        UnsupportedModelError: the weights of the model are packed.
     """
     part = network
     while (inner := _INNER.get(type(network).__name__)) is not None:
@@ -99,7 +100,7 @@ def _cure(wrapped: nn.Module) -> str:
 
 
 def _check_loaded(network: PreTrainedModel) -> None:
-    """Weights that are offloaded come and go with hooks; between them there is nothing to read."""
+    """Refuse offloaded weights, which come and go with hooks: between them nothing can be read."""
     absent = next(
         (name for name, each in network.named_parameters() if each.device.type == "meta"), None
     )

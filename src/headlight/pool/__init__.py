@@ -1,7 +1,6 @@
 """Positions to categories, neighbourhoods and words, on the device where the scores are.
 
-What is no pair is "multiply by a 0/1 membership matrix": over keys one sums, over queries one
-averages.
+All but pairs is "multiply by a 0/1 membership matrix": keys are summed over, queries averaged over.
 """
 
 from headlight.pool.categories import (

@@ -10,13 +10,13 @@ Membership = Float[Tensor, "batch position category"]
 
 
 def membership(category: Int[Tensor, "batch position"], size: int) -> Membership:
-    """1 where a position is of a category; a position of category −1 (padding) is of none."""
+    """Return 1 where a position is of a category; category −1 (padding) counts as none."""
     codes = torch.arange(size, device=category.device)
     return (category[..., None] == codes).float()
 
 
 def with_all(members: Membership) -> Float[Tensor, "batch position category_or_all"]:
-    """One more category before the others, which holds every position that is not padding."""
+    """Add a category before the others, which holds every position that is not padding."""
     return torch.cat([members.sum(-1, keepdim=True).clamp(max=1), members], dim=-1)
 
 
@@ -28,7 +28,7 @@ def over_keys(score: Score, keys: Membership) -> Float[Tensor, "batch head query
 def over_queries(
     rows: Float[Tensor, "batch head query kind"], queries: Membership
 ) -> Float[Tensor, "batch head category kind"]:
-    """Mean over the queries of each category; NaN where a document has none."""
+    """Average over the queries of each category; NaN where a document has none."""
     members = queries.mT[:, None].to(rows.dtype)
     count = members.sum(-1, keepdim=True)
     means = members @ rows / count.clamp_min(1)

@@ -12,7 +12,7 @@ from headlight.tensors import Score
 def over_neighbours(
     score: Score, present: Float[Tensor, "batch query"], offsets: tuple[int, ...] = (-1, 0, 1)
 ) -> Float[Tensor, "batch head offset"]:
-    """Mean over all queries of what goes to the key at each offset.
+    """Average over all queries what goes to the key at each offset.
 
     A position without such a neighbour counts as nothing given, so the denominator is the number
     of tokens for every offset, as in the code of Clark et al. (2019), Section 3.1.
@@ -26,10 +26,10 @@ def to_neighbours(
     """Return each query's score for the key at each offset; NaN where there is no such key.
 
     Args:
-        score: of some queries, with the keys up to the last that one of them sees.
-        offsets: of the keys, from the queries.
-        first: the number of the first query.
-        keys: of the whole text; None where `score` has all of them.
+        score: Score of some queries, with the keys up to the last that any of them sees.
+        offsets: Offsets of the keys from the queries.
+        first: Number of the first query.
+        keys: Number of keys of the whole text; None where `score` has all of them.
     """
     queries, columns = score.shape[2:]
     beside = Beside.of(offsets, first, queries, columns, keys or columns)
@@ -40,8 +40,9 @@ class Beside(NamedTuple):
     """Neighbours of some queries, for scores of every layer.
 
     Attributes:
-        key: of each query at each offset; another where there is none.
-        factor: of what it gets: 1, 0 for a key that no query sees, or NaN where there is no key.
+        key: Key of each query at each offset; any other where there is none.
+        factor: Factor of its score: 1, 0 for a key that no query sees, or NaN where there is no
+            key.
     """
 
     key: Int64[Tensor, "query offset"]
@@ -54,11 +55,11 @@ class Beside(NamedTuple):
         """Return the neighbours, on the host; for arguments see `to_neighbours`.
 
         Args:
-            offsets: of the keys, from the queries.
-            first: the number of the first query.
-            queries: how many there are.
-            columns: of the score.
-            keys: of the whole text.
+            offsets: Offsets of the keys from the queries.
+            first: Number of the first query.
+            queries: Number of queries.
+            columns: Number of columns of the score.
+            keys: Number of keys of the whole text.
         """
         key = torch.arange(first, first + queries)[:, None] + torch.tensor(offsets)
         factor = (key < columns).float().masked_fill((key < 0) | (key >= keys), torch.nan)
@@ -69,7 +70,7 @@ class Beside(NamedTuple):
         return Beside(*(each.to(device) for each in self))
 
     def take(self, score: Score) -> Float[Tensor, "batch head query offset"]:
-        """Return what `to_neighbours` does."""
+        """Return the scores for the neighbours, as `to_neighbours` does."""
         key = self.key.expand(*score.shape[:2], -1, -1)
         return score.gather(3, key) * self.factor.to(score.dtype)
 
@@ -77,7 +78,7 @@ class Beside(NamedTuple):
 def mean_to_neighbours(
     to_offsets: Float[Tensor, "batch head query offset"], present: Float[Tensor, "batch query"]
 ) -> Float[Tensor, "batch head offset"]:
-    """The mean over all queries, to whom a key that is not there was given nothing."""
+    """Average over all queries, where a key that is not there counts as given nothing."""
     is_present = present.to(to_offsets.dtype)
     sums = (to_offsets.nan_to_num(0.0) * is_present[:, None, :, None]).sum(2)
     return sums / is_present.sum(-1)[:, None, None]

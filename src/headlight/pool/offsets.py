@@ -10,17 +10,17 @@ from headlight.tensors import Score, double, widest
 def over_offsets(
     score: Score, factor: Float[Tensor, "batch head query"]
 ) -> Float[Tensor, "batch head place"]:
-    """Return sums over queries of what each, times its factor, gives to the key at each offset.
+    """Return sums over queries of the scores, times a factor, for the key at each offset.
 
     Rows are filled up with zeros, and memory is then read in rows that are one longer: the cells of
     a diagonal stand below each other, and one sum over rows adds up all of them.
 
     Args:
-        score: of some queries, with the keys up to the last that one of them sees.
-        factor: of each query; 0 leaves it out.
+        score: Score of some queries, with the keys up to the last that any of them sees.
+        factor: Factor of each query; 0 leaves it out.
 
     Returns:
-        float64, in the order of `offsets_of`.
+        Sums in float64, in the order of `offsets_of`.
     """
     queries, columns = score.shape[2:]
     width = columns + queries + 1
@@ -35,7 +35,7 @@ def offsets_of(
 ) -> tuple[Int64[Tensor, " place"], Bool[Tensor, " place"]]:
     """Return the offset from the query, counted in the block, at each place of `over_offsets`.
 
-    The second says which places have one; nothing is added up at the others.
+    The second tensor is the mask of places with an offset; nothing is added up at the others.
     """
     places = torch.arange(columns + queries + 1)
     offsets = torch.where(places < columns, places, places - len(places))

@@ -1,6 +1,6 @@
 """Pairs of positions with the same label in their text: a token and an earlier equal one.
 
-They are few, so that what goes from one to the other is gathered and not masked.
+Pairs are few, so that what goes from query to key is gathered and not masked.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Pairs(NamedTuple):
         return Pairs(self.text, self.query + query, self.key + key)
 
     def where(self, mask: Bool[Tensor, " pair"]) -> "Pairs":
-        """Some of them."""
+        """Return the pairs that are in a mask."""
         return Pairs(*(each[mask] for each in self))
 
 
@@ -32,12 +32,12 @@ class Groups:
     """Groups of positions of a text with the same label, such as the same token or the same word.
 
     Memory is that of the positions; pairs are made for some queries at a time, best on the CPU,
-    since how many there are depends on the labels.
+    since their number depends on the labels.
 
     Attributes:
-        earlier: How many positions before each have its label.
+        earlier: Number of positions before each that have its label.
         order: All positions, those of one label after each other, in the order of the text.
-        place: Where each position stands in `order`.
+        place: Place of each position in `order`.
     """
 
     earlier: Int64[Tensor, "batch position"]
@@ -48,11 +48,11 @@ class Groups:
     def of(
         cls, label: Int64[Tensor, "batch position"], mask: Bool[Tensor, "batch position"]
     ) -> "Groups":
-        """Groups of the positions that are `mask`; each other one is alone.
+        """Return the groups of the positions in `mask`; every other position is alone.
 
         Args:
-            label: From 0.
-            mask: Which positions count.
+            label: Labels, from 0.
+            mask: Mask of the positions that count.
         """
         places = torch.arange(label.shape[1], device=label.device).expand_as(label)
         ordered, order = label.where(mask, -1 - places).sort(dim=1, stable=True)
@@ -63,11 +63,11 @@ class Groups:
 
     @property
     def first(self) -> Int64[Tensor, "batch position"]:
-        """The first position with the label of each."""
+        """Return the first position with the label of each position."""
         return self.order.gather(1, self.place - self.earlier)
 
     def pairs(self, first: int, stop: int) -> Pairs:
-        """Queries from `first` to before `stop`, each with all earlier positions of its label."""
+        """Return queries from `first` to before `stop`, with earlier positions of their labels."""
         earlier = self.earlier[:, first:stop]
         counts = earlier.flatten()
         which = torch.repeat_interleave(counts)

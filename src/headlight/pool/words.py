@@ -29,11 +29,11 @@ class Words:
 
     Attributes:
         word: `Batch.word`, or `Batch.target_word`.
-        unit: For every token the number of its word; -1 for padding, and for special tokens unless
-            they are units of their own.
+        unit: Number of the word of every token; -1 for padding, and for special tokens unless they
+            are units of their own.
         special: Special tokens that are not units.
-        width: Numbers of words, in the text with most.
-        queries: How what the pieces of a word give becomes what the word gives.
+        width: Number of words in the text with most.
+        queries: Way of joining what the pieces of a word give.
     """
 
     word: Int64[Tensor, "batch token"]
@@ -46,14 +46,14 @@ class Words:
     def of(
         cls, word: Int64[Tensor, "batch token"], *, queries: str = "mean", special: bool = False
     ) -> "Words":
-        """The words of a batch.
+        """Return the words of a batch.
 
         Args:
             word: `Batch.word`, or `Batch.target_word`.
-            queries: What the attending word gives, of what its pieces give: their ``mean``, as in
+            queries: Way of joining what the pieces of an attending word give: their ``mean``, as in
                 the paper; the ``first`` of them, which is what the authors' program does; or, for
                 every key, the ``max``, scaled so that the row has the size of the mean row: weights
-                then sum to 1, special tokens included.  Of signed scores, sizes are absolute.
+                then sum to 1, special tokens included.  For signed scores, sizes are absolute.
             special: Whether special tokens stay, as units of their own.  Units are then numbered
                 in the order in which they stand in the text.  Otherwise what special tokens give
                 and receive is dropped, and units are numbered as words are.
@@ -68,13 +68,13 @@ class Words:
 
     @cached_property
     def members(self) -> Float[Tensor, "batch word token"]:
-        """1 where a token is a piece of a word."""
+        """Return 1 where a token is a piece of a word, else 0."""
         numbers = torch.arange(self.width, device=self.unit.device)
         return (self.unit[:, None] == numbers[:, None]).float()
 
     @cached_property
     def count(self) -> Int64[Tensor, "batch word"]:
-        """Pieces of every word; 0 where a text has fewer words than others."""
+        """Return the number of pieces of every word; 0 where a text has fewer words than others."""
         count: Tensor = self.members.sum(-1).long()
         return count
 
@@ -93,7 +93,7 @@ class Words:
         return numbers.masked_fill(~self.present, PADDED_WORD)
 
     def pool(self, score: Score) -> Float[Tensor, "batch head word other"]:
-        """The score between words; 0 in the rows and columns of words that are not there.
+        """Return the score between words; 0 in the rows and columns of words that are not there.
 
         Raises:
             UsageError: The score is not between the tokens of this batch.
@@ -122,8 +122,8 @@ class Words:
 
         Args:
             rows: One row for every token.
-            score: The same before keys were pooled: what goes to special tokens is part of the
-                size to which ``max`` scales.
+            score: Rows before keys were pooled: what goes to special tokens is part of the size to
+                which ``max`` scales.
 
         Raises:
             UsageError: The queries of the score are not the tokens of this batch.
@@ -131,11 +131,11 @@ class Words:
         return self.joined(rows, score, self.special)
 
     def joined(self, rows: Rows, score: Score, special: Bool[Tensor, "batch key"]) -> WordRows:
-        """As `over_queries`, where the keys are those of any text.
+        """Pool rows as `over_queries` does, where the keys are those of any text.
 
         Args:
             rows: One row for every token.
-            score: The same before keys were pooled.
+            score: Rows before keys were pooled.
             special: Special tokens among the keys that are not units.
 
         Raises:
@@ -162,7 +162,7 @@ class Words:
 
     @cached_property
     def _first(self) -> Int64[Tensor, "batch word"]:
-        """The first piece of every word; anything where there is no word."""
+        """Return the first piece of every word; anything where there is no word."""
         return self.members.argmax(-1)
 
     def _first_rows(self, rows: Rows) -> WordRows:
@@ -185,9 +185,9 @@ class Words:
         return largest * (wanted[..., 0] / size.where(size > 0, 1))[..., None]
 
     def _maximum(self, rows: Rows) -> WordRows:
-        """The largest entry over the pieces of each word, for every column."""
+        """Return the largest entry over the pieces of each word, for every column."""
         batch, heads, _, kinds = rows.shape
-        bins = self.unit.where(self.unit >= 0, self.width)  # the last is for what is no piece
+        bins = self.unit.where(self.unit >= 0, self.width)  # the last bin is for tokens of no word
         maxima = rows.new_zeros(batch, heads, self.width + 1, kinds)
         place = bins[:, None, :, None].expand_as(rows)
         return maxima.scatter_reduce_(2, place, rows, "amax", include_self=False)[:, :, :-1]
@@ -203,12 +203,12 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class WordPair:
-    """The words of two texts, of which one attends to the other.
+    """Words of two texts, of which the first attends to the second.
 
     ``WordPair(Words.of(batch.target_word), Words.of(batch.word, special=True))`` pools
     cross-attention: rows to words of the target, columns to words of the source, whose special
-    tokens stay as columns of their own; `Words.number` of ``attended`` says which those are.
-    It pools as `Words` does, and goes wherever these do.
+    tokens stay as columns of their own; `Words.number` of ``attended`` tells them from words.
+    A pair pools as `Words` does, and can be used wherever these can.
 
     Attributes:
         attending: Words of the queries; they say how the pieces of an attending word are joined.
@@ -220,16 +220,16 @@ class WordPair:
 
     @property
     def members(self) -> Float[Tensor, "batch word token"]:
-        """1 where a key is a piece of an attended word."""
+        """Return 1 where a key is a piece of an attended word, else 0."""
         return self.attended.members
 
     @property
     def count(self) -> Int64[Tensor, "batch word"]:
-        """Pieces of every attended word."""
+        """Return the number of pieces of every attended word."""
         return self.attended.count
 
     def pool(self, score: Score) -> Float[Tensor, "batch head word other"]:
-        """The score between words; 0 in the rows and columns of words that are not there.
+        """Return the score between words; 0 in the rows and columns of words that are not there.
 
         Raises:
             UsageError: The score is not between the tokens of these texts.
@@ -246,7 +246,7 @@ class WordPair:
 
 
 def _in_order(word: Int64[Tensor, "batch token"]) -> Int64[Tensor, "batch token"]:
-    """Words and special tokens numbered as they stand; padding is -1."""
+    """Return words and special tokens numbered as they stand; padding is -1."""
     before = torch.nn.functional.pad(word[:, :-1], (1, 0), value=NO_WORD)
     begins = (word >= NO_WORD) & ((word == NO_WORD) | (word != before))
     numbers = begins.long().cumsum(-1) - 1

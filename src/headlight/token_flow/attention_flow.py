@@ -11,7 +11,7 @@ from headlight.settings import require_place
 from headlight.token_flow.rollout import with_residual
 
 UNIT = 2**30
-"""Capacities are whole numbers of this share."""
+"""Capacity of a flow of 1: capacities are whole numbers."""
 
 
 def attention_flow(
@@ -25,12 +25,12 @@ def attention_flow(
     its own over all edges: for few tokens of short texts.
 
     Args:
-        maps: of all layers up to the one that is asked about, from the first; rows sum to 1.
-        token: the hidden token; from the end if negative.
-        residual: what of each token is itself.
+        maps: Maps of all layers up to the requested layer, from the first; rows sum to 1.
+        token: Number of the hidden token; from the end if negative.
+        residual: Share of each token that is the token itself.
 
     Returns:
-        Between 0 and 1, to 10⁻⁹ for each edge; after one layer the row of its map.
+        Flows between 0 and 1, to 10⁻⁹ for each edge; after one layer the row of its map.
 
     Raises:
         UsageError: there is no such token.
@@ -46,7 +46,7 @@ def attention_flow(
 
 
 def _graph(maps: Float[np.ndarray, "layer query key"]) -> csr_array:
-    """Node (l, i) is number l · tokens + i; those of the input are the first."""
+    """Return the graph, whose node (l, i) is number l · tokens + i; input tokens come first."""
     layers, tokens = maps.shape[:2]
     capacity = np.rint(maps * UNIT).astype(np.int32)
     layer, query, key = np.nonzero(capacity)

@@ -1,4 +1,4 @@
-"""A text that is followed, in the stack that reads it."""
+"""Text that is followed, in the stack that reads it."""
 
 from dataclasses import dataclass, replace
 
@@ -15,10 +15,10 @@ class Subject:
     """One text in the stack that reads it.
 
     Attributes:
-        model: that runs.
-        example: what it reads.
-        kind: of its attention.
-        sites: of that kind, layer by layer.
+        model: Model that runs.
+        example: Example that the model reads.
+        kind: Kind of its attention.
+        sites: Attention sites of that kind, layer by layer.
     """
 
     model: CapturedModel
@@ -33,16 +33,17 @@ def subject_of(
     pair: str | None = None,
     kind: Kind | None = None,
 ) -> Subject:
-    """The text, and the encoder alone where the model has a decoder that reads another text.
+    """Return the text, in the encoder alone if the model has a decoder that reads another text.
 
     Args:
-        model: the model.
-        text: what it reads, or an example.
-        pair: a second text.
-        kind: ``encoder`` or ``decoder``; by default the first that the model has.
+        model: Model that reads the text.
+        text: Text to be read, or an example.
+        pair: Second text.
+        kind: ``encoder`` or ``decoder``; by default the first kind that the model has.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, no such kind, or cross-attention.
+        UsageError: there is no tokenizer, the text is empty or too long, the model has no such
+            kind, or cross-attention is requested.
     """
     model = model.reader()
     chosen = kind or model.kinds[0]

@@ -15,16 +15,16 @@ from headlight.token_flow.rollout import Maps
 
 
 def attributed(subject: Subject, settings: AttributionSettings) -> Maps:
-    """Hidden token attribution: sizes of the Jacobians, as shares."""
+    """Return hidden token attribution: sizes of the Jacobians, as shares."""
     batch = subject.model.collate([subject.example])
     attribution = attribute(subject.model, batch, settings, kind=subject.kind)
     return _checked(subject, attribution.contribution[:, 0])
 
 
 def gradient_times_input(subject: Subject, settings: AttributionSettings) -> Maps:
-    """‖(∂e_i/∂x_j) x_j‖: how far a hidden token moves with an input token, to first order.
+    """Return ‖(∂e_i/∂x_j) x_j‖: how far a hidden token moves with an input token, to first order.
 
-    x_j is what the first block is given.
+    x_j is the input of the first block.
     """
     with _running(subject) as run:
         keys = torch.arange(run.tokens)
@@ -36,7 +36,7 @@ def gradient_times_input(subject: Subject, settings: AttributionSettings) -> Map
 
 
 def decomposed(subject: Subject, settings: AttributionSettings) -> Maps:
-    """Lengths of the parts of a hidden token, in the network with the constants of this run.
+    """Return lengths of the parts of a hidden token, in the network with the run's constants.
 
     Attention weights, statistics of norms and slopes act(x)/x are constants.  What biases add is no
     part of any token.
@@ -67,7 +67,7 @@ def _running(subject: Subject) -> Iterator[Run]:
 
 
 def _checked(subject: Subject, maps: Maps) -> Maps:
-    """On the CPU, where there is one for each layer of attention."""
+    """Return the maps on the CPU; refuse maps that are not one for each layer of attention."""
     if len(maps) != len(subject.sites):
         raise UnsupportedModelError(
             f"{subject.model} has {len(maps)} blocks and {len(subject.sites)} layers of "

@@ -25,24 +25,25 @@ def input_maps(
     layers: Iterable[int] | None = None,
     attribution: AttributionSettings | None = None,
 ) -> dict[str, Maps]:
-    """The share of each input token (key) in each token (query) after each layer, by each method.
+    """Return the share of each input token (key) in each token (query) by layer, for each method.
 
     Args:
-        model: an encoder or a decoder; of an encoder-decoder the encoder is read.
-        text: what it reads, or an example.
-        methods: of `METHODS`.
-        pair: a second text.
-        kind: of attention; by default the first that the model has.
-        layers: after which tokens are looked at; by default all.
-        attribution: how ``attribution`` is computed, by default an estimate; and what memory it
-            and ``gradient_hidden`` and ``decompx`` may take.
+        model: Encoder or decoder; of an encoder-decoder, the encoder is run.
+        text: Text to be read, or an example.
+        methods: Names of methods, from `METHODS`.
+        pair: Second text.
+        kind: Attention kind; by default the first that the model has.
+        layers: Layers after which tokens are examined; by default all.
+        attribution: Settings of ``attribution``, by default an estimate; its memory also bounds
+            ``gradient_hidden`` and ``decompx``.
 
     Returns:
-        float64 on the CPU, ≥ 0; each row sums to 1.
+        Maps by method, float64 on the CPU, ≥ 0; each row sums to 1.
 
     Raises:
         UnknownNameError: there is no such method.
-        UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
+        UsageError: there is no tokenizer, the text is empty or too long, the model has no such
+            layer, or cross-attention is requested.
         UnsupportedModelError: a method cannot be used with this model.
     """
     for name in methods:

@@ -42,25 +42,26 @@ def layer_maps(
     """Return the maps of each layer between tokens, all heads together, before any rollout.
 
     Args:
-        model: an encoder or a decoder; of an encoder-decoder the encoder is read.
-        text: what it reads, or an example.
-        names: of `LAYER_MAPS`:
+        model: Encoder or decoder; of an encoder-decoder, the encoder is run.
+        text: Text to be read, or an example.
+        names: Names of maps, from `LAYER_MAPS`:
             ``weight``: the mean of the weights of heads, times the gate of a head;
             ``merged_norm``, ``block_norm``, ``layer_norm``: the measures of that name;
             ``encoder_norm``: the norms behind both norms of a post-LN layer (GlobEnc), in other
             layers `block_norm`;
             ``alti``: what is missed without a token, as a share;
             ``value_zeroing``: how the token changes where the value of another is zero, as a share.
-        pair: a second text.
-        kind: of attention; by default the first that the model has.
+        pair: Second text.
+        kind: Attention kind; by default the first that the model has.
 
     Returns:
-        In the unit of the measure, ≥ 0, float64 on the CPU; not normalised, but for those that are
-        shares.
+        Maps by name, in the unit of the measure, ≥ 0, float64 on the CPU; not normalised, except
+        those that are shares.
 
     Raises:
         UnknownNameError: there is no such map.
-        UsageError: no tokenizer, an empty or too long text, or cross-attention.
+        UsageError: there is no tokenizer, the text is empty or too long, or cross-attention is
+            requested.
         UnsupportedModelError: what follows the attention could not be followed, or parts of tokens
             depend on the query.
     """
@@ -71,7 +72,7 @@ def layer_maps(
 
 
 def maps_of(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
-    """`layer_maps` of what is read."""
+    """Return the maps of a text, as `layer_maps` does."""
     maps: dict[str, Maps] = {}
     recorded = [name for name in names if name in _OF_RECORDS or name == "encoder_norm"]
     if recorded:
@@ -107,7 +108,7 @@ _WITHOUT_RESIDUAL = ("weight", "merged_norm")
 
 
 class _Layers:
-    """Sees the layers of one text, and keeps their maps."""
+    """Visitor of the layers of one text, which keeps their maps."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.maps: dict[str, list[Map]] = {name: [] for name in names}
@@ -115,7 +116,7 @@ class _Layers:
 
     @contextmanager
     def watching(self, layers: Sequence[ResidualSite]) -> Iterator[None]:
-        """Within the block, sums behind feed-forward layers are looked at as well."""
+        """Observe the sums behind feed-forward layers as well, within the block."""
         sums = [each.feed_forward.sum for each in layers if each.feed_forward]
         places = dict.fromkeys(place for place in sums if place is not None)
         with hooked(place.watch(partial(self._sum, place)) for place in places):
@@ -145,7 +146,10 @@ class _Layers:
         return scores.encoder_norm(behind.norm)[0]
 
     def _sum(self, place: Place, tensor: Tensor) -> None:
-        """Told of a sum behind a feed-forward layer; the first after its attention is the one."""
+        """Divide the latest map by the scale of the sum behind its feed-forward layer.
+
+        The first sum that is seen after the attention is the one.
+        """
         if self._awaited is None or self._awaited[0] != place:
             return
         (_, norm), self._awaited = self._awaited, None

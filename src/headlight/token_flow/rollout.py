@@ -12,16 +12,17 @@ Maps = Float[Tensor, "layer query key"]
 def rollout(
     maps: Maps, *, residual: float | Float[Tensor, "layer query"] = 0.0, normalised: bool = False
 ) -> Maps:
-    """R_l = A_l R_{l−1}: what goes from each input token to each hidden token, along all ways.
+    """Return R_l = A_l R_{l−1}: what each hidden token has of each input token, along all ways.
 
     Args:
-        maps: of all layers, from the first: what each token takes from each.
-        residual: r of A = (1 − r) M + r I: what of a token is itself, one for all or one for each.
-        normalised: whether the rows of the maps are made to sum to 1 first, so that with a residual
-            both have the same unit.
+        maps: Maps of all layers, from the first: what each token takes from each token.
+        residual: Share r of A = (1 − r) M + r I that a token keeps of itself, a number for all
+            tokens or for each.
+        normalised: Whether the rows of the maps are made to sum to 1 first, so that maps and
+            residual have the same unit.
 
     Returns:
-        After each layer; rows sum to 1 if those of the maps do.
+        Products after each layer; rows sum to 1 if those of the maps do.
 
     Source: Abnar and Zuidema (2020), who take the mean weights of heads and r = ½.
 
@@ -41,7 +42,7 @@ def rollout(
 
 
 def with_residual(maps: Maps, residual: float | Float[Tensor, "layer query"]) -> Maps:
-    """(1 − r) M + r I of each layer."""
+    """Return (1 − r) M + r I of each layer."""
     residual_share = torch.as_tensor(residual, dtype=maps.dtype, device=maps.device)[..., None]
     alone = torch.eye(maps.shape[1], dtype=maps.dtype, device=maps.device)
     residual_share = residual_share.expand(*maps.shape[:2], 1)
@@ -49,6 +50,6 @@ def with_residual(maps: Maps, residual: float | Float[Tensor, "layer query"]) ->
 
 
 def shares(maps: Float[Tensor, "*layer query key"]) -> Float[Tensor, "*layer query key"]:
-    """Each row over its sum; rows of zeros stay."""
+    """Return each row divided by its sum; rows of zeros stay."""
     whole = maps.sum(-1, keepdim=True)
     return maps / whole.where(whole != 0, 1)

@@ -1,9 +1,9 @@
 """Change of each token in a layer when the value of another is zero.
 
 To take the value of token j away takes Σ_h α_hij v_hj from what is projected for query i, and
-nothing else of the attention changes.  So each block runs again with what it was given, and its
-projection puts out many copies at once, one for each key; only what comes after the projection runs
-for all of them.
+nothing else of the attention changes.  So each block runs again with the same input, and its
+projection puts out many copies at once, a copy for each key; only what comes after the projection
+runs for all of them.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,26 +29,26 @@ from headlight.token_flow.followed_text import Subject
 from headlight.token_flow.rollout import shares
 
 MEMORY = 2**28
-"""Bytes of the widest tensor of the copies that run at once."""
+"""Size in bytes of the widest tensor of the copies that run at once."""
 
 Maps = Float[Tensor, "layer query key"]
 
 
 def value_zeroing(subject: Subject, memory: int = MEMORY) -> Maps:
-    """The cosine distance of each token with and without the value of another, as shares.
+    """Return the cosine distance of each token with and without another's value, as shares.
 
-    A token is what its block puts out; the value is zeroed in all heads, its bias included.
+    A token is the output of its block; the value is zeroed in all heads, its bias included.
 
     Args:
-        subject: what is read.
-        memory: bytes of the widest tensor of the copies that run at once.
+        subject: Text in the stack that reads it.
+        memory: Size in bytes of the widest tensor of the copies that run at once.
 
     Returns:
-        Rows sum to 1.
+        Distances by layer; rows sum to 1.
 
     Raises:
         UnsupportedModelError: the attention is in no block, a gate stands before its projection, or
-            what the block puts out is of another form.
+            the output of the block is of another form.
 
     Source: Mohebbi et al. (2023); as in their code, the value is zeroed after its bias
     was added.
@@ -63,7 +63,8 @@ def value_zeroing(subject: Subject, memory: int = MEMORY) -> Maps:
     batch = model.collate([subject.example])
     runs = _Runs(blocks_of(model.transformer, subject.sites), subject.sites)
     with torch.inference_mode(), model.running(batch.names):
-        with interface_hook(model.transformer, Eager()), hooked(runs.hooks()):  # with its masks
+        # Through the hook, so that blocks are given masks for eager attention.
+        with interface_hook(model.transformer, Eager()), hooked(runs.hooks()):
             model.transformer(**model.inputs(batch))
         distances = [_distances(runs.around[site], site, memory) for site in subject.sites]
     return torch.stack(distances)
@@ -71,7 +72,7 @@ def value_zeroing(subject: Subject, memory: int = MEMORY) -> Maps:
 
 @dataclass(eq=False)
 class _BlockRun:
-    """One run of a block: what it was given, and what it put out."""
+    """One run of a block, with its arguments and its output."""
 
     block: nn.Module
     arguments: tuple[Any, ...]
@@ -80,7 +81,7 @@ class _BlockRun:
 
 
 class _Runs:
-    """Sees the blocks of a pass, and which attention runs in which."""
+    """Blocks of a pass, by the attention that runs in them."""
 
     def __init__(self, blocks: Collection[nn.Module], sites: Sequence[AttentionSite]) -> None:
         self.around: dict[AttentionSite, _BlockRun] = {}
@@ -120,7 +121,7 @@ class _Runs:
 
 
 class _Zeroing:
-    """Runs one block again, as a listener of its attention and hook of its projection."""
+    """Listener to the attention of a block that runs again, and hook of its projection."""
 
     def __init__(self, run: _BlockRun, site: AttentionSite) -> None:
         self._run = run
@@ -131,14 +132,14 @@ class _Zeroing:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """The model's own eager attention, whose weights and values are kept."""
+        """Compute the model's own eager attention, and keep its weights and values."""
         context, weight = eager_function(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         self._taken = weight, per_head(arguments[2], weight.shape[1])
         return context, weight
 
     def project(self, _: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Without the value of each of the keys, one after the other."""
+        """Return copies of the projection's input, each without the value of another key."""
         assert self._taken is not None  # noqa: S101 - attention runs before its projection
         weight, value = self._taken
         products = weight[0, :, :, self.keys, None] * value[0, :, None, self.keys]
@@ -178,7 +179,7 @@ def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor
 def _cosine_distance(
     first: Float[Tensor, "copy query d_model"], second: Float[Tensor, "query d_model"]
 ) -> Float[Tensor, "copy query"]:
-    """1 − cos, as half of a squared length, which keeps its digits where both are nearly equal."""
+    """Return 1 − cos, as half a squared length, which keeps its digits for nearly equal vectors."""
     apart = functional.normalize(first, dim=-1) - functional.normalize(second, dim=-1)
     distance: Tensor = apart.square().sum(-1) / 2
     return distance

@@ -1,10 +1,10 @@
 """Attention in code of a model's own: from the softmax over a product with values to W^O.
 
-While the model runs, the results of softmax are weights, and so is what is made of them without
-loss of elements; their product with another tensor is a context, whose other factor is the values;
-what a context goes into, when only its shape was changed, is W^O.  There the attention is handed to
-the interface hook, as if the module had called the interface itself, and W^O is given what comes of
-it.  Nothing about architectures is listed.
+While the model runs, the results of softmax are weights, and so are tensors made of them without
+loss of elements; their product with another tensor, the values, is a context; the matrix that
+multiplies a context of which only the shape was changed is W^O.  There the attention is handed to
+the interface hook, as if the module had called the interface itself, and W^O is given the result.
+Nothing about architectures is listed.
 """
 
 import threading
@@ -71,12 +71,12 @@ _STARTS = {"softmax", "scaled_dot_product_attention", "multi_head_attention_forw
 
 @dataclass(frozen=True)
 class _Weights:
-    """The result of a softmax, or of what was made of it.
+    """Result of a softmax, or of functions applied to it.
 
     Attributes:
-        hidden: where its scores are those of keys that are not seen; None where that is lost.
-        masked: whether some may have been set to zero since.
-        before: the weights before dropout, where there was one.
+        hidden: Mask of the elements whose keys are not seen; None where that is lost.
+        masked: Whether some weights may have been set to zero since.
+        before: Weights before dropout, where there was any.
     """
 
     hidden: Tensor | None
@@ -86,25 +86,25 @@ class _Weights:
 
 @dataclass(frozen=True)
 class Context:
-    """A product of weights with values, and what it has gone through since."""
+    """Product of weights with values, with the functions that it has gone through since."""
 
     module: nn.Module
     product: Product
     steps: tuple[Step, ...] = ()
 
     def projected(self, tensor: Tensor, axes: int) -> OwnAttention:
-        """Return the attention, of which this is projected.
+        """Return the attention whose context is projected as `tensor`.
 
         Raises:
-            NoLayoutError: its axes cannot be told apart.
+            NoLayoutError: the axes of the tensor cannot be told apart.
         """
         return OwnAttention.of(self.product, self.steps, tensor, axes)
 
     def followed(self, tensor: Tensor, axes: int) -> OwnAttention:
-        """Return the same where tracing has found no obstacle.
+        """Return the attention as `projected` does, where tracing has found no obstacle.
 
         Raises:
-            UnsupportedModelError: there is one in this text.
+            UnsupportedModelError: there is an obstacle in this text.
         """
         try:
             return self.projected(tensor, axes)
@@ -116,10 +116,10 @@ class Context:
 
 
 class OwnCode(TorchFunctionMode):
-    """Within the block, attention in code of a model's own passes the interface hook.
+    """Mode in which attention in code of a model's own passes the interface hook.
 
     Args:
-        routes: by attention module, where its contexts are projected.
+        routes: Ways of contexts to their projection, by attention module.
     """
 
     def __init__(self, routes: Mapping[nn.Module, Route]) -> None:
@@ -143,7 +143,6 @@ class OwnCode(TorchFunctionMode):
         return hooks
 
     def _before(self, projection: nn.Module) -> Registration:
-        """Return the registration of the hook that comes before those of others."""
         return partial(projection.register_forward_pre_hook, prepend=True), self.project
 
     def _enter(self, module: nn.Module, _: object, __: object) -> None:
@@ -181,7 +180,7 @@ class OwnCode(TorchFunctionMode):
     def _start(
         self, name: str, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
-        """Compute what makes weights of scores."""
+        """Compute a function that turns scores into weights, and tag its result."""
         if name == "multi_head_attention_forward":
             with self:
                 return _inside(func)(*args, **options)
@@ -197,12 +196,12 @@ class OwnCode(TorchFunctionMode):
         self._tags[id(tensor)] = weakref.ref(tensor), tag
 
     def tag_of(self, tensor: Any) -> _Weights | Context | None:
-        """Return what is known of a tensor."""
+        """Return the tag of a tensor, if it has any."""
         entry = self._tags.get(id(tensor))
         return entry[1] if entry is not None and entry[0]() is tensor else None
 
     def _follow(self, tag: _Weights | Context, step: Step, result: Any) -> None:
-        """Hand a tag on to what was made of its tensor."""
+        """Hand a tag on to the result of a function of its tensor."""
         if isinstance(tag, _Weights) and step.name in PRODUCTS:
             self._multiplied(tag, step, result)
             return
@@ -218,10 +217,10 @@ class OwnCode(TorchFunctionMode):
             self._tag(result, _moved(tag, step, source, result))
 
     def lost(self, tag: _Weights | Context, name: str) -> None:
-        """A function has made something else of weights, or of a context."""
+        """Note that a function has made something else of weights, or of a context."""
 
     def _multiplied(self, tag: _Weights, step: Step, result: Tensor) -> None:
-        """A product was made of weights."""
+        """Tag the product of weights with another tensor as a context."""
         einsum = step.name == "einsum"
         operands = step.arguments[einsum:]
         place = step.place - einsum
@@ -240,7 +239,7 @@ class OwnCode(TorchFunctionMode):
             self._tag(result, Context(self._within[-1], product))
 
     def project(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """A forward pre-hook of linear maps that contexts are projected by."""
+        """Hand attention to the interface hook; a forward pre-hook of projections of contexts."""
         tag = None if self.paused or not inputs else self.tag_of(inputs[0])
         if not isinstance(tag, Context) or module is not self._projection_of(tag):
             return None
@@ -272,7 +271,7 @@ class OwnCode(TorchFunctionMode):
         return None if route is None else route.projection
 
     def _attended(self, own: OwnAttention, module: nn.Module) -> Tensor:
-        """Return what is projected, of the attention that the interface hook computes."""
+        """Return the input of the projection, from attention that the interface hook computes."""
         self.paused = True
         try:
             self._routes[module].verify(own, type(module).__name__)
@@ -287,14 +286,14 @@ class OwnCode(TorchFunctionMode):
 
 
 def _written(tag: _Weights | Context, step: Step) -> _Weights | Context:
-    """Return what is known of weights that were written into, or of a context after a step."""
+    """Return the tag of weights that were written into, or of a context after a step."""
     if isinstance(tag, Context):
         return replace(tag, steps=(*tag.steps, step))
     return replace(tag, masked=True)
 
 
 def _moved(tag: _Weights, step: Step, source: Tensor, result: Tensor) -> _Weights:
-    """Return what is known of a tensor that was made of weights, with as many elements."""
+    """Return the tag of a tensor that was made of weights, with as many elements."""
     hidden, before = tag.hidden, tag.before
     if step.name in SHAPES:
         hidden = None if hidden is None else step.again(hidden)
@@ -307,7 +306,7 @@ def _moved(tag: _Weights, step: Step, source: Tensor, result: Tensor) -> _Weight
 
 
 def _inside(func: Any) -> Callable[..., Any]:
-    """Return the same function, which does not hand itself as a whole to a mode."""
+    """Return a copy of a function which does not hand itself as a whole to a mode."""
     free = {**func.__globals__, "has_torch_function": lambda *_: False}
     copied = FunctionType(func.__code__, free, func.__name__, func.__defaults__, func.__closure__)
     copied.__kwdefaults__ = func.__kwdefaults__
@@ -319,7 +318,7 @@ _current = threading.local()
 
 @contextmanager
 def own_code_seen(model: nn.Module) -> Iterator[None]:
-    """Within the block, attention of `model` in code of its own passes the interface hook.
+    """Pass attention of `model` in code of its own to the interface hook within the block.
 
     Where the traced model has none, nothing is done.  Blocks may be nested; the inner one counts.
     """

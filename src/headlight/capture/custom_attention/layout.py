@@ -26,11 +26,11 @@ CASTS = {"to", "type", "type_as", "float", "half", "bfloat16", "double", "dropou
 
 
 class NoLayoutError(UnsupportedModelError):
-    """The axes cannot be told apart; the text is the end of a sentence."""
+    """Refusal of axes that cannot be told apart; the message is the end of a sentence."""
 
 
 class Notation(NamedTuple):
-    """The letters of a product's operands and of its result, as of an einsum."""
+    """Letters of a product's operands and of its result, as of an einsum."""
 
     weight: str
     value: str
@@ -38,12 +38,12 @@ class Notation(NamedTuple):
 
     @classmethod
     def of_matmul(cls, weight: Tensor, value: Tensor, *, swapped: bool = False) -> "Notation":
-        """Return that of a product of matrices, with leading axes that broadcast.
+        """Return the notation of a product of matrices, with leading axes that broadcast.
 
         Args:
-            weight: one operand.
-            value: the other.
-            swapped: whether the values come first.
+            weight: Operand of weights.
+            value: Operand of values.
+            swapped: Whether the values come first.
         """
         lead = string.ascii_lowercase[: max(weight.ndim, value.ndim) - 2]
 
@@ -58,7 +58,7 @@ class Notation(NamedTuple):
     def of_einsum(
         cls, equation: str, weight: Tensor, value: Tensor, *, swapped: bool = False
     ) -> "Notation | None":
-        """Return that of an equation with two operands and a result; None for another."""
+        """Return the notation of an equation with two operands and a result; None for another."""
         terms, arrow, result = equation.replace(" ", "").partition("->")
         operands = terms.split(",")
         if not arrow or len(operands) != 2:
@@ -77,7 +77,7 @@ class Notation(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A function that a context went through, and what else it was given."""
+    """Function that a context went through, with its arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -92,7 +92,7 @@ class Step(NamedTuple):
 
     @property
     def plain(self) -> list[Any]:
-        """Return what else it was given, with tensors as their shapes."""
+        """Return the other arguments of the function, with tensors as their shapes."""
         others = (*self.arguments[: self.place], *self.arguments[self.place + 1 :])
         settings = (*others, *self.options.items())
         return [each.shape if isinstance(each, Tensor) else each for each in settings]
@@ -104,13 +104,13 @@ class Step(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """An axis, or one of two that a model has fused into one."""
+    """Axis, or part of an axis into which a model has fused two."""
 
     letter: str
     size: int
     role: Literal["batch", "head", "query", "feature"]
     step: int
-    """Between its neighbours, among the positions or features of what is projected."""
+    """Distance between its neighbours, among the positions or features of what is projected."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,10 @@ class Layout:
     """Mapping between the order in which a model multiplies and that of a record.
 
     Attributes:
-        notation: of the product.
-        parts: by letter of the result, the axes that it consists of, outermost first.
-        keys: the letter of the keys.
-        query_first: whether positions are numbered query by query, not text by text.
+        notation: Notation of the product.
+        parts: Axes of which each letter of the result consists, outermost first.
+        keys: Letter of the keys.
+        query_first: Whether positions are numbered query by query, not text by text.
     """
 
     notation: Notation
@@ -161,7 +161,7 @@ class Layout:
 
     @property
     def heads(self) -> tuple[int, int]:
-        """Return how many heads there are, and their size."""
+        """Return the number of heads, and their size."""
         return self._size("head"), self._size("feature")
 
     def weight(self, operand: Tensor, letters: str = "") -> Tensor:
@@ -174,7 +174,7 @@ class Layout:
         return whole.reshape(*(math.prod(p.size for p in group) for group in groups), -1)
 
     def weight_operand(self, weight: Weight, like: Tensor) -> Tensor | None:
-        """Return what the model multiplies, of the weights of a record; None if it has fewer."""
+        """Return the model's operand for the weights of a record; None if it has fewer weights."""
         if weight.numel() != like.numel():
             return None
         order: list[_Part | str] = [*self._ordered("batch", "head", "query"), self.keys]
@@ -191,8 +191,8 @@ class Layout:
         """Return the values of a record, each once where heads share them.
 
         Args:
-            operand: the values, or the keys.
-            letters: of its axes, if it is not the values.
+            operand: Values, or keys.
+            letters: Letters of its axes, if the operand is not the values.
         """
         batch, head = self._ordered("batch"), self._ordered("head")
         letters = letters or self.notation.value
@@ -211,7 +211,7 @@ class Layout:
         return split.reshape(self._size("batch"), math.prod(head_sizes), keys, -1)
 
     def query(self, operand: Tensor, letters: str) -> Tensor:
-        """Return ``batch head query key_dim`` of what makes scores."""
+        """Return an operand of the scores as ``batch head query key_dim``."""
         batch, head, query = (self._ordered(role) for role in ("batch", "head", "query"))
         rest = [each for each in letters if each not in self.parts]
         split = self._taken(operand, letters, [*batch, *head, *query, *rest])
@@ -221,7 +221,7 @@ class Layout:
         return split.reshape(*groups, -1)
 
     def context(self, result: Tensor) -> Context:
-        """Return the contexts of a record, of what the product makes."""
+        """Return the contexts of a record, from the result of the product."""
         order = self._ordered("batch", "query", "head", "feature")
         split = self._taken(result, self.notation.result, order)
         return split.reshape(
@@ -229,11 +229,11 @@ class Layout:
         )
 
     def rows(self, tensor: Tensor, axes: int = 1) -> Tensor:
-        """Return ``batch query feature`` of what is projected, or of what the projection makes.
+        """Return the input or output of the projection as ``batch query feature``.
 
         Args:
-            tensor: positions of tokens, and features along the last axes.
-            axes: how many these are.
+            tensor: Positions of tokens, and features along the last axes.
+            axes: Number of axes of features.
         """
         flat = tensor.reshape(-1, math.prod(tensor.shape[tensor.ndim - axes :]))
         if self.query_first:
@@ -241,7 +241,7 @@ class Layout:
         return flat.reshape(-1, self._size("query"), flat.shape[1])
 
     def given(self, rows: Tensor, shape: Sequence[int]) -> Tensor:
-        """Return `rows` in the shape of what is projected."""
+        """Return `rows` in the shape of the projection's input."""
         ordered = rows.transpose(0, 1) if self.query_first else rows
         return ordered.reshape(shape)
 
@@ -250,10 +250,10 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
     """Find the layout of a product.
 
     Args:
-        notation: of it.
-        result: of it.
-        steps: what the result went through before it was projected.
-        axes: how many of the last axes are features then.
+        notation: Notation of the product.
+        result: Result of the product.
+        steps: Functions that the result went through before it was projected.
+        axes: Number of last axes that are features then.
 
     Raises:
         NoLayoutError: the axes cannot be told apart.
@@ -295,7 +295,7 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
 def _parts(
     letter: str, size: int, along: tuple[Tensor, Tensor], roles: tuple[Any, Any]
 ) -> tuple[_Part, ...]:
-    """Tell which of an axis varies along features, and which along positions."""
+    """Return the parts of an axis that vary along features and along positions, outermost first."""
     parts = []
     for coordinates, role in zip(along, roles, strict=True):
         count = len(set(coordinates.tolist()))

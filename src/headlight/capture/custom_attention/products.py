@@ -24,14 +24,14 @@ class WeightProduct:
     """Weights times values, where the model has made the weights by itself.
 
     Attributes:
-        notation: of the operands and of the result.
-        result: of the product.
-        weight: what multiplies the values.
-        value: the values.
-        again: makes the product of other weights, as the model does it.
-        hidden: where the scores were those of keys that are not seen; None where that was lost.
-        masked: whether weights may have been set to zero after the softmax.
-        before: the weights before dropout, where there was one.
+        notation: Notation of the operands and of the result.
+        result: Result of the product.
+        weight: Weights that multiply the values.
+        value: Values.
+        again: Function that makes the product of other weights, as the model does it.
+        hidden: Mask of the weights whose keys are not seen; None where that was lost.
+        masked: Whether weights may have been set to zero after the softmax.
+        before: Weights before dropout, where there was any.
     """
 
     notation: Notation
@@ -45,16 +45,16 @@ class WeightProduct:
 
     @property
     def dropped(self) -> bool:
-        """Whether some weights were dropped, as in training."""
+        """Return whether some weights were dropped, as in training."""
         return self.before is not None
 
     def call(self, layout: Layout) -> Call:
-        """Return weights in the place of queries, with which this function has to be called."""
+        """Return the arguments of the attention function, with weights in the place of queries."""
         weight = layout.weight(self.weight if self.before is None else self.before)
         return weight, weight.mT, layout.value(self.value), self._visible(layout, weight)
 
     def _visible(self, layout: Layout, weight: Weight) -> Tensor | None:
-        """Return which keys a query sees: those without a weight may only be far from it."""
+        """Return the keys that each query sees: a key without weight may only be far from it."""
         if self.hidden is None:
             return (weight != 0).any(1, keepdim=True)
         visible = None
@@ -78,14 +78,14 @@ class WeightProduct:
     def context_of(self, own: "OwnAttention", weight: Weight) -> Context:
         """Return the contexts of other weights."""
         operand = own.layout.weight_operand(weight, self.weight)
-        if operand is None:  # the model has the same for all texts
+        if operand is None:  # the model has the same weights for all texts
             return context_of(weight, own.arguments[2])
         return own.layout.context(self.again(operand.to(self.weight.dtype)))
 
 
 @dataclass(frozen=True, eq=False)
 class FusedProduct:
-    """A call of torch's fused attention: the weights are made where they are asked for."""
+    """Call of torch's fused attention: the weights are made where they are requested."""
 
     notation: Notation
     result: Tensor
@@ -100,7 +100,7 @@ class FusedProduct:
     def of(
         cls, result: Tensor, arguments: Sequence[Any], options: Mapping[str, Any]
     ) -> "FusedProduct":
-        """Return that of a call of `torch.nn.functional.scaled_dot_product_attention`."""
+        """Return the product of a call of `torch.nn.functional.scaled_dot_product_attention`."""
         call_arguments = {**dict(zip(_FUSED, arguments, strict=False)), **options}
         query, key, value = (call_arguments[name] for name in _FUSED[:3])
         mask, scale = call_arguments.get("attn_mask"), call_arguments.get("scale")
@@ -133,7 +133,7 @@ class FusedProduct:
         if mask is not None:
             hides = mask.dtype == torch.bool
             scores = scores.masked_fill(~mask, -torch.inf) if hides else scores + mask
-        weight = scores.softmax(-1).nan_to_num(0.0)  # of a query that sees nothing
+        weight = scores.softmax(-1).nan_to_num(0.0)  # a query that sees nothing has NaN
         return context_of(weight, value), weight
 
     def context_of(self, own: "OwnAttention", weight: Weight) -> Context:
@@ -149,13 +149,13 @@ Product = WeightProduct | FusedProduct
 
 @dataclass(frozen=True, eq=False)
 class OwnAttention:
-    """A product that has come to where it is projected, so that its axes have names.
+    """Product that has reached its projection, so that its axes have names.
 
     Attributes:
-        product: of weights and values.
-        layout: of it.
-        given: what the projection is given.
-        axes: how many of its last axes are features.
+        product: Product of weights and values.
+        layout: Layout of the product.
+        given: Input of the projection.
+        axes: Number of last axes of `given` that are features.
     """
 
     product: Product
@@ -167,10 +167,10 @@ class OwnAttention:
     def of(
         cls, product: Product, steps: Sequence[Step], tensor: Tensor, axes: int
     ) -> "OwnAttention":
-        """Return that of a product that went through `steps`.
+        """Return the attention of a product that went through `steps`.
 
         Raises:
-            NoLayoutError: its axes cannot be told apart.
+            NoLayoutError: the axes of the product cannot be told apart.
         """
         path = tuple((step.name, repr(step.plain)) for step in steps)
         key = product.notation, product.result.shape, path, tensor.shape, axes
@@ -192,7 +192,7 @@ class OwnAttention:
 
     @cached_property
     def context(self) -> Context:
-        """The contexts as the model itself has made them."""
+        """Return the contexts as the model itself has made them."""
         rows = self.layout.rows(self.given, self.axes)
         return rows.view(*rows.shape[:2], *self.layout.heads)
 
@@ -201,7 +201,7 @@ class OwnAttention:
         return self.product.context_of(self, weight)
 
     def misses(self) -> str | None:
-        """Return how what is projected differs from weights times values, as a sentence's end."""
+        """Return how the projection's input misses weights times values, as a sentence's end."""
         if self.product.dropped:
             return None
         query, key, value, mask = self.arguments
@@ -210,7 +210,7 @@ class OwnAttention:
         else:  # weights stand in the place of queries
             context, weight = context_of(query, value), query
         wanted, allowed = self.context.nan_to_num(0.0), TOLERANCE.get(context.dtype, 1e-1)
-        # Of padding that sees nothing anything may come.
+        # Contexts of padding that sees nothing may be anything.
         off = torch.linalg.vector_norm((context - self.context).nan_to_num(0.0))
         error = float(off / torch.linalg.vector_norm(wanted).clamp_min(1e-30))
         if not error <= allowed:
@@ -222,9 +222,9 @@ class OwnAttention:
 
 
 def rows_above_one(weight: Weight) -> str | None:
-    """Return what is wrong with weights of which a query has more than 1, as a sentence's end."""
+    """Return the fault of weights that exceed 1 for some query, as a sentence's end; else None."""
     largest = float(weight.sum(-1).nan_to_num(0.0).max())
-    # Of weights in float64 too many models take the softmax in float32.
+    # Many models take the softmax in float32, even where weights are in float64.
     if largest <= 1 + max(TOLERANCE.get(weight.dtype, 1e-1), TOLERANCE[torch.float32]):
         return None
     return (
@@ -243,7 +243,7 @@ def attend_eagerly(
     own_attention: OwnAttention,
     **options: Any,
 ) -> tuple[Context, Weight]:
-    """The eager attention function of modules with attention in code of their own."""
+    """Attend eagerly, as the function of modules with attention in code of their own."""
     if isinstance(own_attention.product, FusedProduct):
         return own_attention.product.attend(own_attention, query, value, key, mask)
     return own_attention.product.attend(own_attention, query, value)
@@ -252,12 +252,12 @@ def attend_eagerly(
 def leave_alone(
     module: nn.Module, *arguments: Any, own_attention: OwnAttention, **options: Any
 ) -> tuple[Context, None]:
-    """The attention function of such modules where nothing is asked of them."""
+    """Return the contexts of such a module as it made them, where no weights are requested."""
     return own_attention.context, None
 
 
 def gives_weights(options: Mapping[str, Any]) -> bool:
-    """Tell whether weights stand in the place of queries in a call of an attention function."""
+    """Return whether weights stand in the place of queries in a call of an attention function."""
     own: OwnAttention | None = options.get("own_attention")
     return own is not None and isinstance(own.product, WeightProduct)
 
@@ -269,7 +269,7 @@ def context_with(weight: Weight, arguments: Sequence[Any], options: Mapping[str,
 
 
 def context_of(weight: Weight, value: Value) -> Context:
-    """A V, as ``batch query head head_dim``; grouped heads share values."""
+    """Return A V, as ``batch query head head_dim``; grouped heads share values."""
     repeats = weight.shape[1] // value.shape[1]
     repeated = value.repeat_interleave(repeats, dim=1) if repeats > 1 else value
     return (weight @ repeated).transpose(1, 2)

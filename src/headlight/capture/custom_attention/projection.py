@@ -21,10 +21,10 @@ class OwnProjection(nn.Module):
     It is given ``batch query feature``, however the model orders that, and is no part of the model.
 
     Args:
-        parameter: what is multiplied by.
-        bias: b^O, or nothing.
-        name: of the parameter.
-        matrix: makes ``feature d_model`` of the parameter.
+        parameter: Parameter that contexts are multiplied by.
+        bias: Bias b^O; None if there is none.
+        name: Name of the parameter.
+        matrix: Function that makes ``feature d_model`` of the parameter.
     """
 
     def __init__(
@@ -37,18 +37,18 @@ class OwnProjection(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """W^O as ``feature d_model``."""
+        """Return W^O as ``feature d_model``."""
         stored = self._stored[0]
         assert stored is not None  # noqa: S101 - every projection has one
         return self._matrix(stored)
 
     @property
     def bias(self) -> Tensor | None:
-        """b^O, or nothing."""
+        """Return b^O; None if there is none."""
         return self._stored[1]
 
     def uses(self, operand: Any) -> bool:
-        """Tell whether a factor is the parameter, or the parameter in another shape."""
+        """Return whether a factor is the parameter, or the parameter in another shape."""
         return same_memory(operand, self._stored[0])
 
     def forward(self, rows: Rows, run: Callable[[Rows], Rows]) -> Rows:
@@ -58,11 +58,11 @@ class OwnProjection(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """The way from an attention module to its W^O.
+    """Way from an attention module to its W^O.
 
     Attributes:
         projection: W^O: a linear map of the model, or the stand-in of a parameter.
-        sequence_first: whether the hidden states of the model are ``token batch size``.
+        sequence_first: Whether the hidden states of the model are ``token batch size``.
     """
 
     projection: nn.Module
@@ -73,8 +73,8 @@ class Route:
         """Check that weights times values are what is projected, once for texts of each length.
 
         Args:
-            own: what the module has computed.
-            name: of its class.
+            own: Attention that the module has computed.
+            name: Name of its class.
 
         Raises:
             UnsupportedModelError: they are not, or the weights of a query are more than 1.
@@ -109,12 +109,12 @@ class Use:
     """One multiplication of contexts by a matrix.
 
     Attributes:
-        given: the contexts.
-        axes: how many of their last axes are features.
-        operand: the matrix, in the shape in which it is multiplied by.
-        bias: what is added with it.
-        matrix: makes ``feature d_model`` of the operand.
-        run: multiplies other contexts.
+        given: Contexts.
+        axes: Number of their last axes that are features.
+        operand: Matrix, in the shape in which contexts are multiplied by it.
+        bias: Vector added to the product; None if there is none.
+        matrix: Function that makes ``feature d_model`` of the operand.
+        run: Function that multiplies other contexts by the matrix.
     """
 
     given: Tensor
@@ -131,10 +131,10 @@ def use_of(
     """Return the multiplication that a function of torch does with contexts; None for another.
 
     Args:
-        func: of torch.
-        args: what it is given.
-        options: the same by name.
-        place: of the contexts among `args`.
+        func: Function of torch.
+        args: Positional arguments of the function.
+        options: Keyword arguments of the function.
+        place: Position of the contexts among `args`.
     """
     name = getattr(func, "__name__", "")
     contexts = args[place]
@@ -171,7 +171,7 @@ def use_of(
 
 
 def operand_of(parameter: Tensor, operand: Tensor) -> Callable[[Tensor], Tensor]:
-    """Return what makes the operand of a parameter that it is another shape of."""
+    """Return the function that turns a parameter into an operand, which has its memory."""
     if operand.shape == parameter.shape and operand.stride() == parameter.stride():
         return _as_it_is
     if operand.ndim == 2 and operand.stride() == parameter.T.stride():
@@ -189,7 +189,7 @@ def _transposed(operand: Tensor) -> Tensor:
 
 
 def same_memory(first: Any, second: Any) -> bool:
-    """Tell whether two tensors are one, or the same numbers in another shape."""
+    """Return whether two tensors are one, or the same memory in another shape."""
     if not isinstance(first, Tensor) or not isinstance(second, Tensor):
         return False
     return (

@@ -30,14 +30,14 @@ def find_own_code(
     """Find the routes of attention modules with code of their own, and keep them.
 
     Args:
-        model: in evaluation mode.
-        inputs: of its forward pass.
-        passed: the modules that call the interface.
+        model: Model in evaluation mode.
+        inputs: Inputs of its forward pass.
+        passed: Modules that call the interface.
 
     Returns:
-        Why a module whose weights were seen has none, as the end of a sentence.
+        Reasons why modules whose weights were seen have no route, as ends of sentences.
     """
-    # Of a single text it could not be told whether texts or queries come first.
+    # A single text would not show whether texts or queries come first.
     for trial in (_doubled(inputs), inputs):
         finder = Finder(model, passed)
         try:
@@ -61,7 +61,7 @@ def _doubled(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Finder(OwnCode):
-    """Follows contexts to what they are projected by, whatever module they are of."""
+    """Mode that follows contexts of any module to their projections."""
 
     def __init__(self, model: nn.Module, passed: Collection[nn.Module]) -> None:
         super().__init__({})
@@ -80,7 +80,7 @@ class Finder(OwnCode):
         return [*self._watching(self._model.modules()), *map(self._before, linear)]
 
     def found(self) -> Iterator[tuple[nn.Module, Route]]:
-        """Yield the modules of which each run is projected once, by the same matrix."""
+        """Yield the modules whose every run is projected once, by the same matrix."""
         for module, projections in self._found.items():
             if len(projections) == self._runs[module] and len(set(projections)) == 1:
                 self.problems.pop(module, None)
@@ -99,14 +99,14 @@ class Finder(OwnCode):
         self._given[module] = next((each.shape[:2] for each in states), torch.Size())
 
     def lost(self, tag: Any, name: str) -> None:
-        """Note what has become of weights, or of a context."""
+        """Note the function that weights or a context were lost in."""
         if isinstance(tag, Context) and tag.module not in self._interface:
             self.problems[tag.module] = f"what the heads compute goes into {name}"
         elif self._within and self._within[-1] not in self._interface:
             self.problems.setdefault(self._within[-1], f"the weights go into {name}")
 
     def project(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        """Note a linear map that is given contexts as it would be given those of the interface."""
+        """Note a linear map that receives contexts as it would receive those of the interface."""
         tag = self.tag_of(inputs[0]) if inputs else None
         if isinstance(tag, Context):
             own = self._placed(tag, inputs[0], 1)

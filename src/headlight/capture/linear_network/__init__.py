@@ -1,1 +1,1 @@
-"""A model as a linear network of what is added in it, with the constants of one run."""
+"""Model as a linear network of its addends, with the constants of one run."""

@@ -10,27 +10,27 @@ from torch.autograd import forward_ad
 from headlight.settings.attribution import Slope
 
 NEAR = 1e-4
-"""Two numbers that are nearer than this, relative to their size, have the derivative as chord."""
+"""Relative distance of two numbers below which the derivative stands for their chord."""
 
 
 class Line(NamedTuple):
-    """act(x) = slope · x + offset, at one x."""
+    """Line act(x) = slope · x + offset, at one x."""
 
     slope: Tensor
     offset: Tensor | None
-    """None is zero."""
+    """Offset; None for zero."""
 
 
 def line(
     function: Callable[[Tensor], Tensor], x: Tensor, slope: Slope, origin: Tensor | None
 ) -> Line:
-    """The line by which a function of single numbers is replaced.
+    """Return the line by which a function of single numbers is replaced.
 
     Args:
-        function: of every number by itself.
-        x: where; it has no graph.
-        slope: which line.
-        origin: b, for the chord; None is zero.
+        function: Function of every number by itself.
+        x: Numbers at which it is replaced; without a graph.
+        slope: Kind of line.
+        origin: Origin b of the chord; None for zero.
     """
     value = function(x)
     if slope == "derivative":

@@ -21,12 +21,12 @@ AddendKind = Literal["token", "embedding", "input", "bias", "attention", "linear
 ``bias``
     a parameter or a constant that is added: biases, β of norms, learnt positions.
 ``attention``
-    what the heads of a module put out, where a network is cut behind them.
+    the output of the heads of a module, where a network is cut behind them.
 ``linear``
-    what a linear map puts out, where a network is cut behind it.
+    the output of a linear map, where a network is cut behind it.
 ``frozen``
-    what a function without a rule made of the input.  A network whose output depends on one is not
-    linear in the others.
+    the result of a function of the input without a rule.  A network whose output depends on a
+    frozen addend is not linear in the others.
 """
 
 
@@ -35,10 +35,10 @@ class Bookkeeper(Protocol):
     """Interface of a network to the rules while it runs."""
 
     tangents: bool
-    """Whether it runs for its tangents: nothing but what has one is an addend."""
+    """Whether the network runs for its tangents: only a tensor with a tangent is an addend."""
 
     def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
-        """A tensor in the place of one that is added, by which can be differentiated."""
+        """Return a tensor in the place of an addend, by which the output can be differentiated."""
 
     def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
         """Return the rows of a table of embeddings, as an addend."""
@@ -47,48 +47,48 @@ class Bookkeeper(Protocol):
         """Return the output of a linear map; or an addend, where the network is cut behind it."""
 
     def place(self) -> str:
-        """The module that runs."""
+        """Return the name of the module that runs."""
 
     def name(self, value: Tensor) -> str | None:
         """Return the name of a parameter."""
 
 
 class Still:
-    """Keeps nothing: what is added does not change."""
+    """Bookkeeper that keeps nothing: addends do not change."""
 
     tangents = True
 
     def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
-        """It stays."""
+        """Return the value unchanged."""
         return value
 
     def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
-        """It stays."""
+        """Return the value unchanged."""
         return value
 
     def behind(self, value: Tensor) -> Tensor:
-        """It stays."""
+        """Return the value unchanged."""
         return value
 
     def place(self) -> str:
-        """Nobody asks."""
+        """Return no name, since nothing is kept that needs it."""
         return ""
 
     def name(self, value: Tensor) -> str | None:
-        """Nobody asks."""
+        """Return no name, since nothing is kept that needs it."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class Addend:
-    """One thing that was added.
+    """One addend of the output.
 
     Attributes:
-        name: of the parameter, or of the module in which it was added.
-        kind: where it comes from.
-        value: a tensor in the graph of the output, by which that can be differentiated.
-        place: the name of the module that was running.
-        block: the number of the run of a block in which that was, from 0; -1 outside of blocks.
+        name: Name of the parameter, or of the module in which it was added.
+        kind: Source of the addend.
+        value: Tensor in the graph of the output, by which the output can be differentiated.
+        place: Name of the module that was running.
+        block: Number of the run of a block in which that was, from 0; -1 outside of blocks.
     """
 
     name: str
@@ -108,16 +108,16 @@ Some models compute norms in float32 though they are in float64.
 def slopes_of(
     output: Tensor, addends: Sequence[Addend], suspects: Sequence[str], name: str
 ) -> list[Tensor | None]:
-    """∂output/∂addend of each addend, and the check that the output is the sum of their parts.
+    """Return ∂output/∂addend of each addend, and check that the output is the sum of their parts.
 
     Args:
-        output: one number, in the graph of a linear network.
-        addends: of that network.
-        suspects: functions that may have lost a part; for the message.
-        name: of the model.
+        output: Single number in the graph of a linear network.
+        addends: Addends of that network.
+        suspects: Functions that may have lost a part; for the message.
+        name: Name of the model.
 
     Returns:
-        None where the output does not depend on an addend.
+        The slopes; None where the output does not depend on an addend.
 
     Raises:
         UnsupportedModelError: the parts do not add up to the output.
@@ -147,7 +147,7 @@ def share(slope: Tensor, value: Tensor) -> Tensor:
 
 
 def gradients(output: Tensor, values: Sequence[Tensor]) -> list[Tensor | None]:
-    """∂output/∂value of tensors in its graph; None where it does not depend on one."""
+    """Return ∂output/∂value of tensors in its graph; None where it does not depend on a tensor."""
     if not values or not output.requires_grad:
         return [None] * len(values)
     slopes = torch.autograd.grad(output, list(values), allow_unused=True, retain_graph=True)

@@ -31,25 +31,25 @@ from headlight.settings.attribution import Slope
 Parts = Float[Tensor, "batch token d_model"]
 
 See = Callable[[AttentionSite, Parts], object]
-"""Is told what parts are in the sum behind the feed-forward network, residual included."""
+"""Function called with the parts in the sum behind the feed-forward network, residual included."""
 
 
 @contextmanager
 def through_feed_forward(
     model: CapturedModel, sites: Sequence[AttentionSite], see: See, slope: Slope = "chord"
 ) -> Iterator[Callable[[AttentionSite, Parts], None]]:
-    """Within the block, what becomes of a part of each token behind the feed-forward network.
+    """Follow a part of each token through the feed-forward network, within the block.
 
     The model must not run in inference mode, in which there are no tangents.
 
     Args:
-        model: that runs.
-        sites: whose feed-forward networks are followed.
-        see: is told what a part has become.
-        slope: of activations.
+        model: Model that runs.
+        sites: Attention modules whose feed-forward networks are followed.
+        see: Function called with the parts behind the feed-forward network.
+        slope: Slope of activations.
 
     Returns:
-        What is to be told of a part of what leaves an attention block, once its W^O has put out.
+        The function to call with parts of what leaves an attention block, once its W^O has run.
 
     Raises:
         UnsupportedModelError: a layer has no feed-forward network of its own behind the attention,
@@ -66,7 +66,7 @@ def through_feed_forward(
 
 
 class _Follower:
-    """Waits for the end of an attention block, and then for the next sum."""
+    """Watch for the end of an attention block, and then for the next sum."""
 
     def __init__(
         self, residuals: dict[AttentionSite, ResidualSite], see: See, slope: Slope
@@ -83,14 +83,14 @@ class _Follower:
         """Return the hooks on the ends of attention blocks, and on the sums that follow them."""
         begins = dict.fromkeys(each[0] for each in self._ends.values())
         ends = dict.fromkeys(each[1] for each in self._ends.values())
-        # A sum may be seen where the next block begins to end: it is looked at first.
+        # A sum may be seen where the next block begins to end: the sum has to be read first.
         return [
             *(place.watch(partial(self._leave, place)) for place in ends),
             *(place.watch(partial(self._enter, place)) for place in begins),
         ]
 
     def give(self, site: AttentionSite, parts: Parts) -> None:
-        """Parts of what leaves the attention block, which ends soon."""
+        """Take parts of what leaves the attention block, which ends soon."""
         self._given = site, parts
 
     def stop(self) -> None:
@@ -102,7 +102,7 @@ class _Follower:
             self._level = None
 
     def _end_rules(self) -> list[str]:
-        """No rules any more; functions that may have lost a part of what they were given."""
+        """End the rules, and return the functions that may have lost a part of their input."""
         rules, self._rules = self._rules, None
         if rules is None:
             return []
@@ -110,7 +110,7 @@ class _Follower:
         return rules.suspects
 
     def _enter(self, place: Place, tensor: Tensor) -> None:
-        """The very tensor is given its tangent, so that all that read it later see that."""
+        """Give a tensor its tangent in place, so that all later readers of it see the tangent."""
         if self._given is None or self._ends[self._given[0]][0] != place:
             return
         (self._inside, parts), self._given = self._given, None

@@ -1,4 +1,4 @@
-"""One pass of a model as a linear network: what its output is a sum of."""
+"""One pass of a model as a linear network: the addends of its output."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -29,11 +29,11 @@ class Attended:
     """One run of an attention module in a linear network.
 
     Attributes:
-        site: which one.
-        weight: α, a constant.
-        value: v(x), of this run.
-        context: what the heads put out, in the graph: ``batch query head head_dim``.
-        block: the number of the run of the block in which it was.
+        site: Attention site of the run.
+        weight: Attention weights α, a constant.
+        value: Values v(x) of this run.
+        context: Output of the heads, in the graph: ``batch query head head_dim``.
+        block: Number of the run of the block in which it was.
     """
 
     site: AttentionSite
@@ -48,11 +48,11 @@ class LinearPass:
     """One pass of a model, in which its output is linear in `addends`.
 
     Attributes:
-        output: what the model put out, with its graph; None where the pass ended before.
-        reached: what the attention was given at which it ended, and its options.
-        addends: everything that was added.
-        attention: what each attention module did, in order.
-        suspects: functions that may have lost a part of what they were given.
+        output: Output of the model, with its graph; None where the pass ended before.
+        reached: Arguments and options of the attention at which the pass ended.
+        addends: Addends of the output, all of them.
+        attention: Runs of attention modules, in order.
+        suspects: Functions that may have lost a part of their input.
     """
 
     output: Any = None
@@ -60,18 +60,19 @@ class LinearPass:
     addends: list[Addend] = field(default_factory=list)
     attention: list[Attended] = field(default_factory=list)
     linear: list[Tensor] = field(default_factory=list)
-    """Outputs of linear maps in blocks, but for those that heads are projected by; where the
-    network is cut these are addends, in the same order."""
+    """Outputs of linear maps in blocks, except projections of heads; where the network is cut these
+    are addends, in the same order."""
     suspects: list[str] = field(default_factory=list)
 
 
 class _Keeper:
-    """Listens to the attention of a model, and gives out addends.
+    """Listener to the attention of a model, and bookkeeper of its addends.
 
     Args:
-        model: what runs.
-        cut: whether the network ends behind linear maps in blocks, and behind the heads.
-        last: the number of the site whose queries and keys are all that is asked for.
+        model: Model that runs.
+        linear_run: Pass that is filled with addends and attention.
+        cut: Whether the network ends behind linear maps in blocks, and behind the heads.
+        last: Number of the site whose queries and keys are all that is requested.
     """
 
     tangents = False
@@ -115,11 +116,11 @@ class _Keeper:
         self._depth -= module in self._blocks
 
     def place(self) -> str:
-        """The module that runs."""
+        """Return the name of the module that runs."""
         return self._open[-1][0] if self._open else ""
 
     def behind(self, value: Tensor) -> Tensor:
-        """In blocks, behind all linear maps but those that heads are projected by."""
+        """Keep the output of a linear map in a block, unless heads are projected by the map."""
         if not self._depth or self._open[-1][1] in self._projections or self._in_last():
             return value
         if self._cut:
@@ -128,7 +129,7 @@ class _Keeper:
         return value
 
     def _in_last(self) -> bool:
-        """Whether queries and keys of the last site are being made."""
+        """Return whether queries and keys of the last site are being made."""
         if self._last is None or len(self._found.attention) != self._last:
             return False
         return any(module is self._sites[self._last].module for _, module in self._open)
@@ -138,7 +139,7 @@ class _Keeper:
         return self._names.get(id(value))
 
     def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
-        """Keep what is added, as a tensor by which can be differentiated."""
+        """Keep an addend, as a tensor by which the output can be differentiated."""
         leaf = value.detach().requires_grad_()
         block = self._block if self._depth else -1
         self._found.addends.append(Addend(name, kind, leaf, self.place(), block))
@@ -151,7 +152,7 @@ class _Keeper:
         return self.addend(value, "input", name).clone()
 
     def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
-        """Rows of a table, which the model may write into."""
+        """Keep rows of a table as an addend; the model may write into the result."""
         kind: AddendKind = "token" if id(table) in self._tables else "embedding"
         name = self._names.get(id(table)) or self.place()
         return self.addend(value, kind, name).clone()
@@ -159,7 +160,7 @@ class _Keeper:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """The model's own eager attention."""
+        """Compute the model's own eager attention, and keep its run."""
         number = len(self._found.attention)
         if number >= len(self._sites) or self._sites[number].module is not module:
             raise UnsupportedModelError(
@@ -181,11 +182,11 @@ class _Keeper:
 
 
 class _ReachedError(Exception):
-    """The queries and keys that alone are asked for are there."""
+    """Signal that the queries and keys, which alone are requested, are there."""
 
 
 def _tables_of_tokens(network: Any) -> frozenset[int]:
-    """The input embeddings of the model, and of its encoder and decoder."""
+    """Return the ids of the input embeddings of the model, and of its encoder and decoder."""
     tables = set()
     for part in network.modules():
         if isinstance(part, PreTrainedModel):
@@ -199,7 +200,7 @@ def _tables_of_tokens(network: Any) -> frozenset[int]:
 
 
 def blocks_of(network: nn.Module, sites: Sequence[AttentionSite]) -> frozenset[nn.Module]:
-    """The modules of the outermost lists of modules that hold attention."""
+    """Return the modules of the outermost lists of modules that hold attention."""
     modules = dict(network.named_modules())
     names = {module: name for name, module in modules.items()}
     blocks: set[nn.Module] = set()
@@ -222,18 +223,18 @@ def linear_pass(
     """Run a model once as a linear network.
 
     Args:
-        model: in float32 or float64.
-        arguments: of its forward pass; one text without padding, or other input.
-        slope: of activations.
-        cut: let everything that heads and other linear maps in the blocks put out be an addend, so
-            that the output depends on it only directly: through sums, norms and what comes after
+        model: Model in float32 or float64.
+        arguments: Arguments of its forward pass, for one text without padding or other input.
+        slope: Slope of activations.
+        cut: Whether all outputs of heads and of other linear maps in the blocks are addends, so
+            that the output depends on them only directly: through sums, norms and what comes after
             the last block.
-        last: the number of a site, with whose queries and keys the pass ends.
+        last: Number of a site, with whose queries and keys the pass ends.
 
     Raises:
         UsageError: the model is in half precision, or nothing of it can be differentiated.
-        UnsupportedModelError: it runs otherwise than when traced, or writes into what it is given.
-        CaptureError: it is being captured.
+        UnsupportedModelError: the model runs otherwise than when traced, or writes into its inputs.
+        CaptureError: the model is being captured.
     """
     network: Any = model.transformer
     if network.dtype not in (torch.float32, torch.float64):
@@ -262,8 +263,8 @@ def linear_pass(
 
 
 def _activations(network: nn.Module, rules: LinearRules) -> list[Registration]:
-    """Activations that are made of several functions are one function where slopes differ."""
-    if rules.slope == "zero_origin":  # the slopes of the parts are then those of the whole
+    """Return hooks by which an activation made of several functions is one, where slopes differ."""
+    if rules.slope == "zero_origin":  # its parts then have the slopes of the whole
         return []
 
     def bend(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""A logit as a sum, in two ways: over what the model is given, and over what its layers write.
+"""Logit as a sum, in two ways: over the inputs of the model, and over what its layers write.
 
 *Through all layers*, the logit is the sum of what each token, each position and each bias adds, in
 whatever way it comes to the end: gradient times input in the linear network, which is complete
@@ -8,8 +8,8 @@ there (DecompX, Modarressi et al. 2023, for one class at a time).
 feed-forward layer and each bias write into the residual stream, if nothing but norms stands between
 this and the end (ALTI-Logit, Ferrando et al. 2023).
 
-What a component adds *through later layers* is its gradient in the whole linear network times what
-it puts out.  These do not add up, since one component goes through another.
+What a component adds *through later layers* is its gradient in the whole linear network times its
+output.  These do not add up, since one component goes through another.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ ComponentKind = Literal["embeddings", "attention", "feed_forward", "other", "bia
 """``other`` are linear maps of blocks without captured attention: of recurrent layers, say."""
 
 Side = Literal["text", "target"]
-"""The tokens of the text, and those that the decoder of an encoder-decoder is given."""
+"""Side of a model: tokens of the text, or tokens given to the decoder of an encoder-decoder."""
 
 
 @dataclass
@@ -38,11 +38,11 @@ class Component:
     """Contribution of one part of a model to a logit.
 
     Attributes:
-        kind: what it is.
-        name: of the parameter, or of the module.
-        site: of attention, and of the feed-forward layer beside it.
-        direct: if nothing but norms came after it.
-        total: through later layers.
+        kind: Kind of the part.
+        name: Name of the parameter, or of the module.
+        site: Site of the attention, or of that beside the feed-forward layer; None elsewhere.
+        direct: Contribution if nothing but norms came after it.
+        total: Contribution through later layers.
     """
 
     kind: ComponentKind
@@ -63,15 +63,15 @@ class HeadParts:
 
 @dataclass
 class Decomposition:
-    """A logit, or a difference of logits, as a sum.
+    """Logit, or difference of logits, as a sum.
 
     Attributes:
-        value: the sum.
-        token: through all layers, what the embedding of each token adds; by the side of the model.
-        position: the same of other embeddings at its place, such as that of the position.
-        heads: of each attention module, in the order in which they run.
-        components: whose direct parts are the value; the totals of tokens, positions and biases
-            are, too.
+        value: Sum of the parts.
+        token: Contribution of the embedding of each token through all layers, by side of the model.
+        position: Contribution of other embeddings at its place, such as that of the position.
+        heads: Contributions of heads by attention module, in the order in which the modules run.
+        components: Components, whose direct parts add up to the value; so do the totals of tokens,
+            positions and biases.
     """
 
     value: float
@@ -91,11 +91,11 @@ def decompose(
     """Decompose a number in the output of a model for one text.
 
     Args:
-        model: with its head.
-        arguments: of its forward pass, for one text without padding.
-        score: the number, which is linear in what the model puts out.
-        lengths: tokens of the text, by side.
-        slope: of activations.
+        model: Model with its head.
+        arguments: Arguments of its forward pass, for one text without padding.
+        score: Function from the output of the model to the number, which is linear in the output.
+        lengths: Numbers of tokens of the text, by side.
+        slope: Slope of activations.
 
     Raises:
         UnsupportedModelError: the parts do not add up.
@@ -123,7 +123,7 @@ def _through_all_layers(
     lengths: Mapping[Side, int],
     slope: Slope,
 ) -> tuple[Decomposition, "Table", _Later]:
-    """The sum over tokens, positions and biases; its graph is gone when this returns."""
+    """Return the sum over tokens, positions and biases; its graph is gone when this returns."""
     sides = _Sides(model, lengths)
     whole = linear_pass(model, arguments, slope=slope)
     value = score(whole.output)
@@ -156,7 +156,7 @@ def _add_direct(
     cut: LinearPass,
     score: Callable[[Any], Float[Tensor, ""]],
 ) -> None:
-    """The sum over what is written into the residual stream."""
+    """Add the sum over what is written into the residual stream."""
     slopes = slopes_of(score(cut.output), cut.addends, cut.suspects, model.name)
     attention, linear = iter(later.attention), iter(later.linear)
     for addend, slope in zip(cut.addends, slopes, strict=True):
@@ -177,7 +177,7 @@ def _add_direct(
 
 
 def by_head(attended: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]:
-    """Σ_i α_hij ⟨v_j, g_ih⟩, with g the slope of the context: what comes from each key.
+    """Return Σ_i α_hij ⟨v_j, g_ih⟩, with g the slope of the context: what comes from each key.
 
     W^O, a gate before it and all that comes later are in g.
     """
@@ -219,18 +219,18 @@ class _Sides:
             self._encoder = next(n for n, each in network.named_modules() if each is encoder)
 
     def nothing(self) -> dict[Side, Tensor]:
-        """Zeros for every token."""
+        """Return zeros for every token."""
         return {
             side: torch.zeros(tokens, dtype=torch.float64) for side, tokens in self._lengths.items()
         }
 
     def of(self, place: str) -> Side:
-        """Return the side of the module that adds."""
+        """Return the side of the model to which a module belongs, by its name."""
         inside = place == self._encoder or place.startswith(f"{self._encoder}.")
         return "text" if not self._encoder or inside else "target"
 
     def has_tokens(self, addend: Addend) -> bool:
-        """Whether it has a row for each token."""
+        """Return whether an addend has a row for each token."""
         shape = addend.value.shape
         fits = len(shape) >= 2 and shape[-2] == self._lengths[self.of(addend.place)]
         return addend.block < 0 and fits
@@ -271,10 +271,10 @@ class Table:
         return self._rows.setdefault(key, Component(kind, name, site))
 
     def in_order(self) -> list[Component]:
-        """The embeddings, the blocks one after the other, the biases."""
+        """Return the embeddings, the blocks one after the other, and the biases."""
         return [self._rows[key] for key in sorted(self._rows, key=_place_in_order)]
 
 
 def _place_in_order(key: tuple[Any, ...]) -> tuple[int, int, int]:
-    """Biases stay as the model comes to them."""
+    """Return the sorting key of a component; biases stay in the order of the model."""
     return (1, key[1], key[2]) if key[0] == 1 else (key[0], 0, 0)

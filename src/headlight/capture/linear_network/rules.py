@@ -1,16 +1,16 @@
-"""A model as a linear network: statistics, weights and slopes are constants of the run.
+"""Model as a linear network: statistics, weights and slopes are constants of the run.
 
-Within the block every function of torch follows one of these rules, as far as it is given numbers
-that depend on the addends (embeddings, biases; see `Addend`):
+Within the block every function of torch follows one of these rules, as far as its arguments depend
+on the addends (embeddings, biases; see `Addend`):
 
-* What is linear stays as it is; what is added to the sum becomes an addend itself.
+* Linear functions stay as they are; what is added to the sum becomes an addend itself.
 * Norms subtract the mean of the vector, and multiply by a constant.
-* Activations are straight lines; see `network_functions`.
-* Of a product of two such numbers, one is a constant: that which went through an activation (the
-  gate of a feed-forward layer), else the first (attention that is linear: queries and keys).
-* What any other function puts out (softmax, rsqrt, sigmoid, exp ...) is a constant.
+* Activations are straight lines; see `activation_slopes`.
+* In a product of two such numbers, one factor is a constant: the factor that went through an
+  activation (the gate of a feed-forward layer), else the first (linear attention: queries, keys).
+* The output of any other function (softmax, rsqrt, sigmoid, exp ...) is a constant.
 
-So the output is linear in the addends by its making.  It is their sum unless a constant that
+So the output is linear in the addends by construction.  It is their sum unless a constant that
 depends on the input was added to it.
 """
 
@@ -53,22 +53,22 @@ Options = dict[str, Any]
 
 
 class LinearRules(TorchFunctionMode):
-    """Within the block, what depends on addends does so linearly; the keeper keeps these."""
+    """Mode in which all that depends on addends does so linearly; the keeper keeps the addends."""
 
     def __init__(self, keeper: Bookkeeper, slope: Slope) -> None:
         super().__init__()
         self.keeper = keeper
         self.slope: Slope = slope
         self.suspects: list[str] = []
-        """Functions that may have lost a part of what they were given."""
+        """Functions that may have lost a part of their input."""
         self.frozen = WeakTensorKeyDictionary()
-        """Constants that depend on the input, and what made them."""
+        """Constants that depend on the input, with the functions that made them."""
         self.named = WeakTensorKeyDictionary()
-        """Parts of parameters, and the names of these."""
+        """Parts of parameters, with the names of the parameters."""
         self.bent = WeakTensorKeyDictionary()
         """Results of activations."""
         self.bias = WeakTensorKeyDictionary()
-        """Results of linear maps, and what bias these have."""
+        """Results of linear maps, with the biases of the maps."""
 
     def __torch_function__(
         self,
@@ -77,13 +77,13 @@ class LinearRules(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Apply the rule of `func`, if it is given what depends on addends."""
+        """Apply the rule of `func`, if an argument depends on addends."""
         options, name = kwargs or {}, name_of(func)
         if getattr(func, "__name__", "") == "__get__" and name not in ATTRIBUTES:
             return func(*args)
         if name == "embedding":
             return self.keeper.embedded(args[0], args[1], func(*args, **options))
-        if name in LIKE and args:  # the others are looked at for their shape or type
+        if name in LIKE and args:  # of the other arguments only shape or type is read
             args = (args[0], *map(self.still, args[1:]))
             options = {key: self.still(value) for key, value in options.items()}
         if not any(map(self.moves, tree_iter((args, options)))):
@@ -96,7 +96,7 @@ class LinearRules(TorchFunctionMode):
         return self.freeze(func, args, options) if rule is None else rule(self, func, args, options)
 
     def moves(self, value: Any) -> bool:
-        """Whether it depends on addends."""
+        """Return whether a value depends on addends."""
         if not isinstance(value, Tensor):
             return False
         if value.requires_grad:
@@ -119,11 +119,11 @@ class LinearRules(TorchFunctionMode):
         return result
 
     def still(self, value: Any) -> Any:
-        """A constant of the run in the place of what depends on addends."""
+        """Return a value, as a constant of the run where it depends on addends."""
         return value.detach() if self.moves(value) else value
 
     def added(self, value: Any, like: Tensor) -> Any:
-        """An addend in the place of a constant that is added to the sum."""
+        """Return an addend in the place of a constant that is added to the sum."""
         if self.moves(value) or (not isinstance(value, Tensor) and not value):
             return value
         if self.keeper.tangents:
@@ -138,7 +138,7 @@ class LinearRules(TorchFunctionMode):
         return self.keeper.addend(value, "bias", name)
 
     def marked(self, outputs: Any, source: Tensor, *, bent: bool = False) -> Any:
-        """Mark the outputs of a function as activations where its input is one, or if `bent`."""
+        """Mark the outputs of a function as activations if its input is marked, or if `bent`."""
         for each in tree_iter(outputs):
             if isinstance(each, Tensor):
                 if bent or source in self.bent:
@@ -165,7 +165,10 @@ class LinearRules(TorchFunctionMode):
         return reshaped
 
     def line(self, function: Callable[[Tensor], Tensor], value: Tensor) -> Tensor | None:
-        """An activation as a straight line; None where it is not zero at zero."""
+        """Return the value on the straight line of an activation; None where it misses zero.
+
+        With the slope from zero, no line stands for an activation that is not zero at zero.
+        """
         still = value.detach()
         if self.slope == "zero_origin" and bool(function(still.new_zeros(())) != 0):
             return None
@@ -180,7 +183,7 @@ class LinearRules(TorchFunctionMode):
         return straight
 
     def _derive(self, outputs: Any, arguments: Any) -> None:
-        """Constants that are made of constants are as these are."""
+        """Hand on marks and names of constants to what is made of them."""
         values = [value for value in tree_iter(arguments) if isinstance(value, Tensor)]
         stain = next((self.frozen[value] for value in values if value in self.frozen), None)
         names = (self.keeper.name(value) or kept_at(self.named, value) for value in values)
@@ -193,7 +196,7 @@ class LinearRules(TorchFunctionMode):
 
 
 def _moving(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    """Linear in one tensor."""
+    """Apply a function that is linear in one tensor."""
     moving = [value for value in tree_iter((args, options)) if rules.moves(value)]
     if len(moving) > 1 or options.get("training") or not args or args[0] is not moving[0]:
         return rules.freeze(func, args, options)
@@ -252,7 +255,7 @@ def _fill(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Option
 
 
 def _write(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    """Values into places of a tensor; what this held before is either zero or lost."""
+    """Write values into places of a tensor; what this held before is either zero or lost."""
     base, value = args[0], args[-1]
     if not rules.moves(base) and bool(base.any()):
         rules.suspects.append(f"{name_of(func)} in {rules.keeper.place()}")
@@ -332,7 +335,7 @@ _AFFINE = ("input", "weight", "bias")
 def _affine(
     rules: LinearRules, function: Callable[[Tensor], Tensor], tokens: Tensor, bias: Tensor | None
 ) -> Tensor:
-    """A linear map, behind which a network may be cut; its bias is added."""
+    """Apply a linear map, behind which a network may be cut; its bias is added."""
     if not rules.moves(tokens):  # then its weight does, or its bias
         return function(tokens) if bias is None else function(tokens) + bias
     mapped = rules.behind(function(tokens), ())

@@ -1,4 +1,4 @@
-"""The score of one cell of attention as a sum: what the layers below wrote for query and key.
+"""Score of one cell of attention as a sum: what the layers below wrote for query and key.
 
 The score ⟨q_i, k_j⟩ times the scale of the model is linear in the query where the key is a
 constant, and in the key where the query is.  Either is linear in what the embeddings, earlier heads
@@ -34,11 +34,11 @@ class SideParts:
     """Addends of one side of a score.
 
     Attributes:
-        token: what the embedding of the token adds.
-        position: the same of other embeddings, such as that of its position.
-        heads: of each earlier attention module, by head and by the token that it takes from.
-        components: those two, whole modules, feed-forward layers and biases; their ``direct`` parts
-            add up to the score.
+        token: Contribution of the embedding of the token.
+        position: Contribution of other embeddings, such as that of its position.
+        heads: Contributions of each earlier attention module, by head and by attended token.
+        components: Embeddings, whole modules, feed-forward layers and biases, whose ``direct``
+            parts add up to the score.
     """
 
     token: float = 0.0
@@ -49,12 +49,12 @@ class SideParts:
 
 @dataclass(frozen=True)
 class ScoreParts:
-    """The score of one cell, before masks and biases of positions are added.
+    """Score of one cell, before masks and biases of positions are added.
 
     Attributes:
-        value: ⟨q, k⟩ times the scale.
-        query: what the query is made of.
-        key: what the key is made of.
+        value: Score ⟨q, k⟩ times the scale.
+        query: Addends of the query.
+        key: Addends of the key.
     """
 
     value: float
@@ -71,10 +71,10 @@ def score_parts(
     """Decompose the score of a cell into its addends, on both sides.
 
     Args:
-        model: in float32 or float64.
-        arguments: of its forward pass, for one text without padding.
-        site: of the head.
-        cell: head, query and key.
+        model: Model in float32 or float64.
+        arguments: Arguments of its forward pass, for one text without padding.
+        site: Site of the head.
+        cell: Numbers of head, query and key.
 
     Raises:
         UnsupportedModelError: the parts do not add up, or the queries are changed by something
@@ -131,7 +131,7 @@ def _side(cut_pass: Any, slopes: list[Tensor | None]) -> SideParts:
 
 
 def largest_key(weights: Float64[Tensor, " key"], query: int) -> int:
-    """The key with the largest weight that is neither the first token nor the query, if any is."""
+    """Return the key of the largest weight; if possible, not the first token or the query."""
     others = weights.clone()
     others[0] = others[query] = -1
     return int(others.argmax()) if bool((others > 0).any()) else int(weights.argmax())

@@ -21,22 +21,22 @@ from headlight.settings.attribution import Slope
 def token_parts(
     run: Run, memory: int, slope: Slope = "zero_origin"
 ) -> Iterator[tuple[slice, Float[Tensor, "key layer query d_model"]]]:
-    """Yield what each token's embedding adds to each hidden token, at the output of each block.
+    """Yield the parts that each token's embedding adds to hidden tokens, at each block's output.
 
     Args:
-        run: a text in its model.
-        memory: bytes for the tangents that run side by side.
-        slope: of activations that are functions of torch.
+        run: Text in its model.
+        memory: Bytes for the tangents that run side by side.
+        slope: Slope of activations that are functions of torch.
 
     Returns:
-        Some keys at a time, and their parts; the last layer is after the final norm.
+        Some keys at a time, with their parts; the last layer is after the final norm.
     """
     still = torch.zeros_like(run.embedded)
     keys = run.embedded.shape[1]
     own = torch.eye(keys, dtype=still.dtype, device=still.device)[:, None, :, None] * run.embedded
 
     def hidden(change: Tensor) -> tuple[Tensor, ...]:
-        with LinearRules(Still(), slope):  # within, so that it does not see what jvp does
+        with LinearRules(Still(), slope):  # inside of jvp, whose own functions need no rules
             return run.hidden(change)
 
     def moved(tangent: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The functions of torch by what they do to a sum that they are given."""
+"""Functions of torch by what they do to a sum."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,14 +18,14 @@ MOVING = frozenset([
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "cpu", "cuda", "tensor_split", "hsplit",
     "vsplit", "dsplit", "real", "T", "mT", "H", "mH"
 ])  # fmt: skip
-"""Linear in the one tensor that they are given: numbers are moved, copied, left out, summed."""
+"""Functions that are linear in one tensor: numbers are moved, copied, left out, summed."""
 
 BENDING = frozenset([
     "gelu", "silu", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "tanh", "hardtanh",
     "hardswish", "mish", "softsign", "erf", "sin", "square", "pow", "abs", "clamp", "clip",
     "hardshrink", "softshrink", "tanhshrink", "expm1", "sinh", "prelu", "threshold"
 ])  # fmt: skip
-"""Functions of single numbers that may be zero at zero; those that are not are constants."""
+"""Functions of single numbers that may be zero at zero; where one is not, it is a constant."""
 
 LIKE = frozenset(["view_as", "reshape_as", "expand_as", "type_as", "to"])
 
@@ -33,7 +33,7 @@ SHAPED = frozenset([
     "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "new_zeros", "new_ones",
     "new_empty", "new_full", "new_tensor", "size", "dim", "numel", "stride"
 ])  # fmt: skip
-"""They look at no numbers."""
+"""Functions that read no numbers."""
 
 ATTRIBUTES = frozenset(["T", "mT", "H", "mH", "real", "data"])
 """Attributes of a tensor that are tensors."""
@@ -57,7 +57,7 @@ def name_of(func: Callable[..., Any]) -> str:
 
 
 def in_place(func: Callable[..., Any], options: dict[str, Any]) -> bool:
-    """Whether a function writes into the first tensor that it is given."""
+    """Return whether a function writes into its first tensor, or into ``out``."""
     name = getattr(func, "__name__", "")
     if name.startswith("__"):
         return name.strip("_") in _IN_PLACE
@@ -65,19 +65,19 @@ def in_place(func: Callable[..., Any], options: dict[str, Any]) -> bool:
 
 
 def kept_at(table: WeakTensorKeyDictionary, key: Tensor) -> Any:
-    """Return what a table keeps of a tensor; None if nothing."""
+    """Return the entry of a table for a tensor; None if there is none."""
     return table[key] if key in table else None  # noqa: SIM401 - its `get` has no types
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a tensor of floating-point numbers."""
+    """Return whether a value is a tensor of floating-point numbers."""
     return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def bound(
     args: tuple[Any, ...], options: Mapping[str, Any], names: Sequence[str], defaults: Sequence[Any]
 ) -> list[Any]:
-    """The arguments of these names, wherever they stand."""
+    """Return the arguments of these names, given by position, by name, or by default."""
     by_name = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     by_name |= dict(zip(names, args, strict=False)) | dict(options)
     return [by_name[name] for name in names]
