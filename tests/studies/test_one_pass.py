@@ -12,9 +12,10 @@ import xarray
 from hypothesis import example, given, settings, strategies as st
 
 from headlight.errors import UsageError
+from headlight.measures import attention_kernel
 from headlight.measures.compiled_loops import compile_loop
 from headlight.pool import membership, to_neighbours
-from headlight.studies.survey import SurveySettings, cell_sums
+from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.cell_sums import CellSums
 from headlight.studies.survey.row_sums import Asked, Links, RowSums
 from headlight.studies.survey.study import run as survey
@@ -111,7 +112,7 @@ def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, compiled
 def test_no_bit_depends_on_threads_or_on_other_texts(monkeypatch):
     cells = random_cells((5, 3, 90, 90), False, True, 0)
     category = torch.randint(-1, CATEGORIES, (5, 90))
-    monkeypatch.setattr(cell_sums, "FEW", 1)
+    monkeypatch.setattr(attention_kernel, "FEW", 1)
     found = []
     for threads in (1, 4):
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)

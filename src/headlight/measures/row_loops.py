@@ -1114,6 +1114,7 @@ def _sum_rows(  # noqa: PLR0913 - see above
             buffer = diagonals[0, : columns + queries - 1]
             _flush_diagonal(buffer, rows.diagonal[0, text, shown, shift:])
         _add_received(matrix, shares, nothing, room, rows.received[0, text], shown, heads, 0)
+        bounds[1] = columns  # a link of zero is one, too
         taken = text, shown, 0, text * queries
         _take_keys(matrix, ones, bounds, taken, (first, 0), asked, listed, arrays)
 
