@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import xarray
@@ -14,6 +14,7 @@ from headlight.errors import UsageError
 from headlight.result import netcdf_bytes
 
 
+@runtime_checkable
 class Answer(Protocol):
     """Answer of one text, as a dataset that can be written.
 
