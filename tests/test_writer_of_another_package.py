@@ -6,6 +6,16 @@ import pytest
 
 import example_data
 from guide import install
+from headlight.catalogue.questions import QUESTIONS
+from headlight.reading.alternatives import Alternatives
+from headlight.reading.explanation import Explanation
+from headlight.reading.flow import Flow
+from headlight.reading.generation import Generation
+from headlight.reading.patching import Patching
+from headlight.reading.prediction import Prediction
+from headlight.reading.reading import Reading
+from headlight.reading.routes import Routes
+from headlight.reading.sources import Sources
 from test_study_of_another_package import called, headlight
 
 TEXT = "the old mill keeps a town"
@@ -19,6 +29,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "model").mkdir()
     example_data.tiny_model(folder / "model")
     return folder
+
+
+def test_an_answer_has_the_formats_that_its_command_takes() -> None:
+    """What is looked at before the work is what is written after it."""
+    for answer in (Alternatives, Explanation, Flow, Generation, Patching, Prediction, Routes):
+        assert answer.question in QUESTIONS
+    assert (Reading.question, Sources.question) == ("read", "sources")
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ import typer
 
 from headlight.catalogue.question_settings import SourceSettings
 from headlight.catalogue.writers import writers
-from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson, NumbersOut
+from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson
 from headlight.cli.help import examples
 from headlight.cli.model_options import LOAD, LoadOptions
-from headlight.cli.output_files import demand_place, demand_places, tell_written
+from headlight.cli.output_files import demand_place, demand_places, out_help, tell_written
 from headlight.cli.printing import command_line, show
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.passages import examples_of, read_examples
@@ -50,7 +50,7 @@ def sources(
     html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write a table of passages as CSV.")] = None,
     json: NumbersJson = None,
-    out: NumbersOut = None,
+    out: Annotated[Path | None, typer.Option(help=out_help("sources"))] = None,
     load: LoadOptions = LOAD,
     *,
     settings: SourceSettings,

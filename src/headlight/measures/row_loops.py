@@ -956,8 +956,7 @@ def _project_block(  # noqa: PLR0913 - see above
     sizes, entropies = rows.size[text, shown, first:end], rows.entropy[text, shown, first:end]
     _sum_matrix(image, bounds, room.rows[0], sizes, entropies, rows.square[text, shown, first:end])
     nothing, factors = room.ones[:0], room.factors[:count].reshape(1, count)
-    for query in range(count):
-        factors[0, query] = present[query]
+    _take_factors(present, nothing, factors)
     _add_diagonals(image, bounds, present, nothing, room.diagonals)
     received = rows.received[part, text]
     _add_received(image, factors, nothing, room.received, received, shown, heads, low)

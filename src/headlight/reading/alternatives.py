@@ -151,6 +151,7 @@ class Alternatives(TextResult):
 
     dataset: xarray.Dataset
     called: ClassVar[str] = "alternatives are"
+    question: ClassVar[str] = "alternatives"
 
     @property
     def original(self) -> xarray.DataArray:

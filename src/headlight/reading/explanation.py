@@ -52,6 +52,7 @@ class Explanation(TextResult):
 
     dataset: xarray.Dataset
     called: ClassVar[str] = "an explanation is"
+    question: ClassVar[str] = "explain"
 
     def to_dataframe(self, side: str = "key") -> pd.DataFrame:
         """Return the parts of a side, the largest first; heads with the token they take most from.

@@ -27,6 +27,7 @@ class Flow(TextResult):
     """
 
     called: ClassVar[str] = "the maps of a text are"
+    question: ClassVar[str] = "flow"
 
     def __init__(self, dataset: xarray.Dataset) -> None:
         self.dataset = dataset

@@ -43,6 +43,7 @@ class Generation(Reading):
     """
 
     called: ClassVar[str] = "a generation is"
+    question: ClassVar[str] = "generate"
 
     @property
     def answer(self) -> str:

@@ -51,6 +51,7 @@ class Patching(TextResult):
 
     dataset: xarray.Dataset
     called: ClassVar[str] = "a patching is"
+    question: ClassVar[str] = "patch"
 
     def __getitem__(self, name: str) -> xarray.DataArray:
         return self.dataset[name]

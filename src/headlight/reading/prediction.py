@@ -51,6 +51,7 @@ class Prediction(TextResult):
 
     dataset: xarray.Dataset
     called: ClassVar[str] = "a prediction is"
+    question: ClassVar[str] = "predict"
 
     def __getitem__(self, name: str) -> xarray.DataArray:
         return self.dataset[name]

@@ -16,8 +16,8 @@ import xarray
 from headlight.engine.folder import REPORT
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
-from headlight.reading.text_result import save_as
-from headlight.result import load, netcdf_bytes, refusing_incomplete
+from headlight.reading.text_result import Answer, save_as
+from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import KINDS, of_kind, require_one_kind, split_kinds
 from headlight.views.titles import model_name, text_title
 from headlight.vocabulary import measure, measure_table
@@ -64,7 +64,7 @@ _HOW = {
 """Reasons why a reading may lack a measure, by what the measure needs."""
 
 
-class Reading:
+class Reading(Answer):
     """Reading of one text by a model.
 
     Every measure of `headlight.vocabulary` is an `xarray.DataArray` with the tokens as coordinates:
@@ -332,14 +332,6 @@ class Reading:
         from headlight.views import reading_json
 
         return reading_json(self.dataset)
-
-    def to_netcdf(self) -> bytes:
-        """Return every number as NetCDF, as `headlight.open` reads it.
-
-        Raises:
-            ResultError: NetCDF cannot hold the reading.
-        """
-        return netcdf_bytes(self.dataset)
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{FRAME_HEIGHT}px;border:0"

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray
@@ -14,29 +14,26 @@ from headlight.errors import UsageError
 from headlight.result import netcdf_bytes
 
 
-@runtime_checkable
-class Answer(Protocol):
-    """Answer of one text, as a dataset that can be written.
-
-    Attributes:
-        dataset: Numbers, with their names.
-        called: Phrase for the refusal of other suffixes: ``a prediction is``.
-        question: Name of the question, by which it has formats of its own.
-    """
-
-    dataset: xarray.Dataset
-    called: ClassVar[str]
-    question: ClassVar[str]
-
-
-class TextResult:
-    """Result on one text, as a dataset that can be written."""
+class Answer:
+    """Answer of one text, as a dataset that can be written."""
 
     dataset: xarray.Dataset
     called: ClassVar[str]
     """Phrase for the refusal of other suffixes: ``a prediction is``."""
     question: ClassVar[str] = ""
-    """Name of the question, where its answers have formats of their own."""
+    """Name of the question, by which its answers have formats of their own."""
+
+    def to_netcdf(self) -> bytes:
+        """Return every number as NetCDF, as `headlight.open` reads it.
+
+        Raises:
+            ResultError: NetCDF cannot hold the numbers.
+        """
+        return netcdf_bytes(self.dataset)
+
+
+class TextResult(Answer):
+    """Result on one text, as a dataset that can be written."""
 
     def save(self, path: str | Path) -> Path:
         """Write it; the suffix says how: ``.json``, ``.nc``, or ``.html`` where it has a page.
@@ -63,14 +60,6 @@ class TextResult:
         from headlight.views.result_page import result_page
 
         return result_page(self.dataset)
-
-    def to_netcdf(self) -> bytes:
-        """Return its numbers, as `headlight.open` reads them.
-
-        Raises:
-            ResultError: NetCDF cannot hold the numbers.
-        """
-        return netcdf_bytes(self.dataset)
 
 
 def save_as(path: str | Path, answer: Answer, *, page: Callable[[], str] | None = None) -> Path:
