@@ -13,6 +13,7 @@ import torch
 
 import headlight
 from architectures import DECODERS
+from capture.two_processes import shared, together
 from headlight.capture import CapturedModel, LayerRecord, attribute
 from headlight.capture.attention_replacement import attention_replaced
 from headlight.capture.head_removal import heads_removed
@@ -24,7 +25,6 @@ from headlight.errors import HeadlightError, RunInterruptedError
 from interruptions import interrupted_after
 from open_folders import opening
 from studies.models import model, saved, texts, tokenizer
-from two_processes import shared, together
 
 STUDIED = {
     "survey": {"measures": ["weight", "norm", "merged_norm", "effective"]},

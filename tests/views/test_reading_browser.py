@@ -15,7 +15,7 @@ from headlight.result.kinds import concat_kinds
 from headlight.views.reading.corpus_results import InCorpus
 from headlight.views.reading.packing import pack
 from headlight.views.result_page import result_page
-from test_generation import decoder
+from reading.test_generation import decoder
 from views.browsers import needs_browser, settle
 from views.sample_results import counted, reading_sample, survey_sample
 from views.test_in_corpus import relations

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from cli.test_refused_before_a_model import COMMANDS
 from headlight.catalogue import studies
 from headlight.cli.commands import OWN
 from headlight.engine.progress import announced, show_progress
+from reading.test_generation import decoder
 from studies.command import Command
-from test_generation import decoder
-from test_refused_before_a_model import COMMANDS
 
 SILENT = {"status": "reads names of files", "merge": "is the command of the run's study"}
 """Commands without a line of their own, and why."""

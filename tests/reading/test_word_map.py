@@ -5,8 +5,8 @@ import pytest
 
 import headlight
 from headlight.errors import CorpusError, HeadlightError, UsageError
+from reading.test_model import needs_embedded
 from studies.models import model, tokenizer
-from test_model import needs_embedded
 
 WORDS = ["The", "unfathomable", "mill", "grinds", "buckwheat", ",", "doesn't", "it", "?"]
 

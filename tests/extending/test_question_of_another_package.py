@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import example_data
-from guide import install
-from test_study_of_another_package import called, headlight
+from extending.guide import install
+from extending.test_study_of_another_package import called, headlight
 
 TEXT = "the old mill keeps a town"
 COUNT = """

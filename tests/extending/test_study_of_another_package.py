@@ -19,7 +19,7 @@ from headlight.encode import texts
 from headlight.encode.batch import collate
 from headlight.result import load
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("## A study")[2]
 
 

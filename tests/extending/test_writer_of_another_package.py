@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import example_data
-from guide import install
+from extending.guide import install
+from extending.test_study_of_another_package import called, headlight
 from headlight.catalogue.questions import QUESTIONS
 from headlight.reading.alternatives import Alternatives
 from headlight.reading.explanation import Explanation
@@ -16,7 +17,6 @@ from headlight.reading.prediction import Prediction
 from headlight.reading.reading import Reading
 from headlight.reading.routes import Routes
 from headlight.reading.sources import Sources
-from test_study_of_another_package import called, headlight
 
 TEXT = "the old mill keeps a town"
 

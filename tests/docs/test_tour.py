@@ -2,10 +2,7 @@
 
 import re
 import runpy
-import sys
-from io import BytesIO
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,17 +10,14 @@ import pytest
 
 from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.views.pictures import svg_text
-from views.browsers import needs_browser
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 TOUR = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
 DRAWN = ("first_look", "prediction", "tour_faithfulness", "tour_survey")
 """By their functions in scripts/guide_pictures.py."""
 SHOWN = ("reading",)
 """By their names in scripts/page_pictures.py."""
-BLOCK = 20
-"""Pixels of a side of the squares whose means are compared: letters of other fonts are alike."""
 
 pytestmark = pytest.mark.skipif(
     not (EMBEDDED / "config.json").exists(), reason="no embedded model here"
@@ -82,39 +76,3 @@ def test_another_drawing_is_told_apart() -> None:
         assert change != kept
         with pytest.raises(AssertionError):
             check_alike(change, kept)
-
-
-def blurred(png: bytes | Path) -> np.ndarray:
-    """Means of squares, from 0 to 255."""
-    image = pytest.importorskip("PIL.Image").open(BytesIO(png) if isinstance(png, bytes) else png)
-    pixels = np.asarray(image.convert("RGB"), dtype=float)
-    high, wide = (side // BLOCK * BLOCK for side in pixels.shape[:2])
-    return pixels[:high, :wide].reshape(high // BLOCK, BLOCK, wide // BLOCK, BLOCK, 3).mean((1, 3))
-
-
-def apart(one: np.ndarray, other: np.ndarray) -> float:
-    """The share of squares that differ clearly; all, of pictures of other sizes."""
-    if one.shape != other.shape:
-        return 1
-    return float((np.abs(one - other).max(-1) > 24).mean())
-
-
-class TestInABrowser:
-    pytestmark = needs_browser
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("name", SHOWN)
-    def test_a_page_looks_as_the_picture_that_is_kept(
-        self, name: str, browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-        monkeypatch.setattr(sys, "path", [*sys.path])
-        script = runpy.run_path(str(ROOT / "scripts" / "page_pictures.py"))
-        chosen = script["SHOTS"][name]
-        monkeypatch.chdir(tmp_path)
-        script["make"](tmp_path, [chosen.page])
-        made = blurred(script["shot"](browser, tmp_path, chosen))
-        kept = blurred(IMAGES / f"{name}.png")
-        assert apart(made, kept) < 0.05, "run scripts/page_pictures.py"
-        for other in {"pair", "report", name} - {name}:
-            assert apart(made, blurred(IMAGES / f"{other}.png")) > 0.05

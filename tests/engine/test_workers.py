@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import headlight
+from cli.program import command
 from headlight.capture.torch_settings import one_thread
 from headlight.catalogue import find_study
 from headlight.engine.file_names import CLAIMS, PLAN, SHARED
@@ -24,7 +25,6 @@ from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as run_survey
 from interruptions import interrupted_after
 from open_folders import opening
-from program import command
 from studies.models import model, texts
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import example_data
-from guide import install
+from extending.guide import install
+from extending.test_study_of_another_package import called, headlight
 from headlight.result import load
-from test_study_of_another_package import called, headlight
 
 RUN = ("--model", "model", "--no-passages")
 

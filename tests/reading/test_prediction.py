@@ -20,11 +20,11 @@ from headlight.reading.model import Model
 from headlight.reading.prediction import Prediction, predict
 from headlight.result import load
 from headlight.views.reading import prediction as prediction_page
-from replay import Replay
+from reading.replay import Replay
+from reading.test_alternatives import model as family_model
 from studies.classifiers import classifier, sequence_classifier as twice
 from studies.models import model as headless
 from studies.test_ablation import SUBJECTS
-from test_alternatives import model as family_model
 
 TEXT = "the old river keeps a town ."
 OTHER = "snow melts in spring ."

@@ -7,13 +7,13 @@ import pytest
 from typer.main import get_command
 
 from capture.test_loading import plant, settle
+from engine.test_workers import stop_before_the_result
 from headlight.catalogue import studies
 from headlight.cli.program import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
 from headlight.reports.study_run import join_run
 from studies.models import saved
-from test_workers import stop_before_the_result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -15,10 +15,10 @@ from headlight.reading.edits import Edit, EditContext, edits_of, wanted_rows
 from headlight.reading.head_removal import HeadEffect, each_head_removed
 from headlight.reading.model import Model
 from headlight.reading.what_if import WhatIf, what_if
+from reading.test_alternatives import LONG, model
 from studies.classifiers import classifier
 from studies.models import model as headless
 from studies.test_ablation import PLACES, SUBJECTS, gpt2, without
-from test_alternatives import LONG, model
 from translators import FAMILIES, SOURCE, TARGET
 
 TEXT = "the old river keeps a town ."

@@ -11,9 +11,9 @@ from headlight.capture import attention_replaced
 from headlight.capture.one_text import one_text
 from headlight.errors import MissingHeadError, UsageError
 from headlight.reading.patching import TOKENS_AT_ONCE, patch
+from reading.test_prediction import OTHER, TEXT, subject
 from studies.command import Command
 from studies.models import model as headless
-from test_prediction import OTHER, TEXT, subject
 
 CHANGED = TEXT.replace("river", "mill")
 FAMILIES = {"bert": {"position": 3}, "gpt2": {}, "llama": {}, "t5": {"pair": OTHER}}

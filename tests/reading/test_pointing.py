@@ -11,7 +11,7 @@ from transformers import ViTForImageClassification
 
 import headlight
 
-SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "train_quadrants.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "train_quadrants.py"
 
 
 @pytest.fixture(scope="module")

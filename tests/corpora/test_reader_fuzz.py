@@ -22,6 +22,7 @@ import pytest
 import xarray
 import zstandard
 
+from corpora.readers import Reader, corpus
 from headlight.cli.config_file import _load as load_config
 from headlight.corpora import FORMATS, PAIR_FORMATS, open_corpus, open_sentence_pairs
 from headlight.engine.checkpoint import Checkpoint
@@ -30,7 +31,6 @@ from headlight.errors import HeadlightError
 from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
 from headlight.studies.survey.frequency_ranks import FrequencyRanks
-from readers import Reader, corpus
 from studies.models import tokenizer
 
 NUMBER = int(os.environ.get("FUZZ_N", "2000"))

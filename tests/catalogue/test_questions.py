@@ -21,7 +21,7 @@ from headlight.result import load
 from headlight.settings import default_of
 from headlight.views.parts import Table
 from headlight.views.terminal import TOP, terminal
-from test_generation import decoder
+from reading.test_generation import decoder
 
 PROGRAM: Any = typer.main.get_command(app)
 TEXT = "The cat sat on the [MASK]."

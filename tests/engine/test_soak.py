@@ -9,7 +9,7 @@ import pytest
 from studies.models import model
 from translators import FAMILIES
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "soak.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "soak.py"
 pytestmark = [
     pytest.mark.words,
     pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is in /proc"),

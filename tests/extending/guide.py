@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "extending.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 
 
 def section(title: str) -> str:

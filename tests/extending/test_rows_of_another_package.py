@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import example_data
+from extending.test_study_of_another_package import called, headlight
 from headlight.result import load
-from test_study_of_another_package import called, headlight
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("## A study")[0]
 RUN = ("corpus.txt", "--model", "model", "--max-length", "24", "--no-passages")
 

@@ -29,7 +29,7 @@ from headlight.corpora import format_table, open_corpus
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = [
     "source", "model", "tokenizer", "name",
     "out", "resume", "overwrite", "workers", "corpus_name", "progress",

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 import headlight
+from cli.program import command
 from headlight.catalogue import find_study
 from headlight.engine.folder import RunFolder
 from headlight.reports.study_run import join_run
 from headlight.views.titles import Subject
 from open_folders import opening
-from program import command
 from study_runs import StudyRuns
 
 pytestmark = pytest.mark.usefixtures("undrawn")
