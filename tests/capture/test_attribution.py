@@ -42,7 +42,7 @@ PAIRED = ("T5", "BART", "Marian")
 PADDED = ("BERT", "RoBERTa", "GPT-2", "T5")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_torch_says_of_its_own_scripts_is_not_shown() -> None:
     process = start(program=WATCHFUL)
     _, complained = process.communicate(timeout=120)

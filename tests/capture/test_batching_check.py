@@ -151,7 +151,7 @@ for row in ARCHITECTURES:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("capability", ["avx2", "default"])
 def test_no_model_in_float64_is_refused_on_another_processor(capability: str) -> None:
     folders = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]

@@ -18,6 +18,7 @@ from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
 from headlight.engine.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.survey import SurveySettings, study
+from long_cases import mostly_long
 from open_folders import opening
 from studies.models import model as studied, saved, texts, tokenizer, transformer
 
@@ -165,7 +166,9 @@ def survey(folder: Path, model: CapturedModel) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [trained, otherwise_normalised, other_words, eager])
+@pytest.mark.parametrize(
+    "change", mostly_long([trained, otherwise_normalised, other_words, eager], trained)
+)
 def test_a_finished_result_is_handed_back_for_the_same_model_only(
     change: Callable[[CapturedModel], None], tmp_path: Path
 ) -> None:

@@ -108,7 +108,7 @@ def kept(_: int, folder: Path) -> tuple[Any, ...]:
     return made, refused, network.identity()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_process_keeps_the_run(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model")
     (made, refused, identity), other = together(kept, tmp_path)
@@ -137,7 +137,7 @@ def resumed(_: int, folder: Path) -> list[Any]:
         return [whole, survey(out=out, resume=True)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_was_interrupted_is_resumed_by_all_processes(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model")
     for whole, found in together(resumed, tmp_path):

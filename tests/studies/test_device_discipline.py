@@ -22,12 +22,12 @@ from headlight.errors import HeadlightError
 from headlight.measures import merged_norms
 from headlight.measures.entropy import entropy_of_sizes
 from headlight.studies.survey.observer import HeadsObserver
+from long_cases import mostly_long
 from open_folders import opening
 from studies.models import model, texts
 from studies.victims import VICTIMS, translations
 
 HIDDEN = ("attribution", "token_identity", "adversary", "guided", "parser_probes")
-QUICK = ("survey",)
 FEW = 5
 """Texts, of lengths that differ: every operation of a study is met, many times more slowly."""
 
@@ -51,11 +51,7 @@ def again(network: CapturedModel) -> CapturedModel:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
-        for name in VICTIMS
-        if name not in HIDDEN
-    ],
+    mostly_long((name for name in VICTIMS if name not in HIDDEN), "survey", "distances"),
 )
 @pytest.mark.parametrize("device", ["cuda:1", "mps"])
 def test_a_study_gives_the_same_numbers_on_a_device_and_never_leaves_it_by_accident(

@@ -316,6 +316,7 @@ def test_the_settings_of_a_reproduction_are_heeded(tmp_path):
     assert key == json.loads(json.dumps(key))
 
 
+@pytest.mark.long
 @pytest.mark.data
 @pytest.mark.skipif("HEADLIGHT_DATA" not in os.environ, reason="HEADLIGHT_DATA is not set")
 def test_the_shared_sets():

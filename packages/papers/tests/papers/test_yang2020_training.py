@@ -380,7 +380,7 @@ def test_finished_models_are_not_trained_again_and_damaged_ones_are(data, tmp_pa
     assert again.path(job).read_bytes() == trainer.path(job).read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_make_the_same_models(data, tmp_path, trainer):
     again = TaggerTrainer(data, CONFIG, tmp_path)
     done = []
