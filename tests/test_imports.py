@@ -96,6 +96,7 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert not loaded_by(run) & (HEAVY | NUMBERS)
 
 
+@pytest.mark.slow
 def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     """Of the others the help of the program knows the summaries alone."""
     called = (
@@ -134,11 +135,12 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     assert not loaded & (HEAVY | NUMBERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [
-        pytest.param("headlight.reading.model", marks=pytest.mark.slow),
-        pytest.param("headlight.reports.study_run", marks=pytest.mark.slow),
+        pytest.param("headlight.reading.model", marks=pytest.mark.long),
+        pytest.param("headlight.reports.study_run", marks=pytest.mark.long),
         "headlight.studies.survey.page",
     ],
 )

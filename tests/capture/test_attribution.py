@@ -243,6 +243,7 @@ def test_the_output_of_the_embeddings_is_what_the_first_block_is_given(
     assert (other - found).abs().max() > 1e-3
 
 
+@pytest.mark.slow
 def test_a_first_block_without_attention_is_found() -> None:
     model = architecture("LFM2")
     output = attribute(model, batch_of("LFM2"), replace(EXACT, embeddings="output"))
@@ -370,6 +371,7 @@ def test_nothing_comes_from_later_tokens(name: str) -> None:
     torch.testing.assert_close(found[..., 0, 0], torch.ones_like(found[..., 0, 0]))
 
 
+@pytest.mark.slow
 def test_a_model_with_a_head_is_its_base() -> None:
     for kind, model_type, options in (
         (AutoModelForMaskedLM, "bert", WIDE),

@@ -289,6 +289,7 @@ def test_texts_of_any_length_will_do(family: str, tokens: int) -> None:
         assert error < 1e-5
 
 
+@pytest.mark.slow
 def test_it_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[Encoded] = []
     own = CapturedModel.verify_batching

@@ -61,6 +61,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_study_of_a_model_that_overflows_says_at_which_layer_and_text(name: str) -> None:
     found = overflowing(model_for(name))

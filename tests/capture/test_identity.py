@@ -136,6 +136,7 @@ def test_every_model_has_an_identity_that_is_json(row: Any) -> None:
     assert json.loads(json.dumps(identity)) == identity == CapturedModel(model).identity()
 
 
+@pytest.mark.slow
 def test_the_embedded_model_is_the_one_that_was_published() -> None:
     """A flipped bit in a file of weights shows in nothing else."""
     model = load_model(device="cpu")

@@ -604,8 +604,10 @@ def test_a_run_is_repeated_by_its_configuration(finished, headlight, tmp_path, b
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("c.toml", 'max-examples = 2\nmeasures = ["weight", "attribution"]\nlayers = [1]\n'
-         'pairs = false\n[attribution]\ndirections = 4\n'),
+        pytest.param(
+            "c.toml", 'max-examples = 2\nmeasures = ["weight", "attribution"]\nlayers = [1]\n'
+            'pairs = false\n[attribution]\ndirections = 4\n', marks=pytest.mark.long,
+        ),
         ("c.yaml", "max_examples: 2\nmeasures: [weight, attribution]\nlayers: 1\nkind: null\n"
          "pairs: false\nattribution: {directions: 4}\n"),
     ],
@@ -739,6 +741,7 @@ def test_refusals_of_the_parser_are_sentences(headlight, arguments, said):
     assert headlight.refused(*arguments, code=2) == said
 
 
+@pytest.mark.slow
 def test_reading_writes_every_kind_of_file(headlight, tmp_path, bert):
     paths = [tmp_path / f"sea.{suffix}" for suffix in ("html", "json", "nc")]
     code, said, complained = headlight(
@@ -787,7 +790,7 @@ def test_file_names_that_are_not_text(headlight, tmp_path, bert):
     assert "corpus\ufffd.txt" in load(out / "result.nc", stage="survey").attrs["command"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_no_error(tmp_path, bert):
     page = tmp_path / "sea.html"
     process = start("read", "the sea " * 20, "--model", bert, "--html", page, "--top", "9")
@@ -813,7 +816,7 @@ def test_lists_as_people_write_them():
             parsed(wrong, hint)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_tokenizer_is_named_for_a_model_without_one(headlight, bert, corpus, tmp_path):
     bare = tmp_path / "bare"
     shutil.copytree(bert, bare)
@@ -830,7 +833,7 @@ def test_a_tokenizer_is_named_for_a_model_without_one(headlight, bert, corpus, t
     assert load(again / "result.nc").equals(load(out / "result.nc"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_of_one_sentence_a_line(headlight, tmp_path, bert):
     corpus, out = tmp_path / "lines.txt", tmp_path / "out"
     corpus.write_text("".join(f"the {'sea ' * (n % 5)}is full.\n" for n in range(30)))
@@ -848,6 +851,7 @@ def test_a_file_of_one_sentence_a_line(headlight, tmp_path, bert):
     assert "Each line" not in said
 
 
+@pytest.mark.slow
 def test_what_is_joined_or_left_out_is_said(headlight, tmp_path, bert):
     """A few texts, one a line, would be one text: that is said where one looks, and how not."""
     few, rows = tmp_path / "few.txt", tmp_path / "rows.jsonl"

@@ -15,6 +15,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved("llama", tmp_path_factory.mktemp("models") / "llama")
 
 
+@pytest.mark.slow
 def test_it_shows_both_sides_and_writes_them(headlight, llama, tmp_path):
     told, numbers, page = (tmp_path / f"why.{suffix}" for suffix in ("json", "nc", "html"))
     code, said, _ = headlight(

@@ -17,6 +17,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved("bert", tmp_path_factory.mktemp("models") / "bert")
 
 
+@pytest.mark.slow
 def test_it_shows_the_largest_links_and_writes_all(headlight, bert, tmp_path):
     paths = {name: tmp_path / f"found.{name}" for name in ("html", "svg", "json", "nc")}
     code, said, _ = headlight(

@@ -193,6 +193,7 @@ def test_a_head_that_is_like_no_other_is_beside_none(first):
     ]
 
 
+@pytest.mark.slow
 def test_one_number_is_listed_under_one_name(first):
     """A tokenizer whose texts begin with [CLS]: what the first token gets is what it gets."""
     names = {str(each) for each in differences([first, first])["statistic"].values}

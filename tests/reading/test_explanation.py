@@ -120,6 +120,7 @@ def test_both_sides_add_up(family):
     assert found.dataset.attrs["of_key"] not in (0, 4)
 
 
+@pytest.mark.slow
 def test_weights_follow_from_scores(llama):
     """Without biases of positions the softmax of scores is the row of α."""
     row = llama.transformer.config
@@ -148,6 +149,7 @@ def test_it_is_saved_and_said(llama, tmp_path):
         found.save(tmp_path / "why.svg")
 
 
+@pytest.mark.slow
 def test_the_largest_part_is_said_whatever_it_is_and_with_its_sign(llama):
     kinds = set()
     for head in range(HEADS):

@@ -86,6 +86,7 @@ def test_rows_of_a_decoder_are_those_of_one_read_of_the_whole(family: str) -> No
         np.testing.assert_allclose(data[name], row, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["marian", "t5"])
 def test_rows_of_an_encoder_decoder_are_those_of_eager_attention(family: str) -> None:
     made = translator(family)
@@ -110,6 +111,7 @@ def test_rows_of_an_encoder_decoder_are_those_of_eager_attention(family: str) ->
     assert "query_next" not in parts["encoder"]
 
 
+@pytest.mark.slow
 def test_a_prediction_of_each_token_is_that_of_predict() -> None:
     made = decoder()
     data = made.generate(TEXT, max_new_tokens=3, predict=True).dataset
@@ -151,6 +153,7 @@ def test_files_have_the_generated_tokens(tmp_path: Path) -> None:
     assert both["kinds"]["cross"]["generated"][0]["query"] == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_go_on_is_refused() -> None:
     with pytest.raises(MissingHeadError, match="does not go on with a text"):
         generate(model("bert"), "the river")

@@ -52,6 +52,7 @@ def by_definition(part: np.ndarray, whole: np.ndarray) -> tuple[float, float, fl
     return value, float(np.sqrt(squares / (1 - alike))), 1 / alike - 1
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     units=strategies.integers(12, 90),
@@ -148,6 +149,7 @@ def test_means_are_those_of_the_mean_of_each_text() -> None:
     np.testing.assert_allclose(whole.error, of_texts.error, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_ties_hold_the_largest_and_few_that_are_not() -> None:
     generator = np.random.default_rng(7)
     truth = np.array([0.6, 0.595, 0.3, 0.59, 0.2])
@@ -197,6 +199,7 @@ def test_ratios_that_are_equal_do_not_differ_whatever_they_are_shares_of(scale: 
     assert (same.p_value() == 1).all()
 
 
+@pytest.mark.slow
 def test_the_best_is_above_chance_in_few_corpora_without_a_better_one() -> None:
     generator = np.random.default_rng(13)
     naive = above = 0

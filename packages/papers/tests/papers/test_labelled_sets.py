@@ -140,6 +140,7 @@ def test_the_development_part_of_sst_is_the_test_where_there_is_none(tmp_path):
     assert {part: len(found.parts[part]) for part in PARTS} == {"train": 60, "dev": 40, "test": 20}
 
 
+@pytest.mark.slow
 def test_splits_of_a_data_set(tmp_path, monkeypatch):
     datasets = pytest.importorskip("datasets")
     monkeypatch.chdir(tmp_path)

@@ -273,6 +273,7 @@ def test_a_rate_rises_and_falls_to_nothing():
     assert 0 < rates[-1] < 0.02
 
 
+@pytest.mark.slow
 def test_stacked_training_equals_the_loop(data):
     """Adversaries of one seed that differ in λ, by torch.func on stacked parameters.
 
