@@ -12,6 +12,7 @@ from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
 from headlight.corpora import open_sentence_pairs
 from headlight.corpora.samples import SAMPLE_REVIEWS
 from headlight.errors import HeadlightWarning
+from long_cases import mostly_long
 from studies.command import Command, as_options
 
 pytestmark = pytest.mark.skipif(
@@ -38,9 +39,16 @@ NARROW: dict[str, dict[str, Any]] = {
 }
 
 
+KEPT = ("survey", "distances", "faithfulness", "alignment")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("study", OURS, ids=lambda study: study.name)
+@pytest.mark.parametrize(
+    "study",
+    mostly_long(OURS, *(study for study in OURS if study.name in KEPT)),
+    ids=lambda study: study.name,
+)
 def test_a_study_needs_neither_source_nor_model(
     study: Study,
     tmp_path: Path,

@@ -12,6 +12,7 @@ from cli.test_refused_before_a_model import COMMANDS
 from headlight.catalogue import studies
 from headlight.cli.commands import OWN
 from headlight.engine.progress import announced, show_progress
+from long_cases import mostly_long
 from reading.test_generation import decoder
 from studies.command import Command
 
@@ -101,8 +102,11 @@ def folder_of_decoder(place: Path) -> Path:
     return place / "decoder"
 
 
+KEPT = ("survey", "distances", "alignment", "read", "predict", "serve", "gallery")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*OWN, *studies()])
+@pytest.mark.parametrize("name", mostly_long([*OWN, *studies()], *KEPT))
 def test_every_command_names_what_it_does(
     name: str,
     headlight: Command,

@@ -24,6 +24,7 @@ from headlight.cli.program import app, main
 from headlight.corpora import open_corpus
 from headlight.errors import UsageError
 from headlight.result import load, save
+from long_cases import mostly_long
 from studies.command import as_options
 from studies.processes import PROGRAM, start
 from translators import FAMILIES
@@ -197,8 +198,11 @@ def obeyed(text: str) -> list[str]:
     return [each for each in text if each != "\n" and not each.isprintable()]
 
 
+KEPT = ("survey", "distances", "alignment", "read", "heads", "compare", "gallery", "reproduce")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - ENDLESS))
+@pytest.mark.parametrize("command", mostly_long(sorted({*COMMANDS} - ENDLESS), *KEPT))
 def test_no_terminal_spoils_the_work_of_a_command(called, monkeypatch, data, runs, command):
     arguments = work_of(command, data, runs)
     narrow = Bytes("ascii")
