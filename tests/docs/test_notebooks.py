@@ -19,7 +19,7 @@ def cells(path: Path, kind: str) -> list[dict[str, Any]]:
     return [cell for cell in found if cell["cell_type"] == kind]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @by_name
 def test_it_runs(path: Path) -> None:
     pytest.importorskip("nbclient")

@@ -10,6 +10,7 @@ import pytest
 
 from headlight.catalogue.embedded_models import EMBEDDED
 from headlight.views.pictures import svg_text
+from long_cases import mostly_long
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -59,7 +60,7 @@ def check_alike(made: str, kept: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", mostly_long(DRAWN, "first_look", "prediction"))
 def test_a_drawing_is_the_one_that_is_kept(name: str) -> None:
     made = svg_text(runpy.run_path(str(ROOT / "scripts" / "guide_pictures.py"))[name]())
     check_alike(made, file_of(name).read_text(encoding="utf-8"))
