@@ -851,7 +851,7 @@ def test_a_file_of_one_sentence_a_line(headlight, tmp_path, bert):
     assert "Each line" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_joined_or_left_out_is_said(headlight, tmp_path, bert):
     """A few texts, one a line, would be one text: that is said where one looks, and how not."""
     few, rows = tmp_path / "few.txt", tmp_path / "rows.jsonl"
