@@ -5,15 +5,16 @@ writer, so that shares, intervals, heads and what is inconclusive are written al
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
 import xarray as xr
 
-from headlight.findings.interval_phrases import around, between, many
+from headlight.findings.interval_phrases import around, around_first, between, many
 from headlight.findings.phrases import layer_list, name_of, number, percent
+from headlight.result.estimate import Estimate
 
 Place = tuple[int, ...]
 """Position of a layer along its axis, and of a head; or of a layer alone."""
@@ -39,7 +40,7 @@ class Evidence:
     """
 
     values: Mapping[str, Any]
-    importance: float
+    importance: float = 1.0
     template: str = HOLDS
     place: Place | None = None
     measure: str = ""
@@ -65,6 +66,15 @@ class Rule:
     templates: Mapping[str, str]
     question: str = ""
     unless_named: bool = False
+
+
+def sentences(result: xr.Dataset, rules: Iterable[Rule]) -> list[str]:
+    """Return the sentences of the rules that hold, in their order."""
+    return [
+        write(result, rule.templates[evidence.template], evidence.values)
+        for rule in rules
+        if (evidence := rule.evidence(result)) is not None
+    ]
 
 
 def write(result: xr.Dataset, template: str, values: Mapping[str, Any]) -> str:
@@ -111,18 +121,22 @@ def _name(result: xr.Dataset, place: Place) -> str:
 
 
 FORMS: Mapping[str, Callable[[xr.Dataset, Any], str]] = {
-    # Of an estimate of one number.
+    # Of an estimate of one number: with its interval, alone, and the interval alone.
     "share": lambda _, value: f"{percent(float(value.value))}{around(value)}",
     "percent": lambda _, value: percent(float(getattr(value, "value", value))),
     "interval": lambda _, value: around(value),
+    "estimate": lambda _, value: f"{number(float(value.value))}{_ends(value)}",
+    "number": lambda _, value: number(float(getattr(value, "value", value))),
+    "ends": lambda _, value: _ends(value),
     "decimal": lambda _, value: (
         f"{two_decimals(float(value.value))}{around(value, two_decimals, share=False)}"
     ),
     "nats": lambda _, value: (
         f"{two_decimals(float(value.value))} nats{around(value, two_decimals, share=False)}"
     ),
-    "number": lambda _, value: f"{number(float(value.value))}{around(value, number, share=False)}",
-    # Of places, layers and verdicts.
+    # Of the numbers of which the largest is named.
+    "ends_of_first": lambda _, numbers: around_first(numbers, number, share=False),
+    # Of places, names, layers and verdicts.
     "name": _name,
     "names": lambda result, places: between([_name(result, place) for place in places]),
     "layers": lambda _, layers: layer_list(layers),
@@ -130,3 +144,7 @@ FORMS: Mapping[str, Callable[[xr.Dataset, Any], str]] = {
     "heads": lambda _, verdicts: many(verdicts, "head"),
 }
 """Forms of the fields of templates, as functions of the result and of the value."""
+
+
+def _ends(value: Estimate) -> str:
+    return around(value, number, share=False)
