@@ -97,7 +97,7 @@ def _heads_above(result: xr.Dataset, variable: str, bound: float, name: str) -> 
         "nearest": below[0] if below else None,
         "near": f"{near[0].lower()}{near[1:-1]}" if near else None,
     }
-    case = next((verdict for verdict, found in heads.items() if found), "nothing")
+    case = next((verdict for verdict, named in heads.items() if named), "nothing")
     return write(result, _ABOVE[case], values)
 
 

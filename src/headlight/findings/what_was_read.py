@@ -413,7 +413,7 @@ def _has_ends(result: xr.Dataset) -> bool | None:
     ]
     if moved and not ends:
         return False
-    return any(bool(each.notnull().any()) for each in ends) if ends else None
+    return any(bool(end.notnull().any()) for end in ends) if ends else None
 
 
 def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
@@ -434,13 +434,14 @@ def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
 
 def _majority(result: xr.Dataset) -> Iterator[str]:
     """Yield a caution if a classifier is hardly better than always predicting the same."""
-    own = estimates(result, "own_accuracy", ())
+    observed = estimates(result, "own_accuracy", ())
     majority = _number(result, "majority_accuracy")
-    if "kind" in result.coords and "majority_accuracy" in result and "accuracy" in result:
+    by_run = "kind" in result.coords and "majority_accuracy" in result and "accuracy" in result
+    if by_run and not np.isfinite(observed.value):
         base = int(np.argmax(result["kind"].values == "base"))
-        own = own if np.isfinite(own.value) else estimates(result, "accuracy", ("run",)).at(base)
-    accuracy = float(own.value)
-    if is_near_majority(accuracy, float(own.low), majority):
+        observed = estimates(result, "accuracy", ("run",)).at(base)
+    accuracy = float(observed.value)
+    if is_near_majority(accuracy, float(observed.low), majority):
         yield (
             f"{percent(accuracy)} of the model's predictions are correct, and {percent(majority)} "
             "would be if it always predicted the most frequent class: what follows says little "
@@ -485,7 +486,7 @@ def _number(result: xr.Dataset, name: str) -> float:
 def _count(result: xr.Dataset, name: str) -> int:
     number = result.attrs.get(name, 0)
     if name not in result.attrs and isinstance(banks := _parsed(result, "left_out"), list):
-        number = sum(each.get(name, 0) for each in banks if isinstance(each, dict))
+        number = sum(bank.get(name, 0) for bank in banks if isinstance(bank, dict))
     return int(number) if _is_number(number) else 0
 
 
