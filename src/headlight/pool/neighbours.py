@@ -62,12 +62,13 @@ class Beside(NamedTuple):
             keys: Number of keys of the whole text.
         """
         key = torch.arange(first, first + queries)[:, None] + torch.tensor(offsets)
+        # A key from `columns` on is in the text, but no query of this block sees it: 0, not NaN.
         factor = (key < columns).float().masked_fill((key < 0) | (key >= keys), torch.nan)
         return cls(key.clamp(0, max(columns - 1, 0)), factor)
 
     def on(self, device: torch.device) -> "Beside":
         """Return the neighbours on a device."""
-        return Beside(*(each.to(device) for each in self))
+        return Beside(*(tensor.to(device) for tensor in self))
 
     def take(self, score: Score) -> Float[Tensor, "batch head query offset"]:
         """Return the scores for the neighbours, as `to_neighbours` does."""

@@ -162,7 +162,7 @@ class Words:
 
     @cached_property
     def _first(self) -> Int64[Tensor, "batch word"]:
-        """Return the first piece of every word; anything where there is no word."""
+        # Anything where there is no word; `present` tells.
         return self.members.argmax(-1)
 
     def _first_rows(self, rows: Rows) -> WordRows:

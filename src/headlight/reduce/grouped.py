@@ -69,7 +69,8 @@ class Grouped(Accumulator):
         keys = sorted(self.groups)
         statistics = [self.groups[key].compute() for key in keys]
         stacked = {
-            name: np.array([each[name] for each in statistics]).reshape(-1, *nothing.shape)
+            # Reshaped, so that a statistic has its axes where there is no group, too.
+            name: np.array([row[name] for row in statistics]).reshape(-1, *nothing.shape)
             for name, nothing in self.of.compute().items()
         }
         return {"key": np.array(keys, dtype=np.int64), **stacked}

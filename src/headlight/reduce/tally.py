@@ -144,7 +144,7 @@ def _check_format(header: Mapping[str, Any], path: Location) -> None:
 def _restored(members: Mapping[str, Any], tensors: Mapping[str, Array]) -> Tally:
     states: dict[str, dict[str, Array]] = {name: {} for name in members}
     for key, tensor in tensors.items():
-        name, _, field = key.rpartition("/")
+        name, _, field = key.rpartition("/")  # names of members may have slashes, fields have none
         states[name][field] = tensor
     return Tally(
         {

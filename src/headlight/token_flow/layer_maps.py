@@ -62,8 +62,8 @@ def layer_maps(
         UnknownNameError: there is no such map.
         UsageError: there is no tokenizer, the text is empty or too long, or cross-attention is
             requested.
-        UnsupportedModelError: what follows the attention could not be followed, or parts of tokens
-            depend on the query.
+        UnsupportedModelError: the layer behind the attention could not be followed, or parts of
+            tokens depend on the query.
     """
     for name in names:
         require_choice("map of layers", name, LAYER_MAPS)
@@ -117,7 +117,7 @@ class _Layers:
     @contextmanager
     def watching(self, layers: Sequence[ResidualSite]) -> Iterator[None]:
         """Observe the sums behind feed-forward layers as well, within the block."""
-        sums = [each.feed_forward.sum for each in layers if each.feed_forward]
+        sums = [layer.feed_forward.sum for layer in layers if layer.feed_forward]
         places = dict.fromkeys(place for place in sums if place is not None)
         with hooked(place.watch(partial(self._sum, place)) for place in places):
             yield
@@ -142,6 +142,7 @@ class _Layers:
                 f"{record.site.name}: the norm behind its feed-forward layer was not found, so "
                 "that norms behind it are not known; take rollout_layer_norm."
             )
+        # This sum is computed later in the pass; `_sum` then divides by its scale.
         self._awaited = behind.sum, behind.norm
         return scores.encoder_norm(behind.norm)[0]
 
