@@ -57,13 +57,13 @@ def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tenso
 @no_type_check
 def _loop(block, share, total, step, start):
     """Add Σ_cells g t ln t of the heads start, start + step, ... with those from them on."""
-    for one in range(start, len(block), step):
-        for other in range(one, len(block)):
-            first, second = block[one], block[other]
+    for head in range(start, len(block), step):
+        for other in range(head, len(block)):
+            first, second = block[head], block[other]
             total_sum = np.float32(0)
             for cell in range(len(share)):
                 total_sum += share[cell] * times_logarithm(first[cell] + second[cell])
-            total[one, other] += total_sum
+            total[head, other] += total_sum
 
 
 SMOOTHING = 0.001
@@ -179,7 +179,7 @@ def _of_pairs(
 
 
 def _differences(total: Float64[Tensor, "head head"]) -> Float64[Tensor, "head head"]:
-    """Return Σ JS = (Σ 2p ln 2p + Σ 2q ln 2q) / 4 − (Σ s ln s) / 2 from the upper triangle."""
+    # Σ JS = (Σ 2p ln 2p + Σ 2q ln 2q) / 4 - (Σ s ln s) / 2, by the upper triangle alone.
     alone = total.diagonal()
     divergences = ((alone[:, None] + alone) / 4 - total / 2).clamp_min_(0).triu_(1)
     return divergences + divergences.mT

@@ -97,6 +97,7 @@ class Vectors:
         T = V R; where both are far from singular, the numerical rank of T is full as well.
         """
         values, projection = self.values, self._site.projection
+        # Not `>=`: a condition that is not a number must not pass.
         if values.shape[1] == projection.heads or not projection.condition < ONE_PASS:
             return None
         return double(values)

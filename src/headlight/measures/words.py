@@ -175,14 +175,14 @@ def _picked(
 def _whole(
     record: LayerRecord, piece: Int64[Tensor, "batch piece"]
 ) -> Float[Tensor, "batch head piece d_model"]:
-    """Return f(x) of the pieces in the coordinates of the hidden states, which all heads share."""
+    # In the coordinates of hidden states, which heads share, as they do not share compressed ones.
     value = _picked(per_head(record.value, record.weight.shape[1]), piece)
     vectors: Tensor = double(value) @ double(record.site.projection.weight)
     return vectors
 
 
 def _chosen(wanted: Bool[Tensor, "batch place"]) -> Int64[Tensor, "batch some"]:
-    """Return the wanted places of every text, filled up where it has fewer than another text."""
+    # Filled up with other places where a text has fewer, so that all texts have as many.
     most = int(wanted.sum(-1).max())
     order: Tensor = wanted.long().argsort(dim=-1, descending=True, stable=True)
     return order[:, :most]

@@ -94,7 +94,7 @@ def _recorded(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
 
 def _alti(record: LayerRecord, _: Scores) -> Map:
     assert record.residual is not None  # noqa: S101 - the capture was asked for it
-    return token_shares(BlockSum.of(record, record.residual))
+    return token_shares(BlockSum.from_record(record, record.residual))
 
 
 _OF_RECORDS: Mapping[str, Callable[[LayerRecord, Scores], Map]] = {
