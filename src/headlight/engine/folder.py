@@ -254,11 +254,11 @@ def _beside_workers(folder: OpenFolder) -> Iterator[OpenFolder]:
 
 def _holds_others_only(folder: Location) -> bool:
     """Whether a folder holds something, and nothing in it is of Headlight."""
-    inside = [each for each in folder.iterdir() if each.name != LOCK] if folder.exists() else []
+    inside = [entry for entry in folder.iterdir() if entry.name != LOCK] if folder.exists() else []
     marks = (MARK, PASS)
     return bool(inside) and not any(
-        each.name in (RECORD, SHARED, MARK) or any((each / mark).exists() for mark in marks)
-        for each in inside
+        entry.name in (RECORD, SHARED, MARK) or any((entry / mark).exists() for mark in marks)
+        for entry in inside
     )
 
 

@@ -41,7 +41,7 @@ class Origin:
     corpus: str = ""
 
     @classmethod
-    def of(cls, plan: StudyPlan[Any]) -> "Origin":
+    def from_plan(cls, plan: StudyPlan[Any]) -> "Origin":
         """Return the origin of the result of a plan."""
         kind = ALL if plan.all_kinds else plan.kind
         return cls(plan.name, plan.title, plan.model, plan.signature(), kind, plan.source)

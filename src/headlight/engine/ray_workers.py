@@ -128,7 +128,7 @@ class _Crew:
 
 
 def _call(join_run: Callable[[], object]) -> None:
-    """Call the entry point: Ray takes functions only, and a returned value would travel."""
+    # Ray takes functions only, and what they return would travel to the first node.
     join_run()
 
 
@@ -196,7 +196,7 @@ def ray_workers(join_run: Callable[[], object], folder: OpenFolder, *, show: boo
     finished_blocks, working = 0, 0
 
     def blocks() -> int:
-        return sum(len(blocks_done(each)) for each in plans(place))
+        return sum(len(blocks_done(pass_folder)) for pass_folder in plans(place))
 
     with show_progress(None, unit="blocks") if show else nullcontext() as bar:
 
