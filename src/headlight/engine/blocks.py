@@ -414,8 +414,8 @@ def check_plan(folder: Location, signature: Mapping[str, Any], hardware: Mapping
     if begun_on != hardware:
         raise RunError(
             f"{folder} holds a run on {_describe(begun_on)}, and this is {_describe(hardware)}, "
-            "which rounds otherwise; work on the same kind of hardware, or choose another folder with "
-            f"{setting('out=')}."
+            "which rounds otherwise; work on the same kind of hardware, or choose another folder "
+            f"with {setting('out=')}."
         )
 
 
