@@ -18,7 +18,7 @@ def json_object(line: str, place: str) -> dict[str, object]:
     """
     try:
         row = json.loads(line, object_pairs_hook=_with_each_key_once)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a line of brackets exhausts the stack
         cure = "every line must be one whole object"
         if line.strip() in ("{", "[", "[{"):
             cure = f"{cure}, as 'jq -c' writes it ('jq -c .[]' of a list)"

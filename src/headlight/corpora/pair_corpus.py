@@ -130,7 +130,7 @@ def _pairs(
 ) -> Iterator[SentencePair]:
     columns = None
     for place, row in rows:
-        columns = columns or PairColumns.of(list(row), wanted, place, label)
+        columns = columns or PairColumns.choose(list(row), wanted, place, label)
         yield columns.pair(row, place)
 
 

@@ -144,7 +144,7 @@ def _check_form(opened: "Image", name: str) -> None:
             f"{name} has {width} × {height} pixels, and one side may be {LONGEST} times the other; "
             "cut it."
         )
-    if getattr(opened, "n_frames", 1) > 1:
+    if getattr(opened, "n_frames", 1) > 1:  # formats of one picture do not have it
         raise CorpusError(f"{name} holds several pictures; save the one that is meant.")
     if opened.mode not in _MODES:
         raise CorpusError(
@@ -160,6 +160,7 @@ def _as_rgb(opened: "Image", name: str) -> "Image":
     """
     from PIL import Image, ImageOps
 
+    # Opening a file reads its header alone; pixels are decoded only after this check.
     _check_form(opened, name)
     upright = ImageOps.exif_transpose(opened)
     if upright.has_transparency_data:

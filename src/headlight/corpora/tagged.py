@@ -84,7 +84,7 @@ def _places(columns: Iterable[str | int] | None) -> tuple[int, int]:
     if columns is None:
         return 0, LAST
     requested = list(columns)
-    numbers = [int(each) for each in requested if str(each).isdecimal() and int(each) > 0]
+    numbers = [int(column) for column in requested if str(column).isdecimal() and int(column) > 0]
     if len(numbers) != 2 or len(requested) != 2:
         raise UsageError(
             f"the columns of word and tag are two numbers from 1, not {requested!r}; write 1,3."

@@ -76,7 +76,7 @@ def _open_by(name: str, source: Source | Corpus[Document], column: str | None) -
     """Open texts by a format of another package."""
     row = find_format(name)
     if row is None or row.holds != "texts":
-        others = (each.name for each in format_table().values() if each.holds == "texts")
+        others = (known.name for known in format_table().values() if known.holds == "texts")
         raise UnknownNameError("format", name, (*FORMATS, *others))
     if column is not None:
         raise UsageError(f"the format {name!r} has no columns; leave out the column {column!r}.")

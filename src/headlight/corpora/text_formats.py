@@ -81,7 +81,7 @@ def _rows(
         if any(field.strip() for field in row):
             check_width(row, len(header), place, dialect)
             yield document_of_value(place, row[index], name)
-        elif row:
+        elif row:  # the csv module gives no fields for a blank line, which is no row
             yield None
 
 

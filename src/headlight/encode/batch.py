@@ -34,10 +34,10 @@ def fetched(tree: Tree) -> Tree:
         if isinstance(leaf, Tensor) and leaf.device.type != "cpu" and leaf.numel():
             away.setdefault(leaf.device, {})[place] = leaf.detach()
     for tensors in away.values():
-        rows = [each.contiguous().view(-1).view(torch.uint8) for each in tensors.values()]
+        rows = [tensor.contiguous().view(-1).view(torch.uint8) for tensor in tensors.values()]
         parts = torch.split(torch.cat(rows).cpu(), [len(row) for row in rows])
-        for (place, each), part in zip(tensors.items(), parts, strict=True):
-            leaves[place] = part.clone().view(each.dtype).view(each.shape)  # clone: aligned
+        for (place, tensor), part in zip(tensors.items(), parts, strict=True):
+            leaves[place] = part.clone().view(tensor.dtype).view(tensor.shape)  # clone: aligned
     whole: Tree = tree_unflatten(leaves, form)
     return whole
 
@@ -90,16 +90,16 @@ class Batch:
         """Return this many copies of the batch, one after the other."""
         tensors_by_name = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors: dict[str, Any] = {
-            name: each.repeat(number, *[1] * (each.ndim - 1))
-            for name, each in tensors_by_name.items()
-            if isinstance(each, Tensor)
+            name: tensor.repeat(number, *[1] * (tensor.ndim - 1))
+            for name, tensor in tensors_by_name.items()
+            if isinstance(tensor, Tensor)
         }
         return replace(self, **tensors, names=self.names * number)
 
     def on_host(self: B) -> B:
         """Return the batch with its tensors on the host, where nothing waits for a device."""
         return replace(
-            self, **fetched({each.name: getattr(self, each.name) for each in fields(self)})
+            self, **fetched({field.name: getattr(self, field.name) for field in fields(self)})
         )
 
     def source_alone(self) -> "Batch":

@@ -107,8 +107,8 @@ def special_ids(tokenizer: Any) -> frozenset[int]:
     A mask is written to be predicted, and stands for a word.
     """
     marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
-    own = {unknown_id(tokenizer), tokenizer.mask_token_id}
-    return frozenset({*tokenizer.all_special_ids, *marked} - own)
+    excepted = {unknown_id(tokenizer), tokenizer.mask_token_id}
+    return frozenset({*tokenizer.all_special_ids, *marked} - excepted)
 
 
 def unknown_id(tokenizer: Any) -> int | None:
@@ -170,6 +170,7 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str], target: bool) -> list[En
     """Encode texts in one call of the tokenizer."""
     if not texts:
         return []
+    # Not `verbose`: transformers would warn of texts that are too long, which are cut later.
     place = "text_target" if target else "text"
     batch = tokenizer(
         **{place: list(texts)},
@@ -179,8 +180,8 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str], target: bool) -> list[En
         verbose=False,
     )
     return [
-        Encoding(tuple(each.ids), np.asarray(each.offsets, dtype=np.int64).reshape(-1, 2))
-        for each in batch.encodings
+        Encoding(tuple(encoding.ids), np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2))
+        for encoding in batch.encodings
     ]
 
 
@@ -196,9 +197,9 @@ def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
         (encoding,) = _encode(tokenizer, [text[first:last]], target)
         places = encoding.offsets + first
         # A blank at the end of the text may be said to begin behind it.
-        own = (places[:, 0] >= start) & ((places[:, 0] < stop) | (stop == len(text)))
-        ids.extend(np.asarray(encoding.ids, dtype=np.int64)[own].tolist())
-        offsets.append(places[own])
+        inside = (places[:, 0] >= start) & ((places[:, 0] < stop) | (stop == len(text)))
+        ids.extend(np.asarray(encoding.ids, dtype=np.int64)[inside].tolist())
+        offsets.append(places[inside])
         before = start
     return Encoding(ids, np.concatenate(offsets))
 
@@ -232,7 +233,7 @@ def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[i
     ends = np.fromiter((match.end() for match in WORD.finditer(text)), dtype=np.int64)
     words = np.searchsorted(ends, offsets[:, 0], side="right")
     last = np.minimum(words, max(len(ends) - 1, 0))
-    return array("i", last.astype(np.intc).tobytes()), len(ends)
+    return array("i", last.astype(np.intc).tobytes()), len(ends)  # "i" and intc are both C's int
 
 
 def _without_special(pieces: Pieces, special: frozenset[int]) -> Pieces:

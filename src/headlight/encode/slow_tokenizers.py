@@ -68,7 +68,7 @@ class MarkedTokenizer:
         target = text is None
         texts = (text_target if target else text) or ()
         with self._reading(target):
-            encodings = [self._encoding(each, add_special_tokens) for each in texts]
+            encodings = [self._encoding(part, add_special_tokens) for part in texts]
         return SimpleNamespace(encodings=encodings)
 
     @contextmanager
@@ -108,8 +108,8 @@ class MarkedTokenizer:
                 return pieces, [spans[number] for number in numbers]
         by_word = [self._slow.tokenize(text[start:stop]) for start, stop in spans]
         return (
-            [piece for own in by_word for piece in own],
-            [span for span, own in zip(spans, by_word, strict=True) for _ in own],
+            [piece for word_pieces in by_word for piece in word_pieces],
+            [span for span, word_pieces in zip(spans, by_word, strict=True) for _ in word_pieces],
         )
 
 
