@@ -35,7 +35,8 @@ def check_header(header: Sequence[str], place: str, dialect: type[csv.Dialect]) 
     if other:
         raise CorpusError(
             f"{place}: the header has {SEPARATORS[other]} and no {separator}, which separate "
-            f"columns here; save the table with {separator}, or, if it is plain text, name its format."
+            f"columns here; save the table with {separator}, or, if it is plain text, name its "
+            "format."
         )
     twice = next((name for name in header if name.strip() and header.count(name) > 1), None)
     if twice is not None:
