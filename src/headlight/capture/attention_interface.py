@@ -54,8 +54,8 @@ class AttentionReplacer(Protocol):
         """Note that the attention of `module` is about to run once."""
         ...
 
-    def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
-        """Return a function that calls `own`, or `eager` where weights are replaced."""
+    def wrap(self, eager: AttentionFunction, usual: AttentionFunction) -> AttentionFunction:
+        """Return a function that calls `usual`, or `eager` where weights are replaced."""
         ...
 
 
@@ -74,6 +74,7 @@ own_code: WeakKeyDictionary[nn.Module, tuple[AttentionFunction, AttentionFunctio
     WeakKeyDictionary()
 )
 """Functions of modules with attention in code of their own: the eager function, and their own."""
+# By id: configurations are equal where their content is, and cannot be hashed.
 _patched: dict[int, _PatchedConfig] = {}
 _lock = threading.Lock()
 
@@ -166,6 +167,7 @@ def install(configs: Iterable[Any]) -> None:
             before = config._attn_implementation_internal
             patched = _patched.setdefault(id(config), _PatchedConfig(config, before))
             patched.captures += 1
+            # The property would set the configurations within this one as well.
             config._attn_implementation_internal = IMPLEMENTATION
 
 
@@ -219,11 +221,11 @@ def own_function(module: nn.Module) -> AttentionFunction:
     """
     named = own_implementation(getattr(module, "config", None))
     if module in own_code:
-        own = own_code[module][1]
+        function = own_code[module][1]
     else:
-        own = _sdpa if named == "sdpa" else _eager_beside(module)
+        function = _sdpa if named == "sdpa" else _eager_beside(module)
     replacer = replacer_of(module)
-    return replacer.wrap(_eager_beside(module), own) if replacer else own
+    return replacer.wrap(_eager_beside(module), function) if replacer else function
 
 
 def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:

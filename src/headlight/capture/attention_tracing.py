@@ -68,7 +68,7 @@ def _with_reasons(
     refusal: UnsupportedModelError, problems: Mapping[nn.Module, str]
 ) -> UnsupportedModelError:
     """Add to a refusal why the heads of each class with code of its own cannot be told apart."""
-    reasons = sorted({f"in {type(each).__name__} {why}" for each, why in problems.items()})
+    reasons = sorted({f"in {type(module).__name__} {why}" for module, why in problems.items()})
     why = f"could not be followed ({'; '.join(reasons)})"
     if not reasons:
         why = "has no softmax whose result is multiplied by values and then projected"
@@ -85,6 +85,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     require_finite("what comes out of the last layer", output)
     _find_gates(model, inputs, tracer.calls)
     names = {module: name for name, module in model.named_modules()}
+    # Stand-ins of parameters are not among the modules of the model.
     names |= {module: module.name for module in own_projections(model)}
     _check_whole(tracer.calls, names)
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
@@ -114,9 +115,9 @@ def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
             )
 
 
-def _attend_alike(one: Call, other: Call) -> bool:
-    """Return whether calls have the same weights: contexts of the same tokens are then combined."""
-    return one.weight.shape == other.weight.shape and torch.equal(one.weight, other.weight)
+def _attend_alike(first: Call, second: Call) -> bool:
+    # With the same weights these are contexts of the same tokens, which the model combines.
+    return first.weight.shape == second.weight.shape and torch.equal(first.weight, second.weight)
 
 
 def _site(
@@ -127,7 +128,7 @@ def _site(
     kind = _kind(call)
     error = _equation_3(call, projection)
     allowed = TOLERANCE.get(call.context.dtype, 1e-1)
-    if not error <= allowed:
+    if not error <= allowed:  # true of NaN as well
         raise UnsupportedModelError(
             f"{name}: the sum of α f(x) misses the output of the attention by {error:.1e} of its "
             f"norm (allowed {allowed:.0e}), so its parts cannot be told apart exactly."
@@ -183,7 +184,7 @@ def _projection(
 
 
 def _check_not_quantised(config: Any, name: str) -> None:
-    """Refuse a quantised model, whose linear maps may be of classes that tracing does not find."""
+    # Its linear maps may be of classes that tracing does not look for.
     if getattr(config, "quantization_config", None) is not None:
         raise _quantised(name)
 
@@ -207,6 +208,7 @@ def _kind(call: Call) -> Kind:
 def _equation_3(call: Call, projection: Projection) -> float:
     """Return the relative error of Σ_h Σ_j α f(x) + b^O against the output of the projection."""
     assert call.projected is not None  # noqa: S101 - found together with the projection
+    # In float64, so that the error is that of the model alone.
     weight, value = call.weight.cpu().double(), call.value.cpu().double()
     value = value.repeat_interleave(weight.shape[1] // value.shape[1], dim=1)
     context = weight @ value
@@ -235,6 +237,7 @@ def _find_gates(model: nn.Module, inputs: Mapping[str, Any], calls: list[Call]) 
     for call in calls:
         call.after.clear()
     usable = [number for number in unknown if calls[number].projection is not None]
+    # Another number at each place, so that mixing positions or components would show.
     others = {
         number: 16 * ones[number].cumsum(1) - 4 * ones[number].cumsum(-1) for number in usable
     }

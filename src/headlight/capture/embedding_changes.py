@@ -101,6 +101,7 @@ def prepared(
     first = model.sites_of("encoder" if kind == "cross" else kind)[0].module
     network = model.base().transformer
     check_differentiable(network, model.name)
+    # Forward mode needs no graph, but tensors that inference mode does not make.
     with torch.inference_mode(mode=False), torch.no_grad(), differentiable(network):
         run = _run(model, network, text, kind, first)
         with hooked([_at_sum(run) if embeddings == "sum" else _at_output(run)]):
@@ -131,7 +132,7 @@ def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.
 
 
 def _at_sum(run: Run) -> Registration:
-    """Return a hook after the token embeddings: addends (positions, segments) have derivative 1."""
+    # Behind the table of tokens: what is added later (positions, segments) has a derivative of 1.
     module = run.source.get_input_embeddings()
     return module.register_forward_hook, lambda _, __, output: run.changed(output)
 

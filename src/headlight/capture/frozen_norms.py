@@ -58,8 +58,9 @@ class FrozenMap:
 
 def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
     """Return the map that a module is, fitted to outputs for random vectors; None if it is none."""
-    if sum(each.numel() for each in module.parameters()) > 4 * size:
+    if sum(parameter.numel() for parameter in module.parameters()) > 4 * size:
         return None
+    # A twin in float64: half precision would round more than norms differ from other functions.
     twin = copy.deepcopy(module).to("cpu", torch.float64)
     vectors = torch.randn(1, ROWS, size, generator=torch.Generator().manual_seed(0)).double()
 
@@ -75,6 +76,7 @@ def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
 
 
 def _fitted(run: Callable[[Tensor], Tensor], vectors: Tensor, name: str) -> FrozenMap | None:
+    # But for β a norm is an odd function. Long vectors show γ, and short ones then show eps.
     offset = ((run(vectors) + run(-vectors)) / 2).mean((0, 1))
     for centred in (True, False):
         deviations = vectors - vectors.mean(-1, keepdim=True) if centred else vectors

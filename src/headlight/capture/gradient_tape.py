@@ -63,6 +63,7 @@ class GradientTape:
             CaptureError: the losses do not depend on the weights that some attention returned.
         """
         if self._leaves and losses.requires_grad:
+            # Unused leaves are no error of torch's here: below they are refused by name.
             torch.autograd.grad(losses.sum(), self._leaves, allow_unused=True)
         if self._waiting:
             name = self._waiting[max(self._waiting)].site.name

@@ -29,10 +29,10 @@ def hooked(registrations: Iterable[Registration]) -> Iterator[None]:
 
 def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
     """Return the hook restricted to this thread; in others it does nothing."""
-    own = threading.get_ident()
+    thread = threading.get_ident()
 
     def guarded(*arguments: Any) -> Any:
-        return hook(*arguments) if threading.get_ident() == own else None
+        return hook(*arguments) if threading.get_ident() == thread else None
 
     return guarded
 

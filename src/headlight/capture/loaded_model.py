@@ -117,7 +117,7 @@ class LoadedModel:
         """
         if not self.hears:
             raise UsageError(f"{self} reads no speech; give a model that does, such as Whisper.")
-        return SoundListener.of(self.transformer, self.name)
+        return SoundListener.from_model(self.transformer, self.name)
 
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """Return the arguments of the forward pass, for a batch of texts padded on `side`.
@@ -241,8 +241,8 @@ class LoadedModel:
         """
         config = self.transformer.config.get_text_config()
         size = getattr(config, "vocab_size", None) or torch.inf  # some take any character
-        ids = (getattr(each, "pad_token_id", None) for each in (config, self.tokenizer))
-        return next((each for each in ids if isinstance(each, int) and 0 <= each < size), 0)
+        ids = (getattr(holder, "pad_token_id", None) for holder in (config, self.tokenizer))
+        return next((pad_id for pad_id in ids if isinstance(pad_id, int) and 0 <= pad_id < size), 0)
 
     @property
     def longest(self) -> int | None:

@@ -73,9 +73,8 @@ def shortened(digest: Any) -> str:
 
 
 def _described(value: Any) -> Any:
-    """Return a configuration, and those within it, without the fields about files."""
     if isinstance(value, Mapping):
-        return {str(k): _described(each) for k, each in value.items() if k not in _ABOUT_FILES}
+        return {str(k): _described(inner) for k, inner in value.items() if k not in _ABOUT_FILES}
     return value
 
 

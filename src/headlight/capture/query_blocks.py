@@ -69,14 +69,14 @@ def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> It
         query, key, value = arguments[:3]
         cut = (query[:, :, first:end], key[:, :, :last], value[:, :, :last], *arguments[3:])
         other = {
-            name: each[..., first:end, :last] if _by_pair(each, queries, keys) else each
-            for name, each in options.items()
+            name: option[..., first:end, :last] if _by_pair(option, queries, keys) else option
+            for name, option in options.items()
         }
         yield Block(first, *with_mask(cut, other, rows))
 
 
 def _rounded(last: int, keys: int) -> int:
-    """Return a number of keys or a few more: blocks of few sizes can take each other's memory."""
+    # Blocks of few different sizes can take each other's memory.
     step = max(1, keys // WIDTHS)
     return min(-(-last // step) * step, keys)
 
@@ -132,5 +132,5 @@ def _alike(output: Tensor, wanted: Tensor, real: Tensor) -> bool:
 
 
 def _by_pair(option: Any, queries: int, keys: int) -> bool:
-    """Return whether an option has an entry for each query and key, as a position bias has."""
+    # As a bias of positions, which has to be cut like the mask.
     return isinstance(option, Tensor) and option.ndim >= 3 and option.shape[-2:] == (queries, keys)

@@ -104,7 +104,7 @@ class Recorder:
         self,
         sites: list[AttentionSite],
         wanted: frozenset[int],
-        own: dict[nn.Module, AttentionFunction],
+        usual: dict[nn.Module, AttentionFunction],
         home: torch.device,
         function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
         residuals: Mapping[AttentionSite, ResidualSite] = MappingProxyType({}),
@@ -118,7 +118,7 @@ class Recorder:
         """Function called with every record before anything is made of it."""
         self._sites = sites
         self._wanted = wanted
-        self._own = own
+        self._usual = usual
         self._home = home
         self._function_of = function_of
         self._next = 0
@@ -198,7 +198,7 @@ class Recorder:
         """Count the call; record it if it is requested."""
         index = self._count(module)
         if index not in self._wanted or self.visit is None:
-            return self._own[module](module, *arguments, **options)
+            return self._usual[module](module, *arguments, **options)
         site = self._sites[index]
         if (made := self._made_by_kernel(site, arguments, options)) is not None:
             context, record = made
@@ -503,22 +503,22 @@ def recording(
         residuals: Residual sites of those sites whose records are to hold the residual.
         stream: Modules that are given hidden states; with them, records say what entered the block.
     """
-    own = {site.module: own_function(site.module) for site in sites}
-    recorder = Recorder(sites, wanted, own, home_of(model), function_of, residuals)
+    usual = {site.module: own_function(site.module) for site in sites}
+    recorder = Recorder(sites, wanted, usual, home_of(model), function_of, residuals)
     sources = [source for source in {sites[index].source for index in wanted} if source]
     projections = {sites[index].projection.module for index in wanted if sites[index].gate}
     hooks: list[Registration] = [
         (model.register_forward_pre_hook, recorder.begin),
         (model.register_forward_hook, recorder.end),
         *((source.register_forward_pre_hook, recorder.keep_input) for source in sources),
-        *((each.register_forward_pre_hook, recorder.open_gate) for each in projections),
+        *((projection.register_forward_pre_hook, recorder.open_gate) for projection in projections),
         *(
             place.watch(partial(recorder.keep_residual, place))
-            for place in dict.fromkeys(each.residual for each in residuals.values())
+            for place in dict.fromkeys(residual.residual for residual in residuals.values())
         ),
         *(
-            (each.register_forward_hook, recorder.complete)
-            for each in {site.projection.module for site in residuals}
+            (projection.register_forward_hook, recorder.complete)
+            for projection in {site.projection.module for site in residuals}
         ),
     ]
     if stream is not None:

@@ -107,6 +107,7 @@ class Tracer:
 
     def _source_of(self, value: Tensor) -> nn.Module | None:
         """Return the linear map whose output shares memory, or all numbers, with `value`."""
+        # Shared memory is certain, and is asked first; copies can be told by their numbers alone.
         for module, output in reversed(self._outputs):
             if output.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
                 return module

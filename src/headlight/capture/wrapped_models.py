@@ -85,7 +85,7 @@ def _named_modules(holder: Any) -> Iterator[tuple[str, nn.Module]]:
     for name, value in getattr(holder, "__dict__", {}).items():
         if isinstance(value, nn.Module):
             yield from (
-                (f"{name}.{inner}".rstrip("."), each) for inner, each in value.named_modules()
+                (f"{name}.{inner}".rstrip("."), module) for inner, module in value.named_modules()
             )
 
 
@@ -102,7 +102,8 @@ def _cure(wrapped: nn.Module) -> str:
 def _check_loaded(network: PreTrainedModel) -> None:
     """Refuse offloaded weights, which come and go with hooks: between them nothing can be read."""
     absent = next(
-        (name for name, each in network.named_parameters() if each.device.type == "meta"), None
+        (name for name, parameter in network.named_parameters() if parameter.device.type == "meta"),
+        None,
     )
     if absent is not None:
         raise UsageError(

@@ -32,7 +32,7 @@ def to_neighbours(
         keys: Number of keys of the whole text; None where `score` has all of them.
     """
     queries, columns = score.shape[2:]
-    beside = Beside.of(offsets, first, queries, columns, keys or columns)
+    beside = Beside.from_offsets(offsets, first, queries, columns, keys or columns)
     return beside.on(score.device).take(score)
 
 
@@ -49,7 +49,7 @@ class Beside(NamedTuple):
     factor: Float[Tensor, "query offset"]
 
     @classmethod
-    def of(
+    def from_offsets(
         cls, offsets: tuple[int, ...], first: int, queries: int, columns: int, keys: int
     ) -> "Beside":
         """Return the neighbours, on the host; for arguments see `to_neighbours`.

@@ -45,7 +45,7 @@ class Groups:
     place: Int64[Tensor, "batch position"]
 
     @classmethod
-    def of(
+    def from_labels(
         cls, label: Int64[Tensor, "batch position"], mask: Bool[Tensor, "batch position"]
     ) -> "Groups":
         """Return the groups of the positions in `mask`; every other position is alone.

@@ -69,7 +69,9 @@ class Notation(NamedTuple):
                 t.ndim - len(o.replace("...", ""))
                 for t, o in zip((weight, value), letters_of, strict=True)
             ]
-            free = [each for each in string.ascii_uppercase if each not in equation][: max(sizes)]
+            free = [letter for letter in string.ascii_uppercase if letter not in equation][
+                : max(sizes)
+            ]
             names = ["".join(free[len(free) - size :]) for size in sizes]
             letters_of = [o.replace("...", n) for o, n in zip(letters_of, names, strict=True)]
             result = result.replace("...", "".join(free))
@@ -95,7 +97,9 @@ class Step(NamedTuple):
         """Return the other arguments of the function, with tensors as their shapes."""
         others = (*self.arguments[: self.place], *self.arguments[self.place + 1 :])
         settings = (*others, *self.options.items())
-        return [each.shape if isinstance(each, Tensor) else each for each in settings]
+        return [
+            argument.shape if isinstance(argument, Tensor) else argument for argument in settings
+        ]
 
     def again(self, tensor: Tensor) -> Any:
         """Apply the function to another tensor."""
@@ -130,10 +134,9 @@ class Layout:
     query_first: bool
 
     def _ordered(self, *roles: str) -> list[_Part]:
-        """Return the parts of each role, outermost first."""
-        every = [part for parts in self.parts.values() for part in parts]
-        chosen = [[part for part in every if part.role == role] for role in roles]
-        return [part for each in chosen for part in sorted(each, key=lambda part: -part.step)]
+        all_parts = [part for parts in self.parts.values() for part in parts]
+        chosen = [[part for part in all_parts if part.role == role] for role in roles]
+        return [part for group in chosen for part in sorted(group, key=lambda part: -part.step)]
 
     def _size(self, role: str) -> int:
         return math.prod(part.size for part in self._ordered(role))
@@ -152,10 +155,10 @@ class Layout:
             names += parts
             shape += [part.size if size == whole else 1 for part in parts]
         split = tensor.reshape(shape)
-        present = [names.index(each) for each in order if each in names]
+        present = [names.index(axis) for axis in order if axis in names]
         split = split.permute(present)
-        for place, each in enumerate(order):
-            if each not in names:
+        for place, axis in enumerate(order):
+            if axis not in names:
                 split = split.unsqueeze(place)
         return split
 
@@ -183,8 +186,8 @@ class Layout:
         names: list[_Part | str] = []
         for letter in self.notation.weight:
             names += self.parts.get(letter, (letter,))
-        missing = [each for each in order if each not in names]
-        split = split.permute([order.index(each) for each in (*missing, *names)])
+        missing = [axis for axis in order if axis not in names]
+        split = split.permute([order.index(axis) for axis in (*missing, *names)])
         return split.reshape(like.shape)
 
     def value(self, operand: Tensor, letters: str = "") -> Value:
@@ -198,7 +201,9 @@ class Layout:
         letters = letters or self.notation.value
         last: list[Any] = list(self._ordered("feature"))
         if letters != self.notation.value:
-            last = [each for each in letters if each not in self.parts and each != self.keys]
+            last = [
+                letter for letter in letters if letter not in self.parts and letter != self.keys
+            ]
         split = self._taken(operand, letters, [*batch, *head, self.keys, *last])
         sizes = split.shape[len(batch) : len(batch) + len(head)]
         shared = [size != part.size for size, part in zip(sizes, head, strict=True)]
@@ -213,7 +218,7 @@ class Layout:
     def query(self, operand: Tensor, letters: str) -> Tensor:
         """Return an operand of the scores as ``batch head query key_dim``."""
         batch, head, query = (self._ordered(role) for role in ("batch", "head", "query"))
-        rest = [each for each in letters if each not in self.parts]
+        rest = [letter for letter in letters if letter not in self.parts]
         split = self._taken(operand, letters, [*batch, *head, *query, *rest])
         sizes = [part.size for part in (*batch, *head, *query)]
         split = split.expand(*sizes, *split.shape[len(sizes) :])
@@ -261,7 +266,9 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
     numbers = _pushed(result, steps)
     numbers = numbers.reshape(-1, math.prod(numbers.shape[numbers.ndim - axes :]))
     keys = [
-        each for each in notation.weight if each in notation.value and each not in notation.result
+        letter
+        for letter in notation.weight
+        if letter in notation.value and letter not in notation.result
     ]
     if len(keys) != 1:
         raise NoLayoutError("the weights have no single axis of keys")
@@ -273,8 +280,8 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
         inner: Any = "feature" if not weighted else "head"
         outer: Any = "query" if not valued else "batch"
         parts[letter] = _parts(letter, size, along, (inner, outer))
-    every = [part for each in parts.values() for part in each]
-    rows = [part for part in every if part.role in ("batch", "query") and part.size > 1]
+    all_parts = [part for letter_parts in parts.values() for part in letter_parts]
+    rows = [part for part in all_parts if part.role in ("batch", "query") and part.size > 1]
     rows.sort(key=lambda part: -part.step)
     roles = [part.role for part in rows]
     if roles != sorted(roles) and roles != sorted(roles, reverse=True):
@@ -307,7 +314,7 @@ def _parts(
         return (_Part(letter, size, roles[1], 0),)
     if math.prod(part.size for _, part in parts) != size:
         raise NoLayoutError("a part of what the heads compute is projected alone")
-    return tuple(part for _, part in sorted(parts, key=lambda each: -each[0]))
+    return tuple(part for _, part in sorted(parts, key=lambda entry: -entry[0]))
 
 
 def _pushed(result: Tensor, steps: Sequence[Step]) -> Tensor:
@@ -317,7 +324,7 @@ def _pushed(result: Tensor, steps: Sequence[Step]) -> Tensor:
         if step.name in CASTS:
             continue
         try:
-            moved = step.again(numbers.clone())
+            moved = step.again(numbers.clone())  # a step may write into its argument
         except (RuntimeError, TypeError, ValueError) as problem:
             raise NoLayoutError(f"what the heads compute goes through {step.name}") from problem
         same = isinstance(moved, Tensor) and moved.dtype == torch.int64

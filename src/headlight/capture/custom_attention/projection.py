@@ -69,21 +69,21 @@ class Route:
     sequence_first: bool
     _verified: set[Any] = field(default_factory=set)
 
-    def verify(self, own: OwnAttention, name: str) -> None:
+    def verify(self, attention: OwnAttention, name: str) -> None:
         """Check that weights times values are what is projected, once for texts of each length.
 
         Args:
-            own: Attention that the module has computed.
+            attention: Attention that the module has computed.
             name: Name of its class.
 
         Raises:
             UnsupportedModelError: they are not, or the weights of a query are more than 1.
         """
-        lengths = own.context.shape[1], own.arguments[2].shape[2]
+        lengths = attention.context.shape[1], attention.arguments[2].shape[2]
         if lengths in self._verified:
             return
         with torch.no_grad():
-            problem = own.misses()
+            problem = attention.misses()
         if problem is not None:
             raise UnsupportedModelError(f"{name}: in texts of {lengths[1]} tokens {problem}")
         self._verified.add(lengths)
@@ -101,7 +101,9 @@ def routes_of(model: nn.Module) -> dict[nn.Module, Route]:
 def own_projections(model: nn.Module) -> Iterator[OwnProjection]:
     """Yield the stand-ins of the parameters that attention of a model is projected by."""
     projections = (route.projection for route in routes_of(model).values())
-    yield from dict.fromkeys(each for each in projections if isinstance(each, OwnProjection))
+    yield from dict.fromkeys(
+        projection for projection in projections if isinstance(projection, OwnProjection)
+    )
 
 
 @dataclass(frozen=True, eq=False)

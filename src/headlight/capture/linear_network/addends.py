@@ -122,7 +122,7 @@ def slopes_of(
     Raises:
         UnsupportedModelError: the parts do not add up to the output.
     """
-    slopes = gradients(output, [each.value for each in addends])
+    slopes = gradients(output, [addend.value for addend in addends])
     total, square = 0.0, 0.0
     for addend, slope in zip(addends, slopes, strict=True):
         if slope is None:

@@ -86,8 +86,8 @@ class _Keeper:
         self._cut = cut
         self._last = last
         self._open: list[tuple[str, nn.Module]] = []
-        self._names = {id(each): name for name, each in network.named_parameters()}
-        self._names |= {id(each): name for name, each in network.named_buffers()}
+        self._names = {id(tensor): name for name, tensor in network.named_parameters()}
+        self._names |= {id(tensor): name for name, tensor in network.named_buffers()}
         self._tables = _tables_of_tokens(network)
         self._projections = {site.projection.module for site in self._sites}
         self._blocks = blocks_of(network, self._sites)
@@ -95,10 +95,10 @@ class _Keeper:
 
     def hooks(self, network: nn.Module) -> list[Registration]:
         """Return the hooks that track which module runs."""
-        own = ((each.name, each) for each in own_projections(network))
+        projections = ((projection.name, projection) for projection in own_projections(network))
         return [
             hook
-            for name, module in (*network.named_modules(), *own)
+            for name, module in (*network.named_modules(), *projections)
             for hook in (
                 (module.register_forward_pre_hook, partial(self._begin, name)),
                 (module.register_forward_hook, self._end),
@@ -129,7 +129,6 @@ class _Keeper:
         return value
 
     def _in_last(self) -> bool:
-        """Return whether queries and keys of the last site are being made."""
         if self._last is None or len(self._found.attention) != self._last:
             return False
         return any(module is self._sites[self._last].module for _, module in self._open)
@@ -270,6 +269,7 @@ def _activations(network: nn.Module, rules: LinearRules) -> list[Registration]:
     def bend(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor | None:
         if len(inputs) != 1 or not rules.moves(inputs[0]):
             return None
+        # The rules would bend each function within the activation; as a whole it is one line.
         with torch._C.DisableTorchFunction():
             return rules.line(module.forward, inputs[0])
 

@@ -81,7 +81,7 @@ def score_parts(
             that is not linear.
         UsageError: the model is in half precision.
     """
-    number = next(at for at, each in enumerate(model.sites) if each is site)
+    number = next(at for at, candidate in enumerate(model.sites) if candidate is site)
     head, query, key = cell
     cut_pass = linear_pass(model, arguments, cut=True, last=number)
     assert cut_pass.reached is not None  # noqa: S101 - tracing has seen the site
