@@ -110,7 +110,11 @@ def check_all_found(
     *,
     both_sides: bool,
 ) -> None:
-    """Refuse a model of which no attention, or only a part, calls the interface."""
+    """Refuse a model of which no attention, or only a part, calls the interface.
+
+    Raises:
+        AttentionBesideError: nothing, or one of two sides, calls the interface.
+    """
     name, passed = type(model).__name__, set(passed)
     if not sum(counts.values()):
         raise AttentionBesideError(
@@ -125,7 +129,7 @@ def check_all_found(
             "transformers' attention interface, though other attention of the model does.",
             passed,
         )
-    expected = _promised(model)
+    expected = _count_promised(model)
     layers = max(counts["encoder"], counts["decoder"])
     if expected is not None and layers < expected:
         raise AttentionBesideError(
@@ -143,7 +147,7 @@ def check_all_found(
         )
 
 
-def _promised(model: nn.Module) -> int | None:
+def _count_promised(model: nn.Module) -> int | None:
     """Return the number of self-attention layers in the configuration, if it names one."""
     config: Any = getattr(model, "config", None)
     kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)

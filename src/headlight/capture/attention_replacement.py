@@ -232,12 +232,12 @@ def _changes(
         site = by_layer.get(layer) or model.sites_of(kind, [layer])[0]  # which refuses
         if head is not None:
             site.require_head(head)
-        change = partial(_changed, replacement=replacements[key], head=head)
+        change = partial(_replace_weights, replacement=replacements[key], head=head)
         changes.setdefault(site, []).append(change)
     return changes
 
 
-def _changed(
+def _replace_weights(
     weight: Weight, site: AttentionSite, *, replacement: Replacement, head: int | None
 ) -> Weight:
     """Return the weights of a layer, with all of them or those of one head replaced."""

@@ -57,14 +57,14 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         except AttentionBesideError as refusal:
             problems = find_own_code(model, inputs, refusal.passed)
             if not any(module in routes for module in model.modules()):
-                raise _with_reasons(refusal, problems) from None
+                raise _add_reasons(refusal, problems) from None
         try:
             return _trace(model, inputs)
         except AttentionBesideError as refusal:
-            raise _with_reasons(refusal, problems) from None
+            raise _add_reasons(refusal, problems) from None
 
 
-def _with_reasons(
+def _add_reasons(
     refusal: UnsupportedModelError, problems: Mapping[nn.Module, str]
 ) -> UnsupportedModelError:
     """Add to a refusal why the heads of each class with code of its own cannot be told apart."""
@@ -99,7 +99,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     check_nothing_beside(model, inputs, tracer.calls, sites, output)
     check_replaced(model, inputs, tracer.calls, sites, output)
     check_returned(model, inputs, tracer.calls, sites)
-    return _with_value_biases(model, inputs, sites)
+    return _add_value_biases(model, inputs, sites)
 
 
 def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
@@ -179,17 +179,17 @@ def _projection(
         )
     weight: Any = call.projection.weight
     if not weight.is_floating_point():
-        raise _quantised(f"{place} ({str(weight.dtype).removeprefix('torch.')})")
+        raise _quantised_error(f"{place} ({str(weight.dtype).removeprefix('torch.')})")
     return Projection(call.projection, place, call.weight.shape[1], home)
 
 
 def _check_not_quantised(config: Any, name: str) -> None:
     # Its linear maps may be of classes that tracing does not look for.
     if getattr(config, "quantization_config", None) is not None:
-        raise _quantised(name)
+        raise _quantised_error(name)
 
 
-def _quantised(what: str) -> UnsupportedModelError:
+def _quantised_error(what: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"{what} is quantised, so W^O cannot be read as numbers; load the model without "
         "quantisation, or undo it first (dequantize of transformers)."
@@ -266,7 +266,7 @@ def _check_finite(calls: list[Call]) -> None:
         counts[kind] += 1
 
 
-def _with_value_biases(
+def _add_value_biases(
     model: nn.Module, inputs: Mapping[str, Any], sites: list[AttentionSite]
 ) -> list[AttentionSite]:
     """Read b^V off a second pass in which every source of values is given zeros."""

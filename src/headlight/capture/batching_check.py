@@ -88,11 +88,12 @@ def check_predictions(model: Any, example: Encoded) -> float:
         UnsupportedModelError: the difference is more than rounding.
     """
     _, together, single = _batches(model, example)
-    logits = getattr(_output(model, single), "logits", None)
+    logits = getattr(_run_model(model, single), "logits", None)
     if not isinstance(logits, Tensor):
         return 0.0
     beside, alone = (
-        logit_rows.cpu().double() for logit_rows in (_output(model, together).logits[1], logits[0])
+        logit_rows.cpu().double()
+        for logit_rows in (_run_model(model, together).logits[1], logits[0])
     )
     if alone.dim() > 1:  # of each token
         beside = beside[: len(alone)]
@@ -229,11 +230,11 @@ def _records(model: Any, batch: Batch) -> list[LayerRecord]:
     records: list[LayerRecord] = []
     with model.capture(site for site in model.sites if site.kind in model.kinds) as recorder:
         recorder.visit = records.append
-        _output(model, batch)
+        _run_model(model, batch)
     return records
 
 
-def _output(model: Any, batch: Batch) -> Any:
+def _run_model(model: Any, batch: Batch) -> Any:
     # Not `run`, whose passes are those of a study and are counted.
     with torch.inference_mode(), model.running(batch.names):
         return model.transformer(**model.inputs(batch))

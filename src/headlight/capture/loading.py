@@ -106,7 +106,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
                 f"this {type(model).__name__} is in memory already; change its device or precision "
                 "with its method `to`, and leave out how to load it."
             )
-        return _in_memory(unwrapped(model), tokenizer, head)
+        return _wrap_in_memory(unwrapped(model), tokenizer, head)
     if not isinstance(model, str | Path | None):
         raise UsageError(_wrong_type(model))
     place = None if device == BALANCED else _device(device)
@@ -187,7 +187,7 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
     return started
 
 
-def _in_memory(
+def _wrap_in_memory(
     network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, head: str
 ) -> CapturedModel:
     """Wrap a model that the caller has made, trained or loaded; it is not copied or changed."""

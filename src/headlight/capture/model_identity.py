@@ -39,7 +39,7 @@ def identity_of(network: nn.Module, *, weights: str, tokenizer: str) -> dict[str
     return {
         "dtype": str(network.dtype).removeprefix("torch."),
         "weights": weights,
-        "configuration": _digest_of_json(_described(config.to_dict())),
+        "configuration": _digest_of_json(_describe(config.to_dict())),
         "tokenizer": tokenizer,
         "attention_implementation": (
             f"replaced {secrets.token_hex(8)}" if replaced else str(own_implementation(config))
@@ -72,9 +72,9 @@ def shortened(digest: Any) -> str:
     return f"sha256:{digest.hexdigest()[:_SHOWN]}"
 
 
-def _described(value: Any) -> Any:
+def _describe(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(k): _described(inner) for k, inner in value.items() if k not in _ABOUT_FILES}
+        return {str(k): _describe(inner) for k, inner in value.items() if k not in _ABOUT_FILES}
     return value
 
 

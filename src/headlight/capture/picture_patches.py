@@ -133,7 +133,7 @@ class Viewer:
         """Return height and width of a patch in pixels."""
         patch = patch_size_of(self.network.config)
         if patch is None:
-            raise self._unnamed("its configuration has no patch_size")
+            raise self._unnamed_error("its configuration has no patch_size")
         return patch
 
     def _find(self, pixels: Tensor) -> Layout:
@@ -152,11 +152,11 @@ class Viewer:
         changed[:, :, : rows * high, : columns * wide] += whole[:, None]
         seen = self._first_inputs(torch.cat([pixels, changed])).detach().float()
         if seen.ndim != 3 or len(seen) != len(bits) + 1:
-            raise self._unnamed("its first attention is of windows")
+            raise self._unnamed_error("its first attention is of windows")
         apart = (seen[1:] - seen[0]).abs().amax(-1)
         codes = ((apart > apart.max() / 1000).cpu().long() * bits[:, None]).sum(0).tolist()
         if sorted(filter(None, codes)) != numbers.flatten().tolist():
-            raise self._unnamed("convolutions, merged patches or a shift stand before them")
+            raise self._unnamed_error("convolutions, merged patches or a shift stand before them")
         others = self._special(pixels, [at for at, code in enumerate(codes) if not code])
         places: list[Place] = [
             divmod(code - 1, columns) if code else others[at] for at, code in enumerate(codes)
@@ -183,7 +183,7 @@ class Viewer:
                         (
                             called
                             for name, parameter in named.items()
-                            if (called := _called(name, totals[at], parameter))
+                            if (called := _name_position(name, totals[at], parameter))
                         ),
                         "",
                     )
@@ -193,7 +193,7 @@ class Viewer:
                 for parameter, before in zip(named.values(), wanted, strict=True):
                     parameter.requires_grad_(before)
         if "" in names.values() or len({*names.values()}) < len(names):
-            raise self._unnamed("some are neither patches nor tokens for class or registers")
+            raise self._unnamed_error("some are neither patches nor tokens for class or registers")
         return dict(names)
 
     def _first_inputs(self, pixels: Tensor) -> Tensor:
@@ -201,11 +201,11 @@ class Viewer:
         name = str(self.network.main_input_name)
         arguments = first_arguments(self.first, self.network, {name: pixels})
         if arguments is None:
-            raise self._unnamed("its first attention does not run")
+            raise self._unnamed_error("its first attention does not run")
         inputs: Tensor = next(iter(arguments.values()))
         return inputs
 
-    def _unnamed(self, reason: str) -> UnsupportedModelError:
+    def _unnamed_error(self, reason: str) -> UnsupportedModelError:
         return UnsupportedModelError(
             f"positions of {self.name} are not the patches of a picture ({reason}), so its rows "
             "and columns have no names; choose an encoder such as ViT, DINOv2, CLIP or SigLIP."
@@ -216,7 +216,7 @@ _SPECIAL = {"cls": "cls", "class_": "cls", "dist": "dist", "register": "reg"}
 """Parts of the names of parameters that positions are made of, with the names of the positions."""
 
 
-def _called(name: str, total: Tensor, parameter: Tensor) -> str:
+def _name_position(name: str, total: Tensor, parameter: Tensor) -> str:
     """Return the name of a position that a parameter moves; nothing where it does not."""
     (gradient,) = torch.autograd.grad(total, parameter, retain_graph=True, allow_unused=True)
     if gradient is None or not bool(gradient.any()):

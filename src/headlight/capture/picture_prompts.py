@@ -79,7 +79,7 @@ class PromptViewer:
             UsageError: The processor does not write this prompt, or it is too long.
             UnsupportedModelError: The image tokens are not the patches of a picture.
         """
-        picture, prompt = decode_picture(image), self._with_token(prompt)
+        picture, prompt = decode_picture(image), self._insert_token(prompt)
         try:
             inputs = self.processor(text=[prompt], images=[picture], return_tensors="pt")
         except (ValueError, TypeError) as problem:
@@ -104,7 +104,7 @@ class PromptViewer:
         named = replace(example, name=picture_name(image))
         return annotate(named, EncodedPrompt, arguments=arguments, image=scaled)
 
-    def _with_token(self, prompt: str) -> str:
+    def _insert_token(self, prompt: str) -> str:
         """Return a prompt that holds the image token once.
 
         Raises:

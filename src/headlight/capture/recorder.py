@@ -207,7 +207,7 @@ class Recorder:
             return context, None
         if (size := self._block_size(site, arguments)) is not None:
             by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
-            return self._once_gated(site, arguments[0], by_blocks), None
+            return self._await_gate(site, arguments[0], by_blocks), None
         if self._tape is not None:
             arguments = self._tape.rooted(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
@@ -287,7 +287,7 @@ class Recorder:
         self._input_of(site, batch, keys)
         return context, record
 
-    def _once_gated(
+    def _await_gate(
         self, site: AttentionSite, query: Tensor, finish: Callable[[GateValues | None], Tensor]
     ) -> Tensor:
         """Return the context; ones for a site with a gate, until the gate is known."""
@@ -395,7 +395,7 @@ class Recorder:
                 stream=stream, difference=self.refused.get(site),
             )  # fmt: skip
             if site in self._residuals:
-                written = _projected(site, all_contexts, of_block)
+                written = _project(site, all_contexts, of_block)
                 residual = self._residual(site, written, len(value), rows)
                 record = replace(record, residual=residual)
             self._watch(record)
@@ -450,7 +450,7 @@ class Recorder:
         )
 
 
-def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:
+def _project(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:
     """Return the projection by W^O of the contexts of some queries."""
     if gate is not None:
         context = context * gate.transpose(1, 2)

@@ -74,11 +74,11 @@ class _Walk:
     def site(self, site: AttentionSite) -> ResidualSite | NoResidualSite:
         """Trace what follows one attention module."""
         try:
-            return self._followed(site)
+            return self._follow(site)
         except _StoppedError as problem:
             return NoResidualSite(f"{site.name}: {problem}.")
 
-    def _followed(self, site: AttentionSite) -> ResidualSite:
+    def _follow(self, site: AttentionSite) -> ResidualSite:
         graph, (start, began, ended) = self._graph, self._projected[site]
         current = start
         branch: list[FrozenMap] = []

@@ -32,7 +32,11 @@ def check_nothing_beside(
     sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
-    """Check that nothing but the projection reads a context: no gate, and no adapter beside it."""
+    """Check that nothing but the projection reads a context: no gate, and no adapter beside it.
+
+    Raises:
+        UnsupportedModelError: a gate or an adapter reads contexts.
+    """
     if not _reads_contexts(model, inputs, calls, set(range(len(calls))), output):
         return
     for index, site in enumerate(sites):
@@ -50,7 +54,11 @@ def check_replaced(
     sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
-    """Check that the model works with the weights: replacing them by themselves changes nothing."""
+    """Check that the model works with the weights: replacing them by themselves changes nothing.
+
+    Raises:
+        UnsupportedModelError: the weights are not those the model works with.
+    """
     if any(site.processes is not None for site in sites):
         return
     error = _difference(_run(model, inputs, Reweighted(torch.clone)), output)

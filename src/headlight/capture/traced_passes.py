@@ -61,7 +61,11 @@ class Tracer:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the attention and record the call."""
+        """Compute the attention and record the call.
+
+        Raises:
+            UnsupportedModelError: eager attention returns no weights.
+        """
         function, value = eager_function(module), arguments[2]
         context, weight = function(module, *arguments, **options)
         if weight is None:

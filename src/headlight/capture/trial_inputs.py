@@ -147,14 +147,14 @@ def trial_inputs(model: Any) -> Iterator[dict[str, Any]]:
     ]
     main = _main(model, needed, list(arguments))
     accepted = False
-    for trial in _given(model, main, usual):
+    for trial in _give_main(model, main, usual):
         beside = {name for name in needed if name not in trial}
         if beside <= _BESIDE.keys():
             accepted = True
-            yield trial | _made(model, beside)
+            yield trial | _make_beside(model, beside)
         more = {name for name in _WITH_MAIN if name in arguments} | beside
         if more - beside and beside <= _BESIDE.keys():
-            yield trial | _made(model, more - trial.keys())
+            yield trial | _make_beside(model, more - trial.keys())
     if refusal is not None and not accepted:
         raise refusal
 
@@ -165,13 +165,13 @@ def _main(model: Any, needed: list[str], arguments: list[str]) -> str:
     return (needed or arguments)[0]
 
 
-def _given(model: Any, main: str, usual: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _give_main(model: Any, main: str, usual: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield ways to give the main input."""
     if main in usual:
         yield dict(usual)
     rest = {name: value for name, value in usual.items() if not name.startswith(main)}
     for shape in _shapes(model, main):
-        yield {main: _placed(model, noise(*shape)), **rest}
+        yield {main: _place_on_device(model, noise(*shape)), **rest}
 
 
 def _shapes(model: Any, main: str) -> Iterator[tuple[int, ...]]:
@@ -258,10 +258,10 @@ _WITH_MAIN = (
 """Arguments that a model may turn out to need only as it runs."""
 
 
-def _made(model: Any, names: set[str]) -> dict[str, Tensor]:
-    return {name: _placed(model, _BESIDE[name](model.config)) for name in sorted(names)}
+def _make_beside(model: Any, names: set[str]) -> dict[str, Tensor]:
+    return {name: _place_on_device(model, _BESIDE[name](model.config)) for name in sorted(names)}
 
 
-def _placed(model: Any, tensor: Tensor) -> Tensor:
+def _place_on_device(model: Any, tensor: Tensor) -> Tensor:
     tensor = tensor.to(model.device)
     return tensor.to(model.dtype) if tensor.is_floating_point() else tensor

@@ -252,7 +252,7 @@ def corpus_in_memory(
         corpus_class = corpus_read_once if isinstance(elements, Iterator) else Corpus
         corpus = corpus_class(
             source,
-            lambda counts: with_text(read(_checked(elements, element, wanted)), counts),
+            lambda counts: with_text(read(_check_class(elements, element, wanted)), counts),
             kind,
         )
         if isinstance(elements, Sized):
@@ -265,7 +265,7 @@ def corpus_in_memory(
     return elements
 
 
-def _checked(elements: Iterable[Any], element: type, wanted: str) -> Iterator[Any]:
+def _check_class(elements: Iterable[Any], element: type, wanted: str) -> Iterator[Any]:
     """Yield the elements, each of which must be of the class."""
     for item in elements:
         if not isinstance(item, element):

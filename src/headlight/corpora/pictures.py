@@ -101,9 +101,9 @@ def decode_picture(image: "Location | str | bytes | Image") -> "Image":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what is refused below, or is metadata
             if isinstance(image, Image.Image):
-                return _as_rgb(image, name)
+                return _convert_to_rgb(image, name)
             with _content_of(image) as raw:
-                return _as_rgb(Image.open(raw, formats=_FORMATS), name)
+                return _convert_to_rgb(Image.open(raw, formats=_FORMATS), name)
     except CorpusError:
         raise
     except Image.DecompressionBombError as problem:
@@ -152,7 +152,7 @@ def _check_form(opened: "Image", name: str) -> None:
         )
 
 
-def _as_rgb(opened: "Image", name: str) -> "Image":
+def _convert_to_rgb(opened: "Image", name: str) -> "Image":
     """Return the pixels of a picture whose form is checked first.
 
     Raises:

@@ -146,7 +146,7 @@ def open_recordings(
         else:
             for table in tables:
                 for lines in text_files(table):
-                    yield from _of_table(lines, table, column)
+                    yield from _read_table(lines, table, column)
 
     return Corpus(storable(source), read, "speech")
 
@@ -193,7 +193,7 @@ def _times(path: Location, text: str) -> Any:
     return checked_times(text, rows, storable(path))
 
 
-def _of_table(lines: Lines, table: Location, column: str | None) -> Iterator[Recording]:
+def _read_table(lines: Lines, table: Location, column: str | None) -> Iterator[Recording]:
     for place, row in TABLES[lines.suffix](lines):
         text = row[text_column(column, list(row), place)]
         audio = row[_audio_column(list(row), place)]

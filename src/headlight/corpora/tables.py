@@ -73,7 +73,7 @@ def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, 
     csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
     row_lines: list[str] = []
     # The reader does not say where the quotation mark is that is never closed; its lines do.
-    rows = csv.reader(_recorded(lines, row_lines), dialect)
+    rows = csv.reader(_record_lines(lines, row_lines), dialect)
     while True:
         place = f"{lines.name}:{lines.number + 1}"
         row_lines.clear()
@@ -91,7 +91,7 @@ def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, 
         yield place, row
 
 
-def _recorded(lines: Lines, row_lines: list[str]) -> Iterator[str]:
+def _record_lines(lines: Lines, row_lines: list[str]) -> Iterator[str]:
     for line in lines:
         row_lines.append(line)
         yield line

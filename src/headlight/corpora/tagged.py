@@ -63,7 +63,7 @@ def open_tagged(
     if not isinstance(source, str | Location):
         if columns is not None:
             raise UsageError("only files have columns; leave them out.")
-        return corpus_in_memory(source, "tagged", "sentences", format=format, read=_given)
+        return corpus_in_memory(source, "tagged", "sentences", format=format, read=_read_objects)
 
     def read(lines: Lines, _: CorpusCounts) -> Iterator[TaggedSentence]:
         document = ""
@@ -103,7 +103,7 @@ def _word_and_tag(block: Block, at: int, word: int, tag: int) -> tuple[str, str]
     return fields[word], fields[tag]
 
 
-def _given(sentences: Iterable[Any]) -> Iterator[TaggedSentence]:
+def _read_objects(sentences: Iterable[Any]) -> Iterator[TaggedSentence]:
     for index, sentence in enumerate(sentences):
         if isinstance(sentence, TaggedSentence):
             yield sentence

@@ -100,13 +100,13 @@ def read_paragraphs(lines: Lines, counts: CorpusCounts) -> Iterator[Document | N
             draft = draft or Draft(lines.place)
             draft.add(line)
         elif draft:
-            yield _with_lines_counted(draft, counts)
+            yield _finish_draft(draft, counts)
             draft = None
     if draft:
-        yield _with_lines_counted(draft, counts)
+        yield _finish_draft(draft, counts)
 
 
-def _with_lines_counted(draft: Draft, counts: CorpusCounts) -> Document | None:
+def _finish_draft(draft: Draft, counts: CorpusCounts) -> Document | None:
     document = draft.finish()
     if document and len(document.paragraphs) > 1:
         counts.joined_lines += len(document.paragraphs)

@@ -175,7 +175,7 @@ def collate(
         word=pad([example.words for example in examples], PADDED_WORD),
         lengths=count(ids),
         names=tuple(example.name for example in examples),
-        padded=_padded(ids, side),
+        padded=_padded_columns(ids, side),
     )
     if not with_target:
         return batch
@@ -187,11 +187,11 @@ def collate(
         target_category=pad([e.target_categories for e in examples], NO_CATEGORY, "right"),
         target_word=pad([e.target_words for e in examples], PADDED_WORD, "right"),
         target_lengths=count(targets),
-        target_padded=_padded(targets, "right"),
+        target_padded=_padded_columns(targets, "right"),
     )
 
 
-def _padded(rows: Sequence[Sequence[int]], side: str) -> Columns:
+def _padded_columns(rows: Sequence[Sequence[int]], side: str) -> Columns:
     lengths = [len(row) for row in rows]
     shortest, width = min(lengths), max(lengths)
     return (0, width - shortest) if side == "left" else (shortest, width)

@@ -64,9 +64,9 @@ def write_chat(tokenizer: Any, chat: Chat) -> WrittenChat:
         between = [BETWEEN] * (len(roles) - 1)
         return WrittenChat.from_parts(["", *between, ""], chat.contents, roles)
     marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(roles))]
-    text = _templated(tokenizer, chat, chat.contents)
-    literals = _literals(_templated(tokenizer, chat, marks), marks)
-    contents = None if literals is None else _placed(text, literals, chat.contents)
+    text = _apply_template(tokenizer, chat, chat.contents)
+    literals = _literals(_apply_template(tokenizer, chat, marks), marks)
+    contents = None if literals is None else _find_contents(text, literals, chat.contents)
     if literals is not None and contents is not None:
         return WrittenChat.from_parts(literals, contents, roles)
     raise _undividable(
@@ -90,7 +90,9 @@ def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
         )
     (encoding,) = encodings(tokenizer, [written.text])
     pieces = pieces_of_encoding(written.text, encoding, special_ids(tokenizer))
-    templated = _templated(tokenizer, chat, chat.contents, tokenize=True) if chat.template else None
+    templated = (
+        _apply_template(tokenizer, chat, chat.contents, tokenize=True) if chat.template else None
+    )
     if templated not in (None, list(pieces.ids)):
         raise _undividable(
             f"{_name(tokenizer)} makes other tokens of this chat than of the text that its "
@@ -135,7 +137,7 @@ def _literals(text: str, marks: Sequence[str]) -> list[str] | None:
     return None if any(OPENS in part for part in literals) else literals
 
 
-def _placed(text: str, literals: Sequence[str], contents: Sequence[str]) -> list[str] | None:
+def _find_contents(text: str, literals: Sequence[str], contents: Sequence[str]) -> list[str] | None:
     """Return the contents as a text holds them between literals; None if it is another."""
     written, at = [], len(literals[0])
     if not text.startswith(literals[0]):
@@ -151,7 +153,7 @@ def _placed(text: str, literals: Sequence[str], contents: Sequence[str]) -> list
     return written if at == len(text) else None
 
 
-def _templated(
+def _apply_template(
     tokenizer: Any, chat: Chat, contents: Sequence[str], *, tokenize: bool = False
 ) -> Any:
     """Return the text that the template writes, or the ids of its tokens.

@@ -42,10 +42,10 @@ class Prompt:
                 no message is the user's.
         """
         chat = question if isinstance(question, Chat) else None
-        contents = _without_marks([str(question)] if chat is None else chat.contents)
+        contents = _refuse_marks([str(question)] if chat is None else chat.contents)
         marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(passages))]
         if any(passage in content for passage in passages for content in contents):
-            contents = _marked(contents, passages, marks)
+            contents = _insert_marks(contents, passages, marks)
         elif chat is None:
             # Decoders attend to the first token for want of others: it is of no passage.
             contents = ["\n".join(["Context:", *marks, f"\nQuestion: {question}\nAnswer:"])]
@@ -116,7 +116,7 @@ class Prompt:
         return example, [-1] * before + owners
 
 
-def _without_marks(texts: list[str]) -> list[str]:
+def _refuse_marks(texts: list[str]) -> list[str]:
     """Return the texts, which must hold no mark of ours.
 
     Raises:
@@ -129,7 +129,7 @@ def _without_marks(texts: list[str]) -> list[str]:
     return texts
 
 
-def _marked(contents: list[str], passages: Sequence[str], marks: Sequence[str]) -> list[str]:
+def _insert_marks(contents: list[str], passages: Sequence[str], marks: Sequence[str]) -> list[str]:
     """Return texts with marks in the place of passages.
 
     Raises:

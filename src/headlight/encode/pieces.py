@@ -143,7 +143,7 @@ def tokenise(
 def pieces_of_encoding(text: str, encoding: Encoding, special: frozenset[int]) -> Pieces:
     """Return the pieces of a text, of which special ones belong to no word."""
     pieces = Pieces(encoding.ids, *_words(text, encoding.offsets))
-    return pieces if special.isdisjoint(pieces.ids) else _without_special(pieces, special)
+    return pieces if special.isdisjoint(pieces.ids) else _set_special_apart(pieces, special)
 
 
 def encodings(
@@ -161,7 +161,7 @@ def encodings(
     tokenizer = with_words(tokenizer)
     short = iter(_encode(tokenizer, [text for text in texts if len(text) <= STRETCH], target))
     return [
-        next(short) if len(text) <= STRETCH else _in_stretches(tokenizer, text, target)
+        next(short) if len(text) <= STRETCH else _encode_in_stretches(tokenizer, text, target)
         for text in texts
     ]
 
@@ -185,7 +185,7 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str], target: bool) -> list[En
     ]
 
 
-def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
+def _encode_in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
     ids = array("i")
     offsets = []
     before = 0
@@ -236,7 +236,7 @@ def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[i
     return array("i", last.astype(np.intc).tobytes()), len(ends)  # "i" and intc are both C's int
 
 
-def _without_special(pieces: Pieces, special: frozenset[int]) -> Pieces:
+def _set_special_apart(pieces: Pieces, special: frozenset[int]) -> Pieces:
     """Return the pieces; each special token belongs to no word, and ends the word before it."""
     words = array("i")
     number, before = -1, None

@@ -87,7 +87,11 @@ class _PairEncoder:
 
     @classmethod
     def for_length(cls, assembly: Assembly, max_length: int, overflow: str) -> "_PairEncoder":
-        """Return the encoder; refuse lengths in which two sentences of one token do not fit."""
+        """Return the encoder; refuse lengths in which two sentences of one token do not fit.
+
+        Raises:
+            UsageError: no two tokens fit beside the special ones.
+        """
         assembly.room(max_length)
         if assembly.decoder_start is None and max_length - assembly.pair_size < 2:
             raise UsageError(
@@ -99,7 +103,11 @@ class _PairEncoder:
     def examples(
         self, name: str, first: Pieces, second: Pieces | None, counts: Counts
     ) -> Iterator[Encoded]:
-        """Yield one example, or none."""
+        """Yield one example, or none.
+
+        Raises:
+            CorpusError: the decoder lacks its sentence, or both are too long.
+        """
         if second is None and self.assembly.decoder_start is not None:
             raise CorpusError(
                 f"{name}: there is only one sentence, and the decoder of the model wants a second; "

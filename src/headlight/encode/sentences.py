@@ -119,7 +119,11 @@ class _SentenceEncoder:
     def examples(
         self, sentence: Sentence, pieces: WordPieces, counts: Counts
     ) -> Iterator[EncodedSentence]:
-        """Yield one example, or none."""
+        """Yield one example, or none.
+
+        Raises:
+            CorpusError: the sentence is too long, or a word cannot be encoded.
+        """
         word_count = bisect_right(pieces.ends, self.room)
         too_long = word_count < pieces.word_count
         if too_long and self.overflow == "error":

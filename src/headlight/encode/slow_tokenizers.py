@@ -84,7 +84,7 @@ class MarkedTokenizer:
             self._slow._switch_to_input_mode()
 
     def _encoding(self, text: str, add_special_tokens: bool) -> MarkedEncoding:
-        pieces, spans = self._dealt_out(text)
+        pieces, spans = self._deal_out(text)
         inner = self._slow.convert_tokens_to_ids(pieces)
         whole = list(inner)
         if add_special_tokens:
@@ -98,12 +98,12 @@ class MarkedTokenizer:
             [0] * len(whole),
         )
 
-    def _dealt_out(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    def _deal_out(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
         """Return the pieces of a text, and the characters of the word of each piece."""
         spans = _spans(text)
         pieces = self._slow.tokenize(text)
         if sum(piece.startswith(MARK) for piece in pieces) == len(spans):
-            numbers = _counted(pieces)
+            numbers = _count_words(pieces)
             if numbers and numbers[0] == 0:
                 return pieces, [spans[number] for number in numbers]
         by_word = [self._slow.tokenize(text[start:stop]) for start, stop in spans]
@@ -138,7 +138,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _counted(pieces: Sequence[str]) -> list[int]:
+def _count_words(pieces: Sequence[str]) -> list[int]:
     """Return the number of the word of each piece; −1 before the first mark."""
     numbers, number = [], -1
     for piece in pieces:

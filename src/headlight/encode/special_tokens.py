@@ -211,7 +211,7 @@ class Assembly:
 
     def encode_text(self, name: str, text: Pieces) -> Encoded:
         """Return an example of one text; special tokens around segments are the template's."""
-        example = self._encoded(name, self.single.with_special_tokens(text))
+        example = self._encode(name, self.single.with_special_tokens(text))
         if not text.segment_names:
             return example
         marks = self.single.before, self.single.after
@@ -222,12 +222,12 @@ class Assembly:
         """Return an example of two texts; with a decoder, the second is the decoder's input."""
         if self.decoder_start is not None:
             return self._translate(name, first, second, self.decoder_start)
-        return self._encoded(name, self.pair.with_special_tokens(first, second))
+        return self._encode(name, self.pair.with_special_tokens(first, second))
 
     def encode_apart(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """Return two texts, each as an encoder reads it alone; the second is `Encoded.target`."""
-        source = self._encoded(name, self.single.with_special_tokens(first))
-        target = self._encoded(name, self.target.with_special_tokens(second))
+        source = self._encode(name, self.single.with_special_tokens(first))
+        target = self._encode(name, self.target.with_special_tokens(second))
         return replace(
             source,
             target=target.ids,
@@ -242,7 +242,7 @@ class Assembly:
             return self.encode_text("special tokens", nothing)
         return self.encode_pair("special tokens", nothing, nothing)
 
-    def _encoded(self, name: str, example: WithSpecialTokens) -> Encoded:
+    def _encode(self, name: str, example: WithSpecialTokens) -> Encoded:
         categories = self.categories.of_ids(example.ids, example.categories)
         return Encoded(name, example.ids, example.segments, categories, example.words)
 

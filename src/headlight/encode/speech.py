@@ -120,8 +120,8 @@ def recordings(
             if not len(pieces):
                 counts.empty += 1
                 continue
-            words = _as_read(assembly, recording.name, pieces, decoder_start)
-            example = _heard(recording, words, hearing, counts.documents - 1, max_length)
+            words = _shift_transcript(assembly, recording.name, pieces, decoder_start)
+            example = _encode_recording(recording, words, hearing, counts.documents - 1, max_length)
             if isinstance(example, EncodedSpeech):
                 yield example
             elif overflow == "error":
@@ -166,7 +166,7 @@ def _texts(recording: Recording) -> tuple[str, str]:
     return f"{storable(recording.audio)} {size}", recording.text
 
 
-def _as_read(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
+def _shift_transcript(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
     """Return the transcript as the decoder reads it while predicting: without the last token.
 
     Tokenizers of speech often add the token themselves with which the decoder begins.
@@ -182,7 +182,7 @@ def _as_read(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
     )
 
 
-def _heard(
+def _encode_recording(
     recording: Recording, words: Encoded, hearing: Hearing, index: int, longest: int | None
 ) -> EncodedSpeech | str:
     """Return the example, or why there is none."""

@@ -81,7 +81,7 @@ def run_plan(
                     state = measurement.finish()
                     _check_examples(plan, state, measurement.blocks)
                 parts.append(_part(plan, study_pass, state, to_dataset))
-            kept.save(_joined(plan, parts) if parts else to_dataset(plan, State()))
+            kept.save(_join(plan, parts) if parts else to_dataset(plan, State()))
     assert kept.result is not None  # noqa: S101 - it was there, or was computed
     return kept.result
 
@@ -156,7 +156,7 @@ def _plans_by_kind(plan: StudyPlan[E], study_pass: Pass) -> dict[Kind, StudyPlan
     return {kind: replace(part, passes=(study_pass,)) for kind, part in parts.items()}
 
 
-def _joined(plan: StudyPlan[Any], parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
+def _join(plan: StudyPlan[Any], parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     result = joined(parts)
     several = len(parts) > 1 and plan.measures
     return result.sel(measure=list(plan.measures)) if several else result

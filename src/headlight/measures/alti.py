@@ -209,15 +209,15 @@ def _loop_for(weight: Tensor, numbers: int) -> Callable[..., Missed] | None:
     # The loop is some five times as fast, but takes seconds to compile when first used.
     if weight.device.type != "cpu" or numbers < WORTH_IT:
         return None
-    return partial(_in_threads, _compiled())
+    return partial(_run_threaded, _compile())
 
 
 @cache
-def _compiled() -> Callable[..., Any]:
+def _compile() -> Callable[..., Any]:
     return compile_loop(_loop)
 
 
-def _in_threads(
+def _run_threaded(
     loop: Callable[..., Any], block: BlockSum, counts: Tensor, sign: Tensor, size: Tensor
 ) -> Missed:
     """Use as many threads as torch; each has queries of its own, so no bit depends on them."""

@@ -192,7 +192,7 @@ def attend(
         norms=single((texts * parts, LOST)),
         losses=np.zeros(texts * parts, np.int64),
     )
-    given = _as_arrays(call), keys, listed, lengths, projection, arrays, height
+    given = _convert_call(call), keys, listed, lengths, projection, arrays, height
     threads = min(torch.get_num_threads(), texts * parts)
 
     def work(threads: int, thread: int) -> None:
@@ -305,11 +305,11 @@ def write_rows(
     """
     rows = torch.empty(*text.shape, call.shape[3])
     places = (index.contiguous().view(-1).numpy() for index in (text, head, query))
-    compiled_rows()(_as_arrays(call), *places, rows.view(-1, call.shape[3]).numpy())
+    compiled_rows()(_convert_call(call), *places, rows.view(-1, call.shape[3]).numpy())
     return rows
 
 
-def _as_arrays(call: PlainCall) -> Call:
+def _convert_call(call: PlainCall) -> Call:
     """Return a call as compiled loops take it."""
     seen = call.seen
     return Call(

@@ -60,7 +60,7 @@ def compile_loop(
     for source in functions:
         function = FunctionType(source.__code__, scope, source.__name__)
         function.__qualname__ = source.__qualname__
-        scope[source.__name__] = _kept(numba, function, finite=finite)
+        scope[source.__name__] = _compile(numba, function, finite=finite)
     compiled: Callable[..., Any] = scope[loop.__name__]
     return compiled
 
@@ -80,7 +80,7 @@ def run_in_threads(work: Callable[[int, int], object], threads: int) -> None:
         list(pool.map(partial(work, threads), range(threads)))  # raises what a thread has raised
 
 
-def _kept(numba: ModuleType, function: Callable[..., Any], *, finite: bool) -> Any:
+def _compile(numba: ModuleType, function: Callable[..., Any], *, finite: bool) -> Any:
     # "reassoc" lets sums run in steps of several cells; fastmath as a whole would promise, for all
     # loops, that numbers are finite.
     liberties = {"reassoc", "contract", "nsz"} | ({"nnan", "ninf"} if finite else set())

@@ -61,7 +61,7 @@ def _places(chosen: Bool[Tensor, "matrix"], device: torch.device) -> Members:
     return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0].to(device)
 
 
-def _on_host(*parts: Tensor) -> list[Tensor]:
+def _copy_to_host(*parts: Tensor) -> list[Tensor]:
     # One copy of all parts, so that the host waits for the device once.
     flat = torch.cat([part.flatten().long() for part in parts]).cpu()
     pieces = torch.split(flat, [part.numel() for part in parts])
@@ -126,7 +126,7 @@ class CausalSpaces:
             # Of all texts, so that the host is told at once which have them.
             self._vectors = null_vectors(self._spanning.flatten(0, 1), self._limit)
         parts = self._count, token_counts, *(self._vectors or ())[1:]
-        self._host_count, self._host_seen, *self._host_certain = _on_host(*parts)
+        self._host_count, self._host_seen, *self._host_certain = _copy_to_host(*parts)
         self._host_short = (self._host_count <= size).flatten(0, 1)
         self._rank = self._count.clamp(max=size).repeat_interleave(self._sharing, dim=1)
 

@@ -32,7 +32,7 @@ def compiled_for(ratio: Tensor) -> Sums | None:
         return None
     if heads * heads * cells < 2 * WORTH_IT:  # each pair of heads is summed in one order only
         return None
-    return partial(_in_threads, compiled())
+    return partial(_run_threaded, compiled())
 
 
 @cache
@@ -41,7 +41,7 @@ def compiled() -> Callable[..., Any]:
     return compile_loop(_loop, (times_logarithm,))
 
 
-def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:
+def _run_threaded(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:
     """Use as many threads as torch; each has rows of its own, so that no bit depends on them."""
     heads = len(ratio)
     total = np.zeros((heads, heads))
@@ -119,7 +119,7 @@ def divergence(
     if not 0 <= smoothing < 1:
         raise UsageError(f"smoothing must be at least 0 and below 1, not {smoothing}.")
     with torch.no_grad():
-        ratio, reference = _by_reference(single(rows), smoothing)
+        ratio, reference = _divide_by_reference(single(rows), smoothing)
         compiled = compiled_for(ratio)
         return _differences(compiled(ratio, reference) if compiled else _sums(ratio, reference))
 
@@ -136,11 +136,11 @@ def _sums(
     for first in range(0, len(reference), width):
         cells = slice(first, first + width)
         block = ratio[:, cells].contiguous()
-        total += _of_pairs(block, reference[cells], scratch).cpu().double()
+        total += _sum_pairs(block, reference[cells], scratch).cpu().double()
     return total
 
 
-def _by_reference(
+def _divide_by_reference(
     rows: Rows, smoothing: float
 ) -> tuple[Float[Tensor, "head cell"], Float[Tensor, " cell"]]:
     """Return factors r and g of the smoothed probabilities g r; g is twice their mean over heads.
@@ -155,7 +155,7 @@ def _by_reference(
     return ratio.flatten(1), reference.flatten()
 
 
-def _of_pairs(
+def _sum_pairs(
     block: Float[Tensor, "head cell"], share: Float[Tensor, " cell"], scratch: Tensor
 ) -> Float[Tensor, "head head"]:
     """Return the sums of `_sums` for a block of cells.

@@ -93,7 +93,7 @@ def merged_norm_of(
     weight: Weight, together: HeadsTogether, value: Value, output_weight: OutputWeight
 ) -> Float[Tensor, "batch query key"]:
     """Compute `merged_norm` of some queries from the terms that all queries share."""
-    merge = merged_norm_loops.merged if together.products.ndim == 3 else _merged
+    merge = merged_norm_loops.merged if together.products.ndim == 3 else _merge
     terms = together.products, together.length, together.unit
     merged, lost = merge(weight, *terms, CANCELLATION)
     if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
@@ -134,7 +134,7 @@ def _inner_products(
     return torch.cat(parts).movedim(0, 1).reshape(batch, keys, heads, heads)
 
 
-def _merged(
+def _merge(
     weight: Weight,
     products: Float[Tensor, "batch key_of_text head other"],
     length: Float[Tensor, "batch head key_of_text"],

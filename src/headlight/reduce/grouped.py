@@ -26,7 +26,7 @@ class Grouped(Accumulator):
     kind = "grouped"
 
     def __init__(self, of: Accumulator | Mapping[str, Any]) -> None:
-        self.of = of.empty() if isinstance(of, Accumulator) else _described(of)
+        self.of = of.empty() if isinstance(of, Accumulator) else _from_description(of)
         self.groups: dict[int, Accumulator] = {}
 
     @property
@@ -95,5 +95,5 @@ class Grouped(Accumulator):
         return grouped
 
 
-def _described(description: Mapping[str, Any]) -> Any:
+def _from_description(description: Mapping[str, Any]) -> Any:
     return PLAIN[description["kind"]](**description["settings"])

@@ -48,8 +48,8 @@ class Pearson(Accumulator):
         # Infinities have been refused, so that a sum is NaN only where one of the two is missing.
         observed = ~np.isnan(first + second)
         count = np.add.reduce(observed, axis=0, dtype=np.float64)
-        first_mean, first = _centred(first, observed, count)
-        second_mean, second = _centred(second, observed, count)
+        first_mean, first = _centre(first, observed, count)
+        second_mean, second = _centre(second, observed, count)
         squares = np.add.reduce(first * first, axis=0), np.add.reduce(second * second, axis=0)
         products = np.add.reduce(first * second, axis=0)
         self.absorb(count, first_mean, second_mean, *squares, products)
@@ -101,7 +101,7 @@ class Pearson(Accumulator):
         return {"count": self.count.copy(), "correlation": np.asarray(np.clip(correlation, -1, 1))}
 
 
-def _centred(rows: Rows, observed: Array, count: Entry) -> tuple[Entry, Rows]:
+def _centre(rows: Rows, observed: Array, count: Entry) -> tuple[Entry, Rows]:
     mean = np.add.reduce(np.where(observed, rows, 0.0), axis=0) / np.maximum(count, 1.0)
     return mean, np.where(observed, rows - mean, 0.0)
 

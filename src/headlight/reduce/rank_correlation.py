@@ -174,11 +174,11 @@ class _Table:
         """Count columns of first numbers by the key of their second; keys must not decrease."""
         valid = codes != MISSING
         ends = int(codes.min()), int(codes.max(where=valid, initial=0))
-        begin, first_level = _fitting(*ends, self.first_level)
+        begin, first_level = _fit_columns(*ends, self.first_level)
         width = (ends[1] >> first_level) - begin + 1
         # Missing pairs are counted in a bin behind the others, which is cut off below.
         bins = np.where(valid, (codes >> first_level) - begin, width)
-        rows, level = _merged(np.unique(keys >> self.level), self.level, ROWS)
+        rows, level = _merge_keys(np.unique(keys >> self.level), self.level, ROWS)
         bins += np.searchsorted(rows, keys >> level)[:, None] * (width + 1)
         counts = np.bincount(bins.ravel(), minlength=len(rows) * (width + 1))
         table = _Table()
@@ -192,14 +192,14 @@ class _Table:
         if not both:
             return
         level = max(table.level for table in both)
-        keys, level = _merged(_union([t.keys >> (level - t.level) for t in both]), level, most)
+        keys, level = _merge_keys(_union([t.keys >> (level - t.level) for t in both]), level, most)
         first_level = max(table.first_level for table in both)
         ends = [
             (table.start + place) >> (first_level - table.first_level)
             for table in both
             for place in (0, table.cells.shape[1] - 1)
         ]
-        start, raised = _fitting(min(ends), max(ends), 0)
+        start, raised = _fit_columns(min(ends), max(ends), 0)
         first_level += raised
         total = np.zeros((len(keys), (max(ends) >> raised) - start + 1), dtype=np.int64)
         for table in both:
@@ -241,7 +241,7 @@ def _codes(first: Float32[np.ndarray, "column pair"]) -> Int32[np.ndarray, "colu
     return codes
 
 
-def _fitting(least: int, largest: int, level: int) -> tuple[int, int]:
+def _fit_columns(least: int, largest: int, level: int) -> tuple[int, int]:
     while (largest >> level) - (least >> level) >= COLUMNS:
         level += 1
     return least >> level, level
@@ -252,7 +252,7 @@ def _union(keys: Sequence[Keys]) -> Keys:
     return union
 
 
-def _merged(keys: Keys, level: int, most: int) -> tuple[Keys, int]:
+def _merge_keys(keys: Keys, level: int, most: int) -> tuple[Keys, int]:
     while len(keys) > most:
         keys, level = np.unique(keys >> 1), level + 1
     return keys, level

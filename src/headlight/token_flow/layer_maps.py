@@ -76,13 +76,13 @@ def maps_of(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
     maps: dict[str, Maps] = {}
     recorded = [name for name in names if name in _OF_RECORDS or name == "encoder_norm"]
     if recorded:
-        maps |= _recorded(subject, recorded)
+        maps |= _record_maps(subject, recorded)
     if "value_zeroing" in names:
         maps["value_zeroing"] = value_zeroing(subject)
     return {name: maps[name] for name in names}
 
 
-def _recorded(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
+def _record_maps(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
     model, sites = subject.model, subject.sites
     residual = any(name not in _WITHOUT_RESIDUAL for name in names)
     layers = _Layers(names)
@@ -127,9 +127,9 @@ class _Layers:
         scores = Scores(record)
         for name, maps in self.maps.items():
             if name == "encoder_norm":
-                maps.append(_kept(self._encoder_norm(record, scores)))
+                maps.append(_to_host(self._encoder_norm(record, scores)))
             else:
-                maps.append(_kept(_OF_RECORDS[name](record, scores)))
+                maps.append(_to_host(_OF_RECORDS[name](record, scores)))
 
     def _encoder_norm(self, record: LayerRecord, scores: Scores) -> Map:
         assert record.residual is not None  # noqa: S101 - the capture was asked for it
@@ -159,5 +159,5 @@ class _Layers:
         self.maps["encoder_norm"][-1] = last / scale[:, None]
 
 
-def _kept(matrix: Map) -> Map:
+def _to_host(matrix: Map) -> Map:
     return matrix.cpu().double()

@@ -156,7 +156,7 @@ class _Zeroing:
 def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor, "query key"]:
     output = run.output
     if output is None or output.ndim != 3 or len(output) != 1:
-        raise _of_other_form(site)
+        raise _form_error(site)
     whole = single(output[0])
     zeroing = _Zeroing(run, site)
     # Activations are as wide as the parameters that make them.
@@ -170,7 +170,7 @@ def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor
             changed = first_tensor(run.block(*run.arguments, **run.options))
             copies = zeroing.keys.stop - first
             if changed is None or changed.shape != (copies, *whole.shape):
-                raise _of_other_form(site)
+                raise _form_error(site)
             parts.append(_cosine_distance(single(changed), whole))
     # Without any weight nothing was taken away: what differs is the rounding of many copies.
     distances = torch.cat(parts).T.where(zeroing.seen(), 0).cpu().double()
@@ -188,7 +188,7 @@ def _cosine_distance(
     return distance
 
 
-def _of_other_form(site: AttentionSite) -> UnsupportedModelError:
+def _form_error(site: AttentionSite) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"{site.name}: its block does not put out one vector for each token, for many copies at "
         "once; leave value_zeroing out."

@@ -204,23 +204,23 @@ class OwnCode(TorchFunctionMode):
     def _follow(self, tag: _Weights | Context, step: Step, result: Any) -> None:
         """Hand a tag on to the result of a function of its tensor."""
         if isinstance(tag, _Weights) and step.name in PRODUCTS:
-            self._multiplied(tag, step, result)
+            self._tag_product(tag, step, result)
             return
         source = step.arguments[step.place]
         if step.name == "__setitem__" and step.place == 0:
-            self._tag(source, _written(tag, step))
+            self._tag(source, _tag_after_writing(tag, step))
         elif not isinstance(result, Tensor) or result.numel() != source.numel():
             if result is None or any(isinstance(leaf, Tensor) for leaf in tree_leaves(result)):
                 self.lost(tag, step.name)
         elif isinstance(tag, Context):
-            self._tag(result, _written(tag, step))
+            self._tag(result, _tag_after_writing(tag, step))
         else:
-            self._tag(result, _moved(tag, step, source, result))
+            self._tag(result, _tag_after_moving(tag, step, source, result))
 
     def lost(self, tag: _Weights | Context, name: str) -> None:
         """Note that a function has made something else of weights, or of a context."""
 
-    def _multiplied(self, tag: _Weights, step: Step, result: Tensor) -> None:
+    def _tag_product(self, tag: _Weights, step: Step, result: Tensor) -> None:
         """Tag the product of weights with another tensor as a context."""
         einsum = step.name == "einsum"
         operands = step.arguments[einsum:]
@@ -244,15 +244,19 @@ class OwnCode(TorchFunctionMode):
         tag = None if self.paused or not inputs else self.tag_of(inputs[0])
         if not isinstance(tag, Context) or module is not self._projection_of(tag):
             return None
-        return (self._attended(tag.followed(inputs[0], 1), tag.module), *inputs[1:])
+        return (self._dispatch(tag.followed(inputs[0], 1), tag.module), *inputs[1:])
 
     def multiply(self, tag: Context, use: Use) -> Tensor:
-        """Multiply contexts by a matrix, by way of a module where that is W^O."""
+        """Multiply contexts by a matrix, by way of a module where that is W^O.
+
+        Raises:
+            UnsupportedModelError: the product is asked for another number of texts.
+        """
         projection = self._projection_of(tag)
         if not isinstance(projection, OwnProjection) or not projection.uses(use.operand):
             return use.run(use.given)
         attention = tag.followed(use.given, use.axes)
-        changed = self._attended(attention, tag.module)
+        changed = self._dispatch(attention, tag.module)
 
         def run(rows: Tensor) -> Tensor:
             if rows.numel() != use.given.numel():
@@ -271,7 +275,7 @@ class OwnCode(TorchFunctionMode):
         route = self._routes.get(tag.module)
         return None if route is None else route.projection
 
-    def _attended(self, attention: OwnAttention, module: nn.Module) -> Tensor:
+    def _dispatch(self, attention: OwnAttention, module: nn.Module) -> Tensor:
         """Return the input of the projection, from attention that the interface hook computes."""
         self.paused = True
         try:
@@ -286,13 +290,13 @@ class OwnCode(TorchFunctionMode):
         return attention.layout.given(rows, attention.given.shape)
 
 
-def _written(tag: _Weights | Context, step: Step) -> _Weights | Context:
+def _tag_after_writing(tag: _Weights | Context, step: Step) -> _Weights | Context:
     if isinstance(tag, Context):
         return replace(tag, steps=(*tag.steps, step))
     return replace(tag, masked=True)
 
 
-def _moved(tag: _Weights, step: Step, source: Tensor, result: Tensor) -> _Weights:
+def _tag_after_moving(tag: _Weights, step: Step, source: Tensor, result: Tensor) -> _Weights:
     """Return the tag of a tensor that was made of weights, with as many elements."""
     hidden, before = tag.hidden, tag.before
     if step.name in SHAPES:

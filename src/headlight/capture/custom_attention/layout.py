@@ -133,13 +133,13 @@ class Layout:
     keys: str
     query_first: bool
 
-    def _ordered(self, *roles: str) -> list[_Part]:
+    def _order_parts(self, *roles: str) -> list[_Part]:
         all_parts = [part for parts in self.parts.values() for part in parts]
         chosen = [[part for part in all_parts if part.role == role] for role in roles]
         return [part for group in chosen for part in sorted(group, key=lambda part: -part.step)]
 
     def _size(self, role: str) -> int:
-        return math.prod(part.size for part in self._ordered(role))
+        return math.prod(part.size for part in self._order_parts(role))
 
     def _taken(self, tensor: Tensor, letters: str, order: Sequence[_Part | str]) -> Tensor:
         """Return an operand with these axes, of size 1 where it lacks one."""
@@ -169,7 +169,7 @@ class Layout:
 
     def weight(self, operand: Tensor, letters: str = "") -> Tensor:
         """Return the weights of a record, or a mask of them whose axes have other letters."""
-        groups = [self._ordered(role) for role in ("batch", "head", "query")]
+        groups = [self._order_parts(role) for role in ("batch", "head", "query")]
         order: list[_Part | str] = [*groups[0], *groups[1], *groups[2], self.keys]
         split = self._taken(operand, letters or self.notation.weight, order)
         sizes = [part.size for group in groups for part in group]
@@ -180,7 +180,7 @@ class Layout:
         """Return the model's operand for the weights of a record; None if it has fewer weights."""
         if weight.numel() != like.numel():
             return None
-        order: list[_Part | str] = [*self._ordered("batch", "head", "query"), self.keys]
+        order: list[_Part | str] = [*self._order_parts("batch", "head", "query"), self.keys]
         sizes = [part.size for part in order[:-1] if isinstance(part, _Part)]
         split = weight.reshape(*sizes, weight.shape[-1])
         names: list[_Part | str] = []
@@ -197,9 +197,9 @@ class Layout:
             operand: Values, or keys.
             letters: Letters of its axes, if the operand is not the values.
         """
-        batch, head = self._ordered("batch"), self._ordered("head")
+        batch, head = self._order_parts("batch"), self._order_parts("head")
         letters = letters or self.notation.value
-        last: list[Any] = list(self._ordered("feature"))
+        last: list[Any] = list(self._order_parts("feature"))
         if letters != self.notation.value:
             last = [
                 letter for letter in letters if letter not in self.parts and letter != self.keys
@@ -217,7 +217,7 @@ class Layout:
 
     def query(self, operand: Tensor, letters: str) -> Tensor:
         """Return an operand of the scores as ``batch head query key_dim``."""
-        batch, head, query = (self._ordered(role) for role in ("batch", "head", "query"))
+        batch, head, query = (self._order_parts(role) for role in ("batch", "head", "query"))
         rest = [letter for letter in letters if letter not in self.parts]
         split = self._taken(operand, letters, [*batch, *head, *query, *rest])
         sizes = [part.size for part in (*batch, *head, *query)]
@@ -227,7 +227,7 @@ class Layout:
 
     def context(self, result: Tensor) -> Context:
         """Return the contexts of a record, from the result of the product."""
-        order = self._ordered("batch", "query", "head", "feature")
+        order = self._order_parts("batch", "query", "head", "feature")
         split = self._taken(result, self.notation.result, order)
         return split.reshape(
             self._size("batch"), self._size("query"), self._size("head"), self._size("feature")
@@ -263,7 +263,7 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
     Raises:
         NoLayoutError: the axes cannot be told apart.
     """
-    numbers = _pushed(result, steps)
+    numbers = _push_numbers(result, steps)
     numbers = numbers.reshape(-1, math.prod(numbers.shape[numbers.ndim - axes :]))
     keys = [
         letter
@@ -288,9 +288,13 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
         raise NoLayoutError("texts and queries are mixed in what is projected")
     query_first = bool(roles) and roles != sorted(roles)
     layout = Layout(notation, parts, keys[0], query_first)
-    inner_parts = layout._ordered("head", "feature")
+    inner_parts = layout._order_parts("head", "feature")
     order = [
-        *(layout._ordered("query", "batch") if query_first else layout._ordered("batch", "query")),
+        *(
+            layout._order_parts("query", "batch")
+            if query_first
+            else layout._order_parts("batch", "query")
+        ),
         *inner_parts,
     ]
     wanted = layout._taken(torch.arange(result.numel()).view(result.shape), notation.result, order)
@@ -317,7 +321,7 @@ def _parts(
     return tuple(part for _, part in sorted(parts, key=lambda entry: -entry[0]))
 
 
-def _pushed(result: Tensor, steps: Sequence[Step]) -> Tensor:
+def _push_numbers(result: Tensor, steps: Sequence[Step]) -> Tensor:
     """Return the numbers of the elements of a result where it is projected."""
     numbers = torch.arange(result.numel()).view(result.shape)
     for step in steps:

@@ -148,11 +148,11 @@ def use_of(
     if name == "linear" and place == 0:
         operand = args[1] if len(args) > 1 else options["weight"]
         bias = args[2] if len(args) > 2 else options.get("bias")
-        return Use(contexts, 1, operand, bias, _transposed, run)
+        return Use(contexts, 1, operand, bias, _transpose, run)
     if name == "addmm" and place == 1:
-        return Use(contexts, 1, args[2], args[0], _as_it_is, run)
+        return Use(contexts, 1, args[2], args[0], _identity, run)
     if name in ("matmul", "__matmul__") and place == 0 and args[1].ndim == 2:
-        return Use(contexts, 1, args[1], None, _as_it_is, run)
+        return Use(contexts, 1, args[1], None, _identity, run)
     if name != "einsum" or len(args) != 3:
         return None
     terms, _, result = args[0].replace(" ", "").partition("->")
@@ -175,18 +175,18 @@ def use_of(
 def operand_of(parameter: Tensor, operand: Tensor) -> Callable[[Tensor], Tensor]:
     """Return the function that turns a parameter into an operand, which has its memory."""
     if operand.shape == parameter.shape and operand.stride() == parameter.stride():
-        return _as_it_is
+        return _identity
     if operand.ndim == 2 and operand.stride() == parameter.T.stride():
-        return _transposed
+        return _transpose
     shape = operand.shape
     return lambda stored: stored.reshape(shape)
 
 
-def _as_it_is(operand: Tensor) -> Tensor:
+def _identity(operand: Tensor) -> Tensor:
     return operand
 
 
-def _transposed(operand: Tensor) -> Tensor:
+def _transpose(operand: Tensor) -> Tensor:
     return operand.T
 
 

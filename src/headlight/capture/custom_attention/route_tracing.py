@@ -38,7 +38,7 @@ def find_own_code(
         Reasons why modules whose weights were seen have no route, as ends of sentences.
     """
     # A single text would not show whether texts or queries come first.
-    for trial in (_doubled(inputs), inputs):
+    for trial in (_double_texts(inputs), inputs):
         finder = Finder(model, passed)
         try:
             with hooked(finder.hooks()), torch.no_grad(), finder:
@@ -53,7 +53,7 @@ def find_own_code(
     return finder.problems
 
 
-def _doubled(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _double_texts(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: torch.cat([tensor, tensor]) if isinstance(tensor, Tensor) and tensor.ndim else tensor
         for name, tensor in inputs.items()
@@ -113,13 +113,13 @@ class Finder(OwnCode):
         """Note a linear map that receives contexts as it would receive those of the interface."""
         tag = self.tag_of(inputs[0]) if inputs else None
         if isinstance(tag, Context):
-            attention = self._placed(tag, inputs[0], 1)
+            attention = self._try_layout(tag, inputs[0], 1)
             if attention is not None and not attention.layout.query_first:
                 self._note(tag, attention, module)
 
     def multiply(self, tag: Context, use: Use) -> Tensor:
         """Note a parameter that contexts are multiplied by."""
-        attention = self._placed(tag, use.given, use.axes)
+        attention = self._try_layout(tag, use.given, use.axes)
         stored = [
             name for name, parameter in self._names.items() if same_memory(parameter, use.operand)
         ]
@@ -139,7 +139,7 @@ class Finder(OwnCode):
         label = name.removesuffix(".weight")
         return OwnProjection(parameter, use.bias, label, lambda stored: matrix(operand(stored)))
 
-    def _placed(self, tag: Context, tensor: Tensor, axes: int) -> OwnAttention | None:
+    def _try_layout(self, tag: Context, tensor: Tensor, axes: int) -> OwnAttention | None:
         if tag.module in self._interface:
             return None
         try:

@@ -121,14 +121,14 @@ class _Keeper:
 
     def behind(self, value: Tensor) -> Tensor:
         """Keep the output of a linear map in a block, unless heads are projected by the map."""
-        if not self._depth or self._open[-1][1] in self._projections or self._in_last():
+        if not self._depth or self._open[-1][1] in self._projections or self._makes_last():
             return value
         if self._cut:
             return self.addend(value, "linear", self.place())
         self._found.linear.append(value)
         return value
 
-    def _in_last(self) -> bool:
+    def _makes_last(self) -> bool:
         if self._last is None or len(self._found.attention) != self._last:
             return False
         return any(module is self._sites[self._last].module for _, module in self._open)
@@ -159,7 +159,11 @@ class _Keeper:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the model's own eager attention, and keep its run."""
+        """Compute the model's own eager attention, and keep its run.
+
+        Raises:
+            UnsupportedModelError: another module runs here than when traced.
+        """
         number = len(self._found.attention)
         if number >= len(self._sites) or self._sites[number].module is not module:
             raise UnsupportedModelError(

@@ -104,7 +104,11 @@ class LinearRules(TorchFunctionMode):
         return self.keeper.tangents and tangent(value) is not None
 
     def freeze(self, func: Callable[..., Any], args: tuple[Any, ...], options: Options) -> Any:
-        """Return the output as a constant; refuse a function that writes into what moves."""
+        """Return the output as a constant; refuse a function that writes into what moves.
+
+        Raises:
+            UnsupportedModelError: the function would write into a moving value.
+        """
         name, place = name_of(func), self.keeper.place()
         if in_place(func, options) and args and self.moves(args[0]):
             raise UnsupportedModelError(
@@ -353,7 +357,7 @@ def _layer_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
         args, options, ("input", "normalized_shape", "weight", "bias", "eps"), (None, None, 1e-5)
     )
     axes = tuple(range(-len(shape), 0))
-    return _scaled(rules, _standardised(tokens, axes, eps), weight, bias)
+    return _scale(rules, _standardise(tokens, axes, eps), weight, bias)
 
 
 def _rms_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -363,7 +367,7 @@ def _rms_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Op
     axes = tuple(range(-len(shape), 0))
     square = tokens.detach().square().mean(axes, keepdim=True)
     eps = torch.finfo(tokens.dtype).eps if eps is None else eps  # as torch has it
-    return _scaled(rules, tokens * torch.rsqrt(square + eps), weight, None)
+    return _scale(rules, tokens * torch.rsqrt(square + eps), weight, None)
 
 
 def _group_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -371,10 +375,8 @@ def _group_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
         args, options, ("input", "num_groups", "weight", "bias", "eps"), (None, None, 1e-5)
     )
     parts = signal.reshape(signal.shape[0], groups, -1)
-    unit = _standardised(parts, (-1,), eps).reshape(signal.shape)
-    return _scaled(
-        rules, unit, *(rules.channels(parameter, signal) for parameter in (weight, bias))
-    )
+    unit = _standardise(parts, (-1,), eps).reshape(signal.shape)
+    return _scale(rules, unit, *(rules.channels(parameter, signal) for parameter in (weight, bias)))
 
 
 def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -386,16 +388,16 @@ def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
     centred = signal + rules.added(-rules.channels(mean, signal), signal)
     scale = torch.rsqrt(rules.channels(variance, signal) + eps)
     weight, bias = (rules.channels(parameter, signal) for parameter in (weight, bias))
-    return _scaled(rules, centred * scale, weight, bias)
+    return _scale(rules, centred * scale, weight, bias)
 
 
-def _standardised(values: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
+def _standardise(values: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
     centred = values - values.mean(axes, keepdim=True)
     variance = centred.detach().square().mean(axes, keepdim=True)
     return centred * torch.rsqrt(variance + eps)
 
 
-def _scaled(
+def _scale(
     rules: LinearRules, values: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> Tensor:
     scaled = values if weight is None else values * weight
