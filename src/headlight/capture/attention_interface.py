@@ -148,7 +148,7 @@ def replacer_of(module: nn.Module) -> AttentionReplacer | None:
 
 
 @contextmanager
-def unreplaced(model: nn.Module) -> Iterator[None]:
+def suspend_replacements(model: nn.Module) -> Iterator[None]:
     """Suspend all replacements of the attention of `model` within the block."""
     replacers = {replacer_of(module) for module in model.modules()} - {None}
     try:
@@ -205,7 +205,7 @@ def _eager_beside(module: nn.Module) -> AttentionFunction:
     )
 
 
-def own_implementation(config: Any) -> str | None:
+def configured_attention(config: Any) -> str | None:
     """Return the attention that a configuration names, or named before the hook."""
     patched = _patched.get(id(config))
     named: str | None = (
@@ -214,12 +214,12 @@ def own_implementation(config: Any) -> str | None:
     return named
 
 
-def own_function(module: nn.Module) -> AttentionFunction:
+def uncaptured_function(module: nn.Module) -> AttentionFunction:
     """Return the function that `module` calls when not captured, if it takes additive masks.
 
     Only sdpa is passed through: the masks that other kernels expect differ.
     """
-    named = own_implementation(getattr(module, "config", None))
+    named = configured_attention(getattr(module, "config", None))
     if module in own_code:
         function = own_code[module][1]
     else:
@@ -246,5 +246,5 @@ def dispatch_attention(
         replacer.begin_module(module)
     thread, listener = _listeners.get(module, (None, None))
     if listener is None or thread != threading.get_ident():
-        return own_function(module)(module, *arguments, **options)
+        return uncaptured_function(module)(module, *arguments, **options)
     return listener.attend(module, arguments, options)

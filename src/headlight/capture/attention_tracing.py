@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.capture.attention_coverage import AttentionBesideError, ModulesRun, check_all_found
-from headlight.capture.attention_interface import unreplaced
+from headlight.capture.attention_interface import suspend_replacements
 from headlight.capture.attention_site import AttentionSite, Gate
 from headlight.capture.custom_attention.products import rows_above_one
 from headlight.capture.custom_attention.projection import own_projections, routes
@@ -51,7 +51,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
             configuration promises, or one whose context does not reach a linear map unchanged.
     """
     check_split_by_heads(model)
-    with unreplaced(model):
+    with suspend_replacements(model):
         try:
             return _trace(model, inputs)
         except AttentionBesideError as refusal:

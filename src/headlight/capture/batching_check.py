@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from headlight.capture.attention_interface import listener_of, unreplaced
+from headlight.capture.attention_interface import listener_of, suspend_replacements
 from headlight.capture.attention_site import AttentionSite
 from headlight.capture.deferred_checks import holds
 from headlight.capture.output_projection import TOLERANCE
@@ -51,7 +51,7 @@ def check_batching(model: Any, example: Encoded) -> float:
     if model.reads_twice:
         model = model.encoder()
     longest, together, single = _batches(model, example)
-    with unreplaced(model.transformer):
+    with suspend_replacements(model.transformer):
         beside, alone = _records(model, together), _records(model, single)
         allowed = _allowed_differences(model, single, alone, longest)
     watch = PaddingWatch(model.name, together, model.kinds)

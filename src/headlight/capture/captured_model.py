@@ -459,7 +459,7 @@ class CapturedModel(LoadedModel):
             torch.inference_mode(mode=False),  # a caller's would make tensors without a graph
             torch.enable_grad(),
             padding_watched(self, batch),
-            recorder.taped() as tape,
+            recorder.open_tape() as tape,
             only_predicted(self.transformer, objective, prepared),
         ):
             output = self.transformer(**self.inputs(prepared, side=side))

@@ -193,7 +193,7 @@ class Graph:
             }
         )
 
-    def read_by(self, root: Number) -> list[Run]:
+    def readers_of(self, root: Number) -> list[Run]:
         """Return the runs of modules whose first input is a value; the shortest come first."""
         return sorted(self._starts[root], key=lambda run: run.end - run.begin)
 

@@ -33,7 +33,7 @@ class GradientTape:
         self._leaves: list[Tensor] = []
         self._waiting: dict[int, LayerRecord] = {}
 
-    def rooted(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def attach_leaf(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return arguments of an attention function by which its weights can be differentiated."""
         query, key, *others = arguments
         if query.requires_grad or key.requires_grad:

@@ -15,7 +15,7 @@ from headlight.capture.model_identity import digest_of_tokenizer, digest_of_weig
 from headlight.capture.prediction_heads import Head, head_of
 from headlight.capture.sound_features import SoundListener
 from headlight.capture.tokenizer_check import require_fitting
-from headlight.capture.wrapped_models import unwrapped
+from headlight.capture.wrapped_models import unwrap
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, base_name
@@ -68,7 +68,7 @@ class LoadedModel:
     _digests: tuple[str, str] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.transformer = unwrapped(self.transformer)
+        self.transformer = unwrap(self.transformer)
         _let_experts_run(self.transformer)
 
     def __repr__(self) -> str:

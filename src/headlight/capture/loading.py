@@ -28,7 +28,7 @@ from headlight.capture.model_identity import digest_of_weights, is_dispensable
 from headlight.capture.model_revisions import revision_of
 from headlight.capture.model_sizes import check_sizes, depth_of
 from headlight.capture.prediction_heads import Head, named_head
-from headlight.capture.wrapped_models import holder_of_model, unwrapped, why_not_inside
+from headlight.capture.wrapped_models import holder_of_model, unwrap, why_not_inside
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.embedded_models import EMBEDDED_NAME, embedded_models, place_of
 from headlight.catalogue.hub import no_model
@@ -106,7 +106,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
                 f"this {type(model).__name__} is in memory already; change its device or precision "
                 "with its method `to`, and leave out how to load it."
             )
-        return _wrap_in_memory(unwrapped(model), tokenizer, head)
+        return _wrap_in_memory(unwrap(model), tokenizer, head)
     if not isinstance(model, str | Path | None):
         raise UsageError(_wrong_type(model))
     place = None if device == BALANCED else _device(device)

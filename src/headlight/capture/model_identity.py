@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from headlight.capture.attention_interface import own_implementation, replacer_of
+from headlight.capture.attention_interface import configured_attention, replacer_of
 from headlight.capture.tensor_parallel import processes_of, whole_weight
 
 _ABOUT_FILES = frozenset(
@@ -42,7 +42,7 @@ def identity_of(network: nn.Module, *, weights: str, tokenizer: str) -> dict[str
         "configuration": _digest_of_json(_describe(config.to_dict())),
         "tokenizer": tokenizer,
         "attention_implementation": (
-            f"replaced {secrets.token_hex(8)}" if replaced else str(own_implementation(config))
+            f"replaced {secrets.token_hex(8)}" if replaced else str(configured_attention(config))
         ),
         **({} if processes is None else {"processes": str(processes.size())}),
     }

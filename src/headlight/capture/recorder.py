@@ -17,10 +17,10 @@ from headlight.capture.attention_interface import (
     install,
     listener_of,
     own_code,
-    own_function,
     register,
     remove_listener,
     replacer_of,
+    uncaptured_function,
     uninstall,
 )
 from headlight.capture.attention_masks import mask_of, real_keys, visible_keys
@@ -137,7 +137,7 @@ class Recorder:
         self._ranges: tuple[Tensor | None, tuple[int, ...], SeenRanges | None] | None = None
 
     @contextmanager
-    def taped(self) -> Iterator[GradientTape]:
+    def open_tape(self) -> Iterator[GradientTape]:
         """Let records wait on the tape for their gradients within the block."""
         tape = GradientTape(self._visit)
         self._tape = tape
@@ -209,7 +209,7 @@ class Recorder:
             by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
             return self._await_gate(site, arguments[0], by_blocks), None
         if self._tape is not None:
-            arguments = self._tape.rooted(arguments)
+            arguments = self._tape.attach_leaf(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         record = self._record(site, weight, arguments, options)
@@ -503,7 +503,7 @@ def recording(
         residuals: Residual sites of those sites whose records are to hold the residual.
         stream: Modules that are given hidden states; with them, records say what entered the block.
     """
-    usual = {site.module: own_function(site.module) for site in sites}
+    usual = {site.module: uncaptured_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, usual, home_of(model), function_of, residuals)
     sources = [source for source in {sites[index].source for index in wanted} if source]
     projections = {sites[index].projection.module for index in wanted if sites[index].gate}

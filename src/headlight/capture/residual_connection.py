@@ -96,7 +96,7 @@ class Residual:
         return replace(self, given=self.given.to(form), written=self.written.to(form))
 
     @cached_property
-    def branched(self) -> Float[Tensor, "batch query d_model"]:
+    def branch_output(self) -> Float[Tensor, "batch query d_model"]:
         """Return the addition to the residual: `written`, behind the maps of the branch."""
         written = self.written
         for frozen_map in self.site.branch:
@@ -115,7 +115,7 @@ class Residual:
     @property
     def total(self) -> Float[Tensor, "batch query d_model"]:
         """Return the sum with the residual, without a feed-forward that is added to it as well."""
-        return self.branched + self.given
+        return self.branch_output + self.given
 
     @cached_property
     def norm_scale(self) -> Float[Tensor, "batch query"]:

@@ -133,7 +133,7 @@ class _Walk:
     def _step(self, current: Number) -> tuple[Number, FrozenMap]:
         """Return the value behind the norm or scale that a value goes through, and that map."""
         graph = self._graph
-        for run in graph.read_by(current):
+        for run in graph.readers_of(current):
             if run.output is None or graph.root(run.output) == current:
                 continue
             module_map = self._map(run, current)
@@ -173,7 +173,7 @@ class _Walk:
         """Return the norm that alone reads a sum, and its output; else None, and the sum."""
         graph = self._graph
         readers = graph.readers(total)
-        for run in graph.read_by(total):
+        for run in graph.readers_of(total):
             alone = readers and all(run.begin <= reader < run.end for reader in readers)
             if not alone or run.output is None or graph.root(run.output) == total:
                 continue

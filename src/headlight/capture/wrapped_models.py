@@ -17,7 +17,7 @@ _INNER = {
 """Attributes in which wrappers keep their model: compiled, or in copies on several devices."""
 
 
-def unwrapped(network: nn.Module) -> PreTrainedModel:
+def unwrap(network: nn.Module) -> PreTrainedModel:
     """Return the model that is wrapped, or the model itself.
 
     Raises:

@@ -52,7 +52,7 @@ def work_on_ray(
         RunError: workers are lost again and again, and nothing is finished.
         HeadlightError: a worker raises it.
     """
-    with connected(address) as ray:
+    with connect(address) as ray:
         _Crew(ray, join_run, is_done).work(look, lose)
 
 
@@ -133,7 +133,7 @@ def _call(join_run: Callable[[], object]) -> None:
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def connect(address: str) -> Iterator[Any]:
     """Connect to Ray, and yield its module; an existing connection is used, and stays.
 
     Args:
@@ -178,7 +178,7 @@ def on_cluster(folder: RunFolder) -> Iterator[None]:
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
     """
-    with connected(str(folder.workers)) if folder.on_ray else nullcontext():
+    with connect(str(folder.workers)) if folder.on_ray else nullcontext():
         yield
 
 

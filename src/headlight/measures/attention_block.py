@@ -124,24 +124,24 @@ class WholeLayer:
         written, bias = self._residual.written, self._record.site.projection.bias
         return written if bias is None else written - bias.to(written)
 
-    def behind_branch(self, parts: Parts) -> Parts:
+    def apply_branch(self, parts: Parts) -> Parts:
         """Return parts of the output of W^O as they are added to the residual."""
         for frozen_map in self.site.branch:
             parts = frozen_map.linear(parts)
         return parts / self._residual.branch_scale[..., None] if self.site.branch else parts
 
-    def behind_norm(self, parts: Parts, second: FrozenMap | None = None) -> Parts:
+    def apply_norm(self, parts: Parts, second: FrozenMap | None = None) -> Parts:
         """Return parts of the sum behind the norm that follows it, if one does.
 
         Args:
             parts: Parts of the sum.
             second: Another norm behind that one; its divisor is left out.
         """
-        for frozen_map in self.behind_sum(second):
+        for frozen_map in self.maps_behind_sum(second):
             parts = frozen_map.linear(parts)
         return parts / self.norm_scale[..., None]
 
-    def behind_sum(self, second: FrozenMap | None = None) -> Maps:
+    def maps_behind_sum(self, second: FrozenMap | None = None) -> Maps:
         """Return the norm that follows the sum, if one does, and a second one behind it."""
         return tuple(norm for norm in (self.site.norm, second) if norm is not None)
 
@@ -165,7 +165,7 @@ class WholeLayer:
         self_parts = self.self_parts
         if self_parts is None:
             return others
-        length = behind(self.behind_branch(self_parts) + self._residual.given).norm(dim=-1)
+        length = behind(self.apply_branch(self_parts) + self._residual.given).norm(dim=-1)
         norms = others.clone()
         norms.diagonal(self._record.first, 1, 2).copy_(length)
         return norms

@@ -46,8 +46,8 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
     self_parts = layer.self_parts
     assert self_parts is not None  # noqa: S101 - self-attention
     others = layer.all_parts - self_parts
-    added = layer.behind_branch(others)
-    kept = layer.behind_branch(self_parts) + layer.residual.given
+    added = layer.apply_branch(others)
+    kept = layer.apply_branch(self_parts) + layer.residual.given
     mean = weight.mean(1)
     diagonal = mean.diagonal(record.first, 1, 2)
     rest = mean.sum(-1) - diagonal
@@ -57,7 +57,7 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
             _ratio(_length(others), _length(self_parts)),
             _ratio(rest, diagonal + mean.sum(-1)),
             _ratio(_length(added), _length(kept)),
-            _ratio(_length(layer.behind_norm(added)), _length(layer.behind_norm(kept))),
+            _ratio(_length(layer.apply_norm(added)), _length(layer.apply_norm(kept))),
         ]
     )
 
@@ -76,9 +76,9 @@ def parts_of_block(
     layer = WholeLayer(record, gated_weight(record.weight, record.gate))
     self_parts = layer.self_parts
     assert self_parts is not None  # noqa: S101 - self-attention
-    added = layer.behind_branch(layer.all_parts - self_parts)
-    kept = layer.behind_branch(self_parts) + layer.residual.given
-    return layer.behind_norm(added), layer.behind_norm(kept)
+    added = layer.apply_branch(layer.all_parts - self_parts)
+    kept = layer.apply_branch(self_parts) + layer.residual.given
+    return layer.apply_norm(added), layer.apply_norm(kept)
 
 
 def ratios_behind_feed_forward(

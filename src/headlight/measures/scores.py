@@ -152,9 +152,9 @@ class Scores:
 
     def _behind_norm(self, second: FrozenMap | None) -> Float[Tensor, "batch query key"]:
         layer = self._whole_layer
-        others = self._behind(layer.behind_sum(second))
+        others = self._behind(layer.maps_behind_sum(second))
         others = others / (layer.branch_scale * layer.norm_scale)[..., None]
-        return layer.with_self_parts(others, lambda parts: layer.behind_norm(parts, second))
+        return layer.with_self_parts(others, lambda parts: layer.apply_norm(parts, second))
 
     @cached_property
     def _whole_layer(self) -> WholeLayer:

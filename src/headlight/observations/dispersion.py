@@ -26,7 +26,7 @@ def dispersion(name: str, by_variable: dict[str, Any], dims: tuple[str, ...]) ->
         f"{name}_max": (dims, statistics["maximum"]),
     }
     sums = by_variable[f"slots_{name}_powers"]
-    replicates = of_lengths(name, (sums["mean"], sums["without"], sums["whole"]))
+    replicates = summarise_lengths(name, (sums["mean"], sums["without"], sums["whole"]))
     for statistic, replicate in replicates.items():
         slots = dict(zip(("mean", "without", "whole"), replicate, strict=True))
         value = variables[statistic][1]
@@ -34,7 +34,7 @@ def dispersion(name: str, by_variable: dict[str, Any], dims: tuple[str, ...]) ->
     return variables
 
 
-def of_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
+def summarise_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
     """Return mean, σ and CV; those of ``input_norm`` have no axis of heads.
 
     Args:

@@ -230,9 +230,9 @@ class OwnCode(TorchFunctionMode):
         weight, value = operands[place], operands[1 - place]
         notation: Notation | None
         if einsum:
-            notation = Notation.of_einsum(step.arguments[0], weight, value, swapped=place == 1)
+            notation = Notation.from_einsum(step.arguments[0], weight, value, swapped=place == 1)
         else:
-            notation = Notation.of_matmul(weight, value, swapped=place == 1)
+            notation = Notation.from_matmul(weight, value, swapped=place == 1)
         if notation is not None:
             product = WeightProduct(
                 notation, result, weight, value, step.again, tag.hidden, tag.masked, tag.before

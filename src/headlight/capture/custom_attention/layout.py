@@ -37,7 +37,7 @@ class Notation(NamedTuple):
     result: str
 
     @classmethod
-    def of_matmul(cls, weight: Tensor, value: Tensor, *, swapped: bool = False) -> "Notation":
+    def from_matmul(cls, weight: Tensor, value: Tensor, *, swapped: bool = False) -> "Notation":
         """Return the notation of a product of matrices, with leading axes that broadcast.
 
         Args:
@@ -55,7 +55,7 @@ class Notation(NamedTuple):
         return cls(letters(weight, "QK"), letters(value, "KD"), f"{lead}QD")
 
     @classmethod
-    def of_einsum(
+    def from_einsum(
         cls, equation: str, weight: Tensor, value: Tensor, *, swapped: bool = False
     ) -> "Notation | None":
         """Return the notation of an equation with two operands and a result; None for another."""

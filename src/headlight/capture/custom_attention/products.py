@@ -112,7 +112,8 @@ class FusedProduct:
         if call_arguments.get("is_causal"):
             shape = (query.shape[-2], key.shape[-2])
             mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
-        notation, dropped = Notation.of_matmul(query, value), bool(call_arguments.get("dropout_p"))
+        notation = Notation.from_matmul(query, value)
+        dropped = bool(call_arguments.get("dropout_p"))
         scale = scale or query.shape[-1] ** -0.5
         return cls(notation, result, query, key, value, mask, scale, dropped)
 

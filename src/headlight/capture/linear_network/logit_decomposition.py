@@ -132,7 +132,7 @@ def _through_all_layers(
     table = Table(whole.attention)
     for addend, steep in _pairs(whole.addends, slopes):
         part = share(steep, addend.value).double()
-        table.of_addend(addend).total += float(part.sum())
+        table.addend_component(addend).total += float(part.sum())
         if sides.has_tokens(addend):
             by_token = decomposition.token if addend.kind == "token" else decomposition.position
             side = sides.side_of(addend.place)
@@ -171,11 +171,11 @@ def _add_direct(
         elif addend.kind == "linear":
             put_out, last = next(linear)
             if slope is not None and bool(slope.any()):
-                component = table.of_linear(addend)
+                component = table.linear_component(addend)
                 component.direct += _sum(slope, addend.value)
                 component.total += _sum(last, put_out)
         elif slope is not None:
-            table.of_addend(addend).direct += _sum(slope, addend.value)
+            table.addend_component(addend).direct += _sum(slope, addend.value)
 
 
 def by_head(attended: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]:
@@ -247,7 +247,7 @@ class Table:
             if attended.block >= 0 and attended.site.kind != "cross":
                 self._sites.setdefault(attended.block, attended.site)
 
-    def of_addend(self, addend: Addend) -> Component:
+    def addend_component(self, addend: Addend) -> Component:
         """Return the component of an addend."""
         if addend.kind == "bias":
             site = self._sites.get(addend.block)
@@ -259,7 +259,7 @@ class Table:
         key = (1, attended.block, 0, attended.site.kind, attended.site.layer)
         return self._row(key, "attention", attended.site.name, attended.site)
 
-    def of_linear(self, addend: Addend) -> Component:
+    def linear_component(self, addend: Addend) -> Component:
         """Return the component of a linear map that writes into the residual stream."""
         site = self._sites.get(addend.block)
         if site is None:

@@ -119,9 +119,9 @@ def _side(cut_pass: Any, slopes: list[Tensor | None]) -> SideParts:
         elif slope is not None and bool(slope.any()):
             added = float(share(slope, addend.value).double().sum())
             if addend.kind == "linear":
-                table.of_linear(addend).direct += added
+                table.linear_component(addend).direct += added
                 continue
-            table.of_addend(addend).direct += added
+            table.addend_component(addend).direct += added
             if addend.kind == "token":
                 side.token += added
             elif addend.kind in ("embedding", "input"):
