@@ -144,7 +144,7 @@ def _rows(
         with model.capture(sites) as recorder:
             recorder.visit = importance.visit
             model.run(batch)
-        by_guide |= importance.found()
+        by_guide |= importance.means()
     if "attribution" in settings.measures:
         contribution = attribute(model, batch, settings.attribution, kind=kind).contribution[-1]
         by_guide["attribution"] = share_of_rows(contribution, joined)
