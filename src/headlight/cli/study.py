@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.catalogue import Study, find_study, refused
+from headlight.catalogue.writers import REPORT, run_contents
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.help import HelpfulCommand, examples
 from headlight.cli.model_options import NAMED, NamedLoadOptions, layers_of
@@ -65,7 +66,7 @@ def _command(study: Study) -> Callable[..., None]:
         heads = getattr(settings, "heads", None)
         load.check(default=study.source.default_model, layers=settings.layers, heads=heads)
 
-        from headlight.engine.folder import REPORT, RunFolder
+        from headlight.engine.folder import RunFolder
         from headlight.files import location
 
         folder = RunFolder(
@@ -99,7 +100,7 @@ def _command(study: Study) -> Callable[..., None]:
 
     command.__doc__ = (
         f"{study.sentence}\n\n"
-        f"{study.papers}. Writes report.html, result.nc, CSV tables and config.yaml into --out, "
+        f"{study.papers}. Writes {', '.join(run_contents())} and config.yaml into --out, "
         "and prints a short table."
     )
     command.__name__ = study.name

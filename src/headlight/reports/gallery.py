@@ -6,7 +6,8 @@ from pathlib import Path
 import xarray
 
 from headlight import files
-from headlight.engine.folder import REPORT, RunFolder
+from headlight.catalogue.writers import REPORT
+from headlight.engine.folder import RunFolder
 from headlight.errors import UsageError, setting
 from headlight.files import Location, check_reachable, location
 from headlight.output_folder import OutputFolder

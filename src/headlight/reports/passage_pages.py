@@ -12,6 +12,7 @@ from typing import Any
 import xarray
 
 from headlight.capture import CapturedModel
+from headlight.catalogue.writers import REPORT
 from headlight.encode import Encoded
 from headlight.engine.folder import PAGES
 from headlight.engine.pass_folders import refuse_link
@@ -29,8 +30,6 @@ from headlight.result.kinds import split_kinds
 from headlight.views import reading_page
 from headlight.views.passages import PassagePages, Shown
 from headlight.views.reading.corpus_results import InCorpus
-
-REPORT = "../report.html"
 
 
 def check_pages(source: TextSource, folder: Location | None) -> None:
@@ -143,7 +142,7 @@ def _page(
         kind=kind,
         layers=plan.settings.layers,
     )
-    corpus = InCorpus(survey=result, report=REPORT)
+    corpus = InCorpus(survey=result, report=f"../{REPORT}")
     return reading_page(reading.dataset, whole_heads=heads, corpus=corpus)
 
 

@@ -18,7 +18,7 @@ from headlight.engine.ray_workers import on_cluster, working_directory
 from headlight.engine.tensor_parallel import rank_folder
 from headlight.engine.workers import check_workers, other_workers
 from headlight.reports.passage_pages import check_pages, write_pages
-from headlight.reports.report import write_report
+from headlight.reports.report import claim_files, write_report
 from headlight.result import refusing_incomplete
 from headlight.settings import StudySettings
 
@@ -60,6 +60,8 @@ def run_study(
         trust = model.trust_remote_code
         home, place = str(Path.cwd()), str(opened.place)
         join = partial(join_run, repeats, place, home, trust_remote_code=trust)
+        if opened.output is not None:
+            claim_files(opened.output)
         with other_workers(study, repeats, opened, model, join, progress=progress):
             result = study.run(
                 source,

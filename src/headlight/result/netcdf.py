@@ -18,13 +18,12 @@ import h5py
 import xarray
 
 from headlight import files
+from headlight.catalogue.writers import RESULT
 from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.result.estimate import slot_coordinates
 from headlight.result.provenance import FORMAT
 
-RESULT = "result.nc"
-"""Name of the file of the result in the folder of a run."""
 SLOTS = "slots"
 """Group of a file that holds the coordinates from which intervals are computed."""
 
