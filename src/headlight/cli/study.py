@@ -29,7 +29,7 @@ def add_study(program: typer.Typer, study: Study) -> None:
 
 
 def add_refusal(program: typer.Typer, name: str) -> None:
-    """Add a command that says why a study of another package cannot be had."""
+    """Add a command that says why a study of another package is not available."""
 
     @program.command(
         name.replace("_", "-"),
@@ -49,7 +49,7 @@ def _examples(study: Study) -> str:
 
 
 def _command(study: Study) -> Callable[..., None]:
-    """The command of a study; its options are the settings of the study."""
+    """Return the command of a study; its options are the settings of the study."""
     in_folder = RunOptions(out=f"headlight-{study.command}")
 
     @takes_settings(settings=study.settings)
@@ -62,7 +62,8 @@ def _command(study: Study) -> Callable[..., None]:
         settings: StudySettings,
     ) -> None:
         settings.check_command()
-        study.check_files(source, settings)  # before anything slow is imported
+        # Before torch is imported, which takes seconds.
+        study.check_files(source, settings)
         heads = getattr(settings, "heads", None)
         load.check(default=study.source.default_model, layers=settings.layers, heads=heads)
 
@@ -119,5 +120,9 @@ def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
         name: value if isinstance(value, str | int | float) else value.item()
         for name, value in attributes.items()
     }
-    first = {"read": read.sentence, "cautions": list(read.cautions), "findings": findings(result)}
-    return {**first, **numbers, "folder": storable(out), "summary": summary(result)}
+    sentences = {
+        "read": read.sentence,
+        "cautions": list(read.cautions),
+        "findings": findings(result),
+    }
+    return {**sentences, **numbers, "folder": storable(out), "summary": summary(result)}

@@ -1,4 +1,4 @@
-"""The file that holds a result, and several kinds of attention as one result."""
+"""Results of studies: their files, their intervals, and several kinds of attention as one."""
 
 from headlight.catalogue.writers import RESULT
 from headlight.result.csv_files import csv_tables, csv_text, save_csv
