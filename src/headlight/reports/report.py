@@ -63,7 +63,7 @@ def write_report(
         pages: Pages of texts, to which the report leads.
 
     Raises:
-        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
+        HeadlightError: The folder cannot be written, or somebody else's file is in the way.
     """
     page = write_files(result, output, pages)
     write_configuration(configuration, output)
@@ -74,7 +74,7 @@ def claim_files(output: OutputFolder) -> None:
     """Note the files that `write_files` will write; those of its folders are not known yet.
 
     Raises:
-        HeadlightError: somebody else's file is in the way.
+        HeadlightError: Somebody else's file is in the way.
     """
     output.claim(path for path in run_writers() if not path.endswith("/"))
 
@@ -90,7 +90,7 @@ def write_files(
         pages: Pages of texts, to which the report leads.
 
     Raises:
-        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
+        HeadlightError: The folder cannot be written, or somebody else's file is in the way.
     """
     study_result = StudyResult(result, pages)
     contents: dict[str, bytes] = {}
