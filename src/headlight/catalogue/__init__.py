@@ -2,8 +2,9 @@
 
 A study of another package is found by an entry point of the group ``headlight.studies``, whose name
 is that of the study and whose value its row, ``package:STUDY``; a command by one of the group
-``headlight.commands``, whose value is a `Command`.  The questions of one text and the statistics of
-heads, and the formats of answers, are tables of the same kind.  Nothing here needs torch.
+``headlight.commands``, whose value is a `Command`.  The questions of one text, the statistics
+of heads, and the formats of answers and results are tables of the same kind.  Nothing here needs
+torch.
 """
 
 from headlight.catalogue.distributions import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Distribution

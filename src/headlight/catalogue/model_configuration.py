@@ -86,7 +86,7 @@ def quantised_by(place: str) -> str | None:
 def read_configuration(place: str) -> Mapping[str, Any]:
     """Return the configuration in a folder; empty where there is none that can be read."""
     try:
-        config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
+        config = read_json(Path(place) / CONFIG, refuse_links=False, error=ModelError)
     except (ModelError, ValueError):  # which loading says better
         return {}
     return config if isinstance(config, dict) else {}

@@ -46,7 +46,7 @@ def _adapter(folder: Path) -> str | None:
     if not path.exists() or (folder / CONFIG).exists():
         return None
     try:
-        config = dict(read_json(path, own=False, error=ModelError))
+        config = dict(read_json(path, refuse_links=False, error=ModelError))
     except (ModelError, ValueError, TypeError):
         config = {}
     base, kind = config.get("base_model_name_or_path"), config.get("peft_type")

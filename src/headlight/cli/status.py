@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.catalogue.writers import RESULT
 from headlight.cli.help import examples
 from headlight.cli.printing import say, say_json
 from headlight.cli.run_argument import Run, existing_run
@@ -37,7 +38,7 @@ def status(
         )
     if run_status["alone"]:
         say("begun by one process without workers")
-    say("finished: result.nc is there" if run_status["finished"] else "not finished")
+    say(f"finished: {RESULT} is there" if run_status["finished"] else "not finished")
 
 
 def _status(folder: "Location") -> dict[str, Any]:
@@ -45,7 +46,6 @@ def _status(folder: "Location") -> dict[str, Any]:
     from headlight.engine.checkpoint import FILE
     from headlight.engine.claims import workers_in
     from headlight.engine.pass_folders import plans
-    from headlight.result import RESULT
 
     passes = []
     for place in plans(folder):

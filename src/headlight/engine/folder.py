@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from headlight.catalogue.writers import REPORT as REPORT, RESULT, TABLES
 from headlight.engine.checkpoint import FILE as CHECKPOINT
 from headlight.engine.claims import workers_at
 from headlight.engine.file_names import PASS, PLAN, SHARED
@@ -15,12 +16,9 @@ from headlight.errors import HeadlightError, RunError, UsageError, setting
 from headlight.files import Location, location, make_folder, reason, write_new
 from headlight.output_folder import RECORD, OutputFolder
 from headlight.processes import usable_cores
-from headlight.result import RESULT
 from headlight.vocabulary import CORPUS_LABEL
 
 CONFIG = "config.yaml"
-REPORT = "report.html"
-TABLES = "tables"
 PAGES = "pages"
 KEPT = "kept"
 """Folder of the data behind the numbers, as studies of classifiers keep it."""

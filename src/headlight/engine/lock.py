@@ -90,7 +90,7 @@ def _taken(folder: Path) -> Iterator[None]:
 
 def _owner(folder: Location) -> str:
     with suppress(ResultError, ValueError):
-        return str(int(files.read(folder / LOCK, own=True, most=_NUMBER)))
+        return str(int(files.read(folder / LOCK, refuse_links=True, most=_NUMBER)))
     return "unknown"
 
 

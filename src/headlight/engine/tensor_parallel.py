@@ -78,4 +78,6 @@ def _copy_state(place: Location, to: Path) -> None:
         files.make_folder(inner, error=RunError)
         for name in (RESULT, CHECKPOINT, PASS, RECORD):
             if (source / name).exists():
-                files.write(inner / name, files.read(source / name, own=True, error=RunError))
+                files.write(
+                    inner / name, files.read(source / name, refuse_links=True, error=RunError)
+                )
