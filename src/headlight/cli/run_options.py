@@ -51,7 +51,6 @@ class RunOptions(FolderOptions):
         str | None,
         typer.Option(
             help="Display name of the corpus. Default: the end of its path.",
-            hidden=True,
             rich_help_panel=RUN,
         ),
     ] = None

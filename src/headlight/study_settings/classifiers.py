@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1, Common
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind
 
@@ -38,13 +38,13 @@ class ClassifierSettings(ModelSettings):
         seed: random seed.
     """
 
-    format: str | None = None
-    columns: tuple[str, ...] | None = None
-    label_column: str | None = None
-    class_names: tuple[str, ...] | None = None
-    kind: Kind | None = None
-    max_length: AtLeast1 | None = None
-    max_examples: AtLeast1 | None = None
+    format: Common[str | None] = None
+    columns: Common[tuple[str, ...] | None] = None
+    label_column: Common[str | None] = None
+    class_names: Common[tuple[str, ...] | None] = None
+    kind: Common[Kind | None] = None
+    max_length: Common[AtLeast1 | None] = None
+    max_examples: Common[AtLeast1 | None] = None
     seed: AtLeast0 = 0
 
     @property

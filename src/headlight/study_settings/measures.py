@@ -1,11 +1,19 @@
 """Settings of the measures of attention."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from headlight.errors import UsageError, setting
-from headlight.settings import StudySettings
+from headlight.settings import Common, Names, StudySettings
 from headlight.settings.attribution import AttributionSettings
-from headlight.vocabulary import ATTRIBUTION, GRADIENT, MEASURES, ValueBias, check_measures
+from headlight.vocabulary import (
+    ATTRIBUTION,
+    GRADIENT,
+    MEASURES,
+    ValueBias,
+    check_measures,
+    measure_names,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +27,7 @@ class MeasureSettings(StudySettings):
         value_bias: value bias in T of effective attention.
     """
 
-    measures: tuple[str, ...] = MEASURES
+    measures: Common[Annotated[tuple[str, ...], Names(measure_names)]] = MEASURES
     attribution: AttributionSettings | None = None
     value_bias: ValueBias = "include"
 

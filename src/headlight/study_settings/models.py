@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from headlight.settings import CHOSEN, AtLeast0, AtLeast1, StudySettings
+from headlight.settings import CHOSEN, AtLeast0, AtLeast1, Common, Layers, StudySettings
 from headlight.vocabulary import Kinds
 
 
@@ -20,8 +20,8 @@ class ModelSettings(StudySettings):
             By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
     """
 
-    kind: Kinds | None = None
-    layers: tuple[int, ...] | None = None
+    kind: Common[Kinds | None] = None
+    layers: Common[Layers | None] = None
     batch_tokens: Annotated[AtLeast1 | None, CHOSEN] = None
 
 

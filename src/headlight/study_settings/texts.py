@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.errors import CorpusError
-from headlight.settings import AtLeast1
+from headlight.settings import AtLeast1, Common
 from headlight.study_settings.models import ModelSettings
 
 
@@ -30,14 +30,14 @@ class TextSettings(ModelSettings):
         seed: random seed, of the cuts between segments as well.
     """
 
-    format: str | None = None
-    column: str | None = None
-    pairs: bool = False
-    max_length: AtLeast1 | None = None
+    format: Common[str | None] = None
+    column: Common[str | None] = None
+    pairs: Common[bool] = False
+    max_length: Common[AtLeast1 | None] = None
     overflow: Literal["truncate", "split", "error"] = "truncate"
     segment_ids: Literal["pair", "zeros"] = "pair"
     lone_units: Literal["join", "discard"] = "join"
-    max_examples: AtLeast1 | None = None
+    max_examples: Common[AtLeast1 | None] = None
     seed: int = 0
 
     def check_source(self, source: str | None) -> None:

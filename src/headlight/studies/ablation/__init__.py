@@ -5,7 +5,7 @@ from typing import Literal
 
 from headlight.catalogue import TEXT_OR_LABELLED, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import AtLeast0, require_distinct
+from headlight.settings import AtLeast0, Common, require_distinct
 from headlight.study_settings.classifiers import ClassifierSettings, check_files
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
@@ -39,13 +39,13 @@ class AblationSettings(TextSettings):
             models).
     """
 
-    kind: Kind | None = None
-    format: str | None = None
+    kind: Common[Kind | None] = None
+    format: Common[str | None] = None
     seed: AtLeast0 = 0
-    by: tuple[Removed, ...] = ("head", "layer")
-    columns: tuple[str, ...] | None = None
-    label_column: str | None = None
-    class_names: tuple[str, ...] | None = None
+    by: Common[tuple[Removed, ...]] = ("head", "layer")
+    columns: Common[tuple[str, ...] | None] = None
+    label_column: Common[str | None] = None
+    class_names: Common[tuple[str, ...] | None] = None
     sentences: bool = True
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import HAYSTACK, Study
-from headlight.settings import AtLeast0, AtLeast1, require_distinct
+from headlight.settings import AtLeast0, AtLeast1, Common, require_distinct
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind
 
@@ -38,15 +38,15 @@ class CircuitsSettings(ModelSettings):
         seed: random seed of the tokens.
     """
 
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
     parts: tuple[Part, ...] | None = None
-    measures: tuple[OfAttention, ...] = ("weight", "norm")
+    measures: Common[tuple[OfAttention, ...]] = ("weight", "norm")
     sequences: AtLeast1 = 8
     tokens: AtLeast1 = 100
     needles: AtLeast1 = 12
     haystack: AtLeast1 = 400
-    format: str | None = None
-    column: str | None = None
+    format: Common[str | None] = None
+    column: Common[str | None] = None
     seed: AtLeast0 = 0
 
     def __post_init__(self) -> None:

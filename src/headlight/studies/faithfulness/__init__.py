@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import TEXT, Study
-from headlight.settings import AtLeast1, require_distinct
+from headlight.settings import AtLeast1, Common, require_distinct
 from headlight.settings.flow import FollowedMap
 from headlight.study_settings.classifiers import RowsOfText
 from headlight.study_settings.texts import TextSettings
@@ -70,7 +70,7 @@ class FaithfulnessSettings(TextSettings):
             pairs.
     """
 
-    maps: tuple[TokenMap, ...] = (
+    maps: Common[tuple[TokenMap, ...]] = (
         "weight",
         "merged_norm",
         "rollout",
@@ -83,10 +83,10 @@ class FaithfulnessSettings(TextSettings):
         "leave_one_out",
     )
     questions: tuple[Question, ...] = ("removal",)
-    units: Literal["tokens", "words"] = "tokens"
+    units: Common[Literal["tokens", "words"]] = "tokens"
     removal: Removal | None = None
     shares: Shares = "tenths"
-    rows: RowsOfText | None = None
+    rows: Common[RowsOfText | None] = None
     coefficient: Literal["spearman", "kendall"] = "spearman"
     signed: bool = False
     random_orders: AtLeast1 = 5

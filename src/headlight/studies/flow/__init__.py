@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headlight.catalogue import TEXT, Study
-from headlight.settings import Range, require_distinct
+from headlight.settings import Common, Range, require_distinct
 from headlight.settings.attribution import Slope
 from headlight.settings.flow import METHODS, FlowName
 from headlight.study_settings.texts import TextSettings
@@ -35,7 +35,7 @@ class FlowSettings(TextSettings):
     methods: tuple[FlowName, ...] = ("rollout", "rollout_layer_norm", "globenc", "alti")
     slope: Slope = "chord"
     masks: Annotated[float, Range(minimum=0, maximum=1)] = 0.0
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,6 +9,7 @@ from headlight.settings import (
     NO_EFFECT,
     AtLeast0,
     AtLeast1,
+    Common,
     Range,
     StudySettings,
     require_distinct,
@@ -38,8 +39,8 @@ class RankSettings(StudySettings):
         sink_share: smallest share of heads in which a token is a sink.
     """
 
-    frequency_ranks: str = "corpus"
-    sinks: Literal["auto", "on", "off"] = "auto"
+    frequency_ranks: Common[str] = "corpus"
+    sinks: Common[Literal["auto", "on", "off"]] = "auto"
     sink_multiple: Annotated[float, Range(above=1)] = 5.0
     sink_share: Annotated[float, Range(above=0, maximum=1)] = 0.25
 
@@ -82,7 +83,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     passages: bool = True
     token_types: AtLeast0 = 2000
     gated_queries: AtLeast0 = 32
-    pages: Annotated[AtLeast0, NO_EFFECT] = 0
+    pages: Common[Annotated[AtLeast0, NO_EFFECT]] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from headlight.settings import AtLeast0, AtLeast1, Range
+from headlight.settings import AtLeast0, AtLeast1, Common, Range
 from headlight_papers.papers.settings import TextPaperSettings
 
 
@@ -28,9 +28,9 @@ class Settings(TextPaperSettings):
     reads: ClassVar[tuple[str, ...]] = ("text", "pairs", "dependency")
     models: ClassVar[tuple[str, ...]] = ("model", "compare")
 
-    max_sentences: AtLeast1 | None = None
+    max_sentences: Common[AtLeast1 | None] = None
     invalid: Literal["refuse", "skip"] = "refuse"
-    max_pairs: AtLeast1 = 408
+    max_pairs: Common[AtLeast1] = 408
     directions: Annotated[int, Range(minimum=2)] = 8
     exact_pairs: AtLeast0 = 20
     folds: AtLeast1 = 10

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, choices, require_choice
+from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Common, choices, require_choice
 from headlight_papers.papers.settings import SegmentIds, TextPaperSettings
 
 Measure = Literal["weight", "norm", "effective", "gradient"]
@@ -36,10 +36,10 @@ class Settings(TextPaperSettings):
         "word_vectors",
     )
 
-    measures: Annotated[tuple[str, ...], Measure] = MEASURES  # checked below, one by one
+    measures: Common[Annotated[tuple[str, ...], Measure]] = MEASURES  # checked below, one by one
     segment_ids: SegmentIds = "zeros"
-    max_sentences: AtLeast1 | None = None
-    overlap: AtLeast0 | None = None
+    max_sentences: Common[AtLeast1 | None] = None
+    overlap: Common[AtLeast0 | None] = None
     invalid: Literal["refuse", "skip"] = "refuse"
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 

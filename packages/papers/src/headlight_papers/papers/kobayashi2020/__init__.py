@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1, Common
 from headlight.vocabulary import Kind
 from headlight_papers.papers.settings import TextPaperSettings
 
@@ -34,7 +34,7 @@ class Settings(TextPaperSettings):
     )
     models: ClassVar[tuple[str, ...]] = ("model", "translator")
 
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
     samples: AtLeast1 = 10
     max_gradients: AtLeast1 = 40
     max_parallel: AtLeast0 = 5000

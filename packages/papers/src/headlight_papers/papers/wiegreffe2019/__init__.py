@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from headlight.settings import AtLeast1, Range
+from headlight.settings import AtLeast1, Common, Range
 from headlight_papers.papers.settings import AdversaryPaperSettings
 
 SOURCE = "Wiegreffe and Pinter (2019)"
@@ -21,7 +21,7 @@ class Settings(AdversaryPaperSettings):
     title: ClassVar[str] = "Attention is not not Explanation (Wiegreffe and Pinter 2019)"
     reads: ClassVar[tuple[str, ...]] = ("labelled", "word_vectors")
 
-    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (
+    lambdas: Common[tuple[Annotated[float, Range(minimum=0)], ...]] = (
         0.0,
         1.05e-3,
         1.6e-3,

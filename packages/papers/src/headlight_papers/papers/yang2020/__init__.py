@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from headlight.settings import AtLeast1, Range
+from headlight.settings import AtLeast1, Common, Range
 from headlight_papers.papers.settings import AdversaryPaperSettings
 
 SOURCE = "Yang (2020)"
@@ -20,7 +20,7 @@ class Settings(AdversaryPaperSettings):
     title: ClassVar[str] = "Is Attention Points Out the Only “Path”? (Yang 2020)"
     reads: ClassVar[tuple[str, ...]] = ("tagged", "labelled", "word_vectors")
 
-    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (
+    lambdas: Common[tuple[Annotated[float, Range(minimum=0)], ...]] = (
         0.0,
         1e-4,
         3e-4,
@@ -32,7 +32,7 @@ class Settings(AdversaryPaperSettings):
         0.104,
     )
     """The paper's 0.2 and 3 over 28.9, the mean length of a row of CoNLL-2000, are among them."""
-    max_sentences: AtLeast1 | None = None
+    max_sentences: Common[AtLeast1 | None] = None
 
 
 ORIGINAL_F1 = 0.90

@@ -7,7 +7,7 @@ from headlight.catalogue import EMBEDDED_CLASSIFIER, LABELLED, Study
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_place
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, AtLeast1, Common, Heads, Range, require_distinct
 from headlight.study_settings.classifiers import ClassifierSettings, check_files
 
 Rows = Literal["all", "first", "last"]
@@ -48,20 +48,20 @@ class AdversarySettings(ClassifierSettings):
         keep_models: save every student in ``models`` of the run's folder, for other studies.
     """
 
-    start: str | None = None
-    held_out: str | None = None
-    heads: tuple[AtLeast0, ...] | None = None
-    rows: Rows = "all"
+    start: Common[str | None] = None
+    held_out: Common[str | None] = None
+    heads: Common[Heads | None] = None
+    rows: Common[Rows] = "all"
     keep_special: bool = False
     predictions: Literal["labels", "tvd"] = "labels"
     distance: Literal["kl", "jsd"] = "kl"
-    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = LAMBDAS
+    lambdas: Common[tuple[Annotated[float, Range(minimum=0)], ...]] = LAMBDAS
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 3
     learning_rate: Annotated[float, Range(above=0)] = 5e-5
     batch_size: AtLeast1 = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
-    keep_models: bool = False
+    keep_models: Common[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

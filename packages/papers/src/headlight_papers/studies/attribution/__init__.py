@@ -5,7 +5,7 @@ from typing import Literal
 
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1, Common
 from headlight.settings.attribution import AttributionSettings
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
@@ -27,11 +27,11 @@ class AttributionStudySettings(TextSettings):
             square of the length.
     """
 
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
     attribution: AttributionSettings = field(default_factory=AttributionSettings)
     reach: AtLeast1 = 64
     tags: Literal["upos", "xpos"] | None = None
-    exact: AtLeast0 = 2
+    exact: Common[AtLeast0] = 2
     exact_tokens: AtLeast1 = 40
 
     def check_command(self) -> None:

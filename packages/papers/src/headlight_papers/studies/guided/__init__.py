@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.catalogue import LABELLED, Study
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_place
-from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, AtLeast1, Common, Range, require_distinct
 from headlight.settings.attribution import AttributionSettings
 from headlight.study_settings.classifiers import RowsOfText, check_files
 from headlight.study_settings.measures import check_attribution
@@ -41,11 +41,16 @@ class GuidedSettings(KeepSettings):
         processes: models trained in parallel, each in one thread; by default the number of cores.
     """
 
-    measures: tuple[GuideMeasure, ...] = ("weight", "norm", "effective", "gradient_input")
-    rows: RowsOfText = "mean"
+    measures: Common[tuple[GuideMeasure, ...]] = (
+        "weight",
+        "norm",
+        "effective",
+        "gradient_input",
+    )
+    rows: Common[RowsOfText] = "mean"
     attribution: AttributionSettings | None = None
-    also: tuple[str, ...] = ()
-    held_out: str | None = None
+    also: Common[tuple[str, ...]] = ()
+    held_out: Common[str | None] = None
     width: AtLeast1 = 128
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 10

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.catalogue import LABELLED, Study
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, AtLeast1, Range, require_distinct
+from headlight.settings import CHOSEN, AtLeast1, Common, Range, require_distinct
 from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
@@ -41,18 +41,18 @@ class InstanceAdversarySettings(KeepSettings):
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
     """
 
-    by: tuple[Scope, ...] = ("all",)
-    rows: Rows = "all"
+    by: Common[tuple[Scope, ...]] = ("all",)
+    rows: Common[Rows] = "all"
     epsilon: Distance = 0.05
     margin: Distance = 0.01
-    candidates: AtLeast1 = 5
+    candidates: Common[AtLeast1] = 5
     steps: AtLeast1 = 60
     learning_rate: Positive = 0.5
     patience: Annotated[AtLeast1 | None, CHOSEN] = 25
     take: Literal["best", "last"] = "best"
-    exact: Exact = "corner"
+    exact: Common[Exact] = "corner"
     sample: AtLeast1 = 2_000
-    max_examples: AtLeast1 | None = 40
+    max_examples: Common[AtLeast1 | None] = 40
     batch_tokens: AtLeast1 = 512
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import LABELLED, Study
-from headlight.settings import AtLeast1, require_distinct
+from headlight.settings import AtLeast1, Common, require_distinct
 from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
@@ -34,9 +34,9 @@ class PermutationSettings(KeepSettings):
             into ``kept`` of the run's folder.
     """
 
-    changes: tuple[Change, ...] = CHANGES
-    by: tuple[Scope, ...] = ("all", "layer")
-    rows: Rows = "all"
+    changes: Common[tuple[Change, ...]] = CHANGES
+    by: Common[tuple[Scope, ...]] = ("all", "layer")
+    rows: Common[Rows] = "all"
     keep_special: bool = False
     shuffles: AtLeast1 = 10
     sample: AtLeast1 = 2_000

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
+from headlight.settings import NO_EFFECT, AtLeast1, Common, Range, Settings, choices
 from headlight.settings.attribution import MatrixPrecision
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
@@ -81,11 +81,11 @@ class TokenIdentitySettings(TextSettings):
             training may take together.
     """
 
-    kind: Kind | None = None
-    maps: tuple[MapKind, ...] = MAPS
+    kind: Common[Kind | None] = None
+    maps: Common[tuple[MapKind, ...]] = MAPS
     losses: tuple[Loss, ...] = LOSSES
     solver: Solver = "adam"
-    target: Target = "input"
+    target: Common[Target] = "input"
     offsets: tuple[int, ...] = (0,)
     fractions: tuple[Annotated[float, Range(above=0, maximum=1)], ...] = (1.0,)
     across: bool = False

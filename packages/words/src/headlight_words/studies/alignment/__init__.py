@@ -5,7 +5,7 @@ from typing import Literal
 
 from headlight.catalogue import Study
 from headlight.errors import UsageError, setting
-from headlight.settings import AtLeast1
+from headlight.settings import AtLeast1, Common
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import require_names_of_heads
 from headlight_words.sources import PARALLEL
@@ -53,13 +53,13 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         max_examples: largest number of examples.
     """
 
-    gold: str | None = None
+    gold: Common[str | None] = None
     gold_format: str | None = None
-    target: str | None = None
-    format: str | None = None
-    columns: tuple[str, ...] | None = None
+    target: Common[str | None] = None
+    format: Common[str | None] = None
+    columns: Common[tuple[str, ...] | None] = None
     swap: bool = False
-    measures: tuple[AlignmentMeasure, ...] | None = None
+    measures: Common[tuple[AlignmentMeasure, ...] | None] = None
     extractions: tuple[Extraction, ...] = (
         "argmax",
         "itermax",
@@ -69,9 +69,9 @@ class AlignmentSettings(LinkSettings, ModelSettings):
     chosen_heads: tuple[str, ...] | None = None
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
-    kind: Literal["cross"] = "cross"
-    max_length: AtLeast1 | None = None
-    max_examples: AtLeast1 | None = None
+    kind: Common[Literal["cross"]] = "cross"
+    max_length: Common[AtLeast1 | None] = None
+    max_examples: Common[AtLeast1 | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

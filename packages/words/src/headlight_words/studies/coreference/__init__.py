@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from headlight.catalogue import Study
-from headlight.settings import AtLeast0, AtLeast1, Settings
+from headlight.settings import AtLeast0, AtLeast1, Common, Settings
 from headlight.study_settings.measures import MeasureSettings
 from headlight_words.settings import WordSettings
 from headlight_words.sources import COREFERENCE
@@ -62,11 +62,11 @@ class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
         seed: random seed of the loss.
     """
 
-    kind: Literal["encoder", "decoder"] | None = None
-    max_examples: AtLeast1 | None = None
-    max_length: AtLeast1 | None = None
-    overlap: AtLeast0 | None = None
-    candidates: Candidates = "mentions"
+    kind: Common[Literal["encoder", "decoder"] | None] = None
+    max_examples: Common[AtLeast1 | None] = None
+    max_length: Common[AtLeast1 | None] = None
+    overlap: Common[AtLeast0 | None] = None
+    candidates: Common[Candidates] = "mentions"
     preceding: bool = True
     sentences: bool = True
     seed: AtLeast0 = 0

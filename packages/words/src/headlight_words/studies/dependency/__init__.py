@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import Study
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1, Common
 from headlight.study_settings.measures import MeasureSettings
 from headlight_words.settings import SentenceSettings
 from headlight_words.sources import TREEBANK
@@ -35,9 +35,9 @@ class DependencySettings(MeasureSettings, SentenceSettings):
             texts are private.
     """
 
-    kind: Literal["encoder", "decoder"] | None = None
-    max_examples: AtLeast1 | None = None
-    relations: Relations = "full"
+    kind: Common[Literal["encoder", "decoder"] | None] = None
+    max_examples: Common[AtLeast1 | None] = None
+    relations: Common[Relations] = "full"
     possessive: Possessive = "clark"
     offsets: Offsets = "notebook"
     seed: AtLeast0 = 0

@@ -8,6 +8,8 @@ from headlight.errors import UsageError
 from headlight.settings import (
     NO_EFFECT,
     AtLeast1,
+    Common,
+    Names,
     Range,
     Settings,
     choices,
@@ -87,11 +89,11 @@ class ParserProbeSettings(SentenceSettings):
             and one where the model is not on the CPU. Results do not depend on it.
     """
 
-    train: str | None = None
-    word_vectors: str | None = None
-    max_examples: AtLeast1 | None = None
-    probes: tuple[Probe, ...] = PROBES
-    measures: tuple[str, ...] = MEASURES
+    train: Common[str | None] = None
+    word_vectors: Common[str | None] = None
+    max_examples: Common[AtLeast1 | None] = None
+    probes: Common[tuple[Probe, ...]] = PROBES
+    measures: Common[Annotated[tuple[str, ...], Names(lambda: MEASURES)]] = MEASURES
     training: TrainingSettings = field(default_factory=TrainingSettings)
     seeds: tuple[int, ...] = (0,)
     align_root: Alignment = "fixed"
