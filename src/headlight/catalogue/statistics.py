@@ -62,15 +62,14 @@ class Statistic:
         variable: Variable in the result of a survey.
         labels: Labels of the row in the variable; by default its own place along ``behaviour``.
         rest: Variable of the same statistic without the first token; empty where there is none.
-        per_measure: Whether there is a number for each measure.
+        per_measure: Number for each measure, instead of a single one.
         min_rows: Minimum number of rows of attention for a ranking of heads, or a finding.
         kinds: Kinds of attention that can have it.
         follows: Row that explains this row: where a head has that, this is no finding.
         about: Measure that the number is about, where it belongs to no measure.
-        compares: Whether it tells tokens apart, so that it is meaningless for tokens that look
-            alike.
-        prominent: Whether it stands in the grid and in tables, and is a finding; else it is ranked,
-            compared, and on the page of one head.
+        compares: Comparison of tokens, meaningless where tokens look alike.
+        prominent: Place in the grid, in tables and among findings; other rows are only ranked,
+            compared, and shown on the page of a head.
         also: Other names of the same statistic.
         source: Source of the definition.
         keys: Function that selects keys of a text, as booleans over query and key; the number is
@@ -129,7 +128,7 @@ class Statistic:
 
     @property
     def counted(self) -> bool:
-        """Whether it is one of those that a survey counts along its axis ``behaviour``."""
+        """Return whether a survey counts it along its axis ``behaviour``."""
         return self.variable == "behaviour_share"
 
 
@@ -315,8 +314,8 @@ _TABLE = (
 
 @cache
 def _rows() -> dict[str, Statistic]:
-    own = {row.name: row for row in _TABLE}
-    return own | rows_of_packages(GROUP, Statistic, own)
+    ours = {row.name: row for row in _TABLE}
+    return ours | rows_of_packages(GROUP, Statistic, ours)
 
 
 def statistic_table() -> tuple[Statistic, ...]:
@@ -339,8 +338,8 @@ def statistic(name: str) -> Statistic:
 
 def rows_of_others() -> list[str]:
     """Return the names of the rows that other packages have added."""
-    own = {row.name for row in _TABLE}
-    return [name for name in _rows() if name not in own]
+    ours = {row.name for row in _TABLE}
+    return [name for name in _rows() if name not in ours]
 
 
 def segment_rows() -> dict[str, str]:

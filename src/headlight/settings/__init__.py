@@ -86,7 +86,7 @@ class Range:
 
 
 class OwnLayers(tuple[int, ...]):
-    """Layers by the numbers that a model itself gives them, which hybrids count otherwise."""
+    """Layers by the model's own numbers, which in hybrids also count layers without attention."""
 
     __slots__ = ()
 

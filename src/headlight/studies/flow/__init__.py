@@ -20,10 +20,9 @@ class FlowSettings(TextSettings):
             layers: ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``. Through
             all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``. The last four
-            run a layer, or the model, once for each token or more, and are slow. Of each layer by
-            itself: ``mixing``, the ratio of what other tokens contribute; ``mixing_feed_forward``
-            includes the feed-forward network, whose activations are linearized, and takes five more
-            passes.
+            run a layer, or the model, at least once for each token, and are slow. Layer by layer:
+            ``mixing``, the ratio contributed by other tokens; ``mixing_feed_forward`` includes the
+            feed-forward network with linearized activations, in five more passes.
         slope: slope of linearized activations: ``chord`` from the bias (Kobayashi et al. 2024),
             ``zero_origin`` or ``derivative``.
         masks: share of tokens replaced by the mask token, drawn by text; 0.12 in the code of

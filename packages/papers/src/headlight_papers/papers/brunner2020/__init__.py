@@ -12,14 +12,14 @@ class Settings(TextPaperSettings):
     """Everything that the results depend on besides models and data.
 
     Attributes:
-        max_sentences: sentences of the treebank; by default the number of pairs.
+        max_sentences: maximal number of sentences of the treebank; by default that of pairs.
         invalid: handling of sentences with words that the tokenizer drops.
-        max_pairs: examples of each set of sentence pairs.
-        directions: random directions of the estimate of contributions, for each input token.
-        exact_pairs: short examples of the first set whose contributions are computed exactly as
-            well.
-        folds: random splits of the pairs for token identification.
-        mlp_folds: random splits for MLPs, which take ten times as long as linear maps.
+        max_pairs: maximal number of examples of each set of sentence pairs.
+        directions: random directions of the estimate of contributions for each input token.
+        exact_pairs: number of short examples of the first set whose contributions are also computed
+            exactly.
+        folds: number of random splits of the pairs for token identification.
+        mlp_folds: number of random splits for MLPs, which take ten times as long as linear maps.
         solver: solver of linear maps for token identification: ``adam``, as in the paper, or
             ``ridge``, which is much faster.
     """

@@ -18,13 +18,13 @@ class AttributionStudySettings(TextSettings):
     Attributes:
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
         attribution: computation of contributions.
-        reach: largest relative position with an embedding of its own, before and after a token.
+        reach: largest relative position, before and after a token, that is reported separately.
         tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
-            treebank sentences; None for texts without.
-        exact: examples computed exactly as well, to measure the error of the estimate, which takes
-            some 20 times as long for each; 0 for none.
-        exact_tokens: longest example that is computed exactly, in tokens: the time grows with the
-            square of the length.
+            treebank sentences; None for texts without tags.
+        exact: number of examples that are also computed exactly, in some 20 times the time, to
+            measure the error of the estimate; 0 for none.
+        exact_tokens: maximal length of the examples computed exactly, in tokens; time grows with
+            its square.
     """
 
     kind: Common[Kind | None] = None

@@ -19,19 +19,18 @@ class PermutationSettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        changes: replacements of attention: its own weights ``permuted`` over the keys that a query
-            sees; ``uniform`` weights; all weight on the key that has the ``largest``, or on a
-            ``random`` one.
-        by: unit of replacement: the attention of ``all`` layers under study, of each ``layer``, of
-            each ``head``. Heads take many passes: those of ``layer`` once for each.
-        rows: rows that are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
-            ``last``.
-        keep_special: keep the weights of special tokens ([CLS], [SEP]) as they are, and change the
-            rest.
-        shuffles: permutations of each text, over whose effects the median is taken.
-        sample: texts (largest weight, change) kept for figures.
-        keep: write for each text the numbers of its random draws, and the predictions after each,
-            into ``kept`` of the run's folder.
+        changes: replacements of attention: the weights ``permuted`` over the keys that a query
+            sees; ``uniform`` weights; all weight on the key with the ``largest`` weight, or on a
+            ``random`` key.
+        by: units of replacement: the attention of ``all`` layers under study, of each ``layer``,
+            or of each ``head``, with as many times the passes of ``layer`` as a layer has heads.
+        rows: rows that are replaced: those of ``all`` tokens, of the ``first`` token ([CLS]), or of
+            the ``last``.
+        keep_special: leave the weights of special tokens ([CLS], [SEP]) unchanged.
+        shuffles: number of permutations of each text; the median of their effects is reported.
+        sample: number of texts in the figures (largest weight, change).
+        keep: write the random draws of each text, and the predictions after each, into ``kept`` of
+            the run's folder.
     """
 
     changes: Common[tuple[Change, ...]] = CHANGES
