@@ -14,9 +14,9 @@ class TextSettings(ModelSettings):
 
     Attributes:
         format: format of the corpus; by default inferred from suffix or content. Plain text
-            without blank lines that is not wrapped prose is read as ``lines``; ``pairs`` are
+            without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
             sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
-            those that headlight align reads.
+            those of headlight align.
         column: column or key of the text; by default ``text``, or the only one.
         pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
             text.

@@ -62,20 +62,20 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
 
     Attributes:
         numbers: further statistics: ``ranks``, correlations of weights, norms and token frequency,
-            which counts tokens in a pass of its own and holds whole layers in memory;
-            ``importance``, the effect of attention on the loss, in a further backward pass;
-            ``null_space``, the share of attention that no output depends on, by length of the text.
+            which needs a further pass and whole layers in memory; ``importance``, the effect of
+            attention on the loss, in a further backward pass; ``null_space``, the share of
+            attention without effect on the output, by length of the text.
         sample: number of points in the figures of ``ranks`` and ``null_space``: pairs of positions
             by category of keys, occurrences of tokens, and texts.
         passages: keep passages of the corpus for each head, and 32 texts with all heads, for the
             report; for private texts switch it off, and set token_types to 0.
-        token_types: number of token types with statistics of their own for each head, from the
-            beginning of the vocabulary, where the frequent ones often are; fewer if the sums would
-            take more than 64 MB; 0 for none.
+        token_types: number of token types with statistics of their own for each head: the first in
+            the vocabulary, which are often the most frequent; fewer if the sums would take more
+            than 64 MB; 0 for none.
         gated_queries: number of queries of each text, evenly spaced, for which norms are computed
             in models with a gate for each query; 0 for all.
-        pages: number of texts with a page of their own, linked from the passages of the report;
-            they are read in a further pass over the corpus.
+        pages: number of texts with a page of their own, linked from the report; they take a further
+            pass over the corpus.
     """
 
     numbers: tuple[Numbers, ...] = ()

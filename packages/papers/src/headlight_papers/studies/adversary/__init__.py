@@ -38,7 +38,7 @@ class AdversarySettings(ClassifierSettings):
             KL(student ‖ model), or ``jsd``, which is bounded.
         lambdas: weights λ of the distance between attention, a mean over rows and heads; 0 is
             always included.
-        repeats: number of students for each λ, which differ in their seeds only; as many are
+        repeats: number of students for each λ, which differ in their seeds only; the same number is
             trained on the gold labels.
         epochs: epochs of training.
         learning_rate: peak learning rate of AdamW, after linear warm-up over a tenth of the steps

@@ -81,10 +81,10 @@ class GuidedSettings(KeepSettings):
     def guides(self, *, tagger: bool) -> tuple[str, ...]:
         """Return the names of the sources of attention."""
         control = "itself" if tagger else "own"
-        return ("uniform", "random", control, *self.measures, *map(of_model, self.also))
+        return ("uniform", "random", control, *self.measures, *map(guide_of_model, self.also))
 
 
-def of_model(name: str) -> str:
+def guide_of_model(name: str) -> str:
     """Return the name of the guide made of the weights of another model."""
     return f"weight of {name}"
 

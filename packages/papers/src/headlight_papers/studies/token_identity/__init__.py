@@ -35,8 +35,8 @@ class MapTrainingSettings(Settings):
     """Settings of the training of maps (Brunner et al. 2020, Appendix B.1).
 
     Attributes:
-        rates: learning rates of Adam, of which the one with the lowest validation loss is used; the
-            other parameters are β = 0.9 and 0.999, ε = 10⁻⁸.
+        rates: learning rates of Adam, chosen by validation loss; the other parameters are β = 0.9
+            and 0.999, ε = 10⁻⁸.
         batch: tokens in a training step.
         epochs: maximal number of epochs; the paper has no limit.
         patience: epochs without a lower validation loss before training stops.
