@@ -137,7 +137,10 @@ def cannot_be_loaded() -> list[str]:
 def taken() -> frozenset[str]:
     """Return the names of functions and commands that no study of another package may have."""
     # Both modules lie above the catalogue, so that they are imported late, and only for packages.
-    root, program = import_module("headlight").HOMES, import_module("headlight.cli.commands").OWN
+    root, program = (
+        import_module("headlight").HOMES,
+        import_module("headlight.cli.commands").BUILT_IN,
+    )
     commands = {name for part in DISTRIBUTIONS.values() for name in part.commands}
     return frozenset({*root, *program, *commands})
 

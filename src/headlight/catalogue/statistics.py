@@ -30,8 +30,8 @@ GROUP = "headlight.statistics"
 Unit = Literal["share", "nats", "tokens", "1"]
 """Unit of a share of rows or texts, of an entropy, of a distance; all else is a plain number."""
 
-OWN: tuple[Kind, ...] = ("encoder", "decoder")
-"""Attention of a text to itself."""
+SELF_ATTENTION: tuple[Kind, ...] = ("encoder", "decoder")
+"""Kinds of attention of a text to itself."""
 
 MIN_ROWS = 5
 """Minimum number of rows of attention for heads to be ranked, and for findings."""
@@ -184,7 +184,9 @@ def _to_category(name: str, short: str, target: str) -> Statistic:
     )
 
 
-def _to_neighbour(name: str, short: str, target: str, kinds: tuple[Kind, ...] = OWN) -> Statistic:
+def _to_neighbour(
+    name: str, short: str, target: str, kinds: tuple[Kind, ...] = SELF_ATTENTION
+) -> Statistic:
     help = f"The share of a row that goes to {target.format(unit='token')}."
     return _behaviour(
         name,
@@ -201,7 +203,7 @@ def _to_neighbour(name: str, short: str, target: str, kinds: tuple[Kind, ...] = 
 
 
 def _behaviour(name: str, short: str, target: str, help: str, **more: Any) -> Statistic:
-    about = {"rest": "behaviour_rest", "kinds": OWN, **more}
+    about = {"rest": "behaviour_rest", "kinds": SELF_ATTENTION, **more}
     return Statistic(name=name, short=short, target=target, help=help, **about)
 
 
@@ -212,8 +214,8 @@ def _of_head(name: str, short: str, title: str, help: str, **more: Any) -> Stati
 
 _TABLE = (
     _behaviour("first", "first", "the first {unit}",
-               "The share of a row that goes to the first token, which heads attend to for want of "
-               "others (a sink).",
+               "The share of a row that goes to the first token, a sink of heads that find nothing "
+               "to attend to.",
                rest="", kinds=KINDS, follows="cls", prominent=True, also=("sink",), source=GU),
     _to_category("cls", "{category}", "{category}"),
     _to_category("sep", "{category}", "{category}"),
@@ -251,32 +253,31 @@ _TABLE = (
     _behaviour("copy_far", "copy from afar", "the next token, where it stood 1,000 tokens before",
                "The share of such queries that give most to a place at least 1,000 tokens before.",
                compares=True, rest=""),
-    _behaviour("missing", "missing", "no token", "What rows of shares lack to 1.",
+    _behaviour("missing", "missing", "no token", "1 less the sum of a row of shares.",
                rest="", kinds=KINDS),
     _of_head("entropy", "entropy", "entropy",
-             "How broadly a token attends: n nats are an even spread over eⁿ tokens, and 0 is one "
-             "token.",
+             "The entropy of a row: n nats are an even spread over eⁿ tokens, 0 a single token.",
              unit="nats", labels={"query_category": "all"}, per_measure=True, also=("broad",),
              source=f"{CLARK}, Section 3.3"),
     _of_head("particular_tokens", "particular", "to particular tokens",
-             "How far what tokens get is from how often they stand in the corpus (divergence, in "
-             "nats): 0 where a head makes no difference between tokens.",
+             "The divergence, in nats, of the attention that token types receive from their "
+             "frequency in the corpus: 0 for a head that does not tell tokens apart.",
              unit="nats", variable="token_divergence", labels={"side": "key"}, per_measure=True,
              compares=True),
     _of_head("distance_mean", "distance", "mean distance",
-             "How far the attended token is, by attention.",
-             unit="tokens", rest="distance_mean_rest", per_measure=True, kinds=OWN,
+             "The distance of the attended token, averaged by attention.",
+             unit="tokens", rest="distance_mean_rest", per_measure=True, kinds=SELF_ATTENTION,
              prominent=False),
     _of_head("distance_std", "σ of distance", "standard deviation of the distance",
-             "How much the distance of attended tokens varies.",
-             unit="tokens", rest="distance_std_rest", per_measure=True, kinds=OWN,
+             "The standard deviation of the distance of attended tokens.",
+             unit="tokens", rest="distance_std_rest", per_measure=True, kinds=SELF_ATTENTION,
              prominent=False),
     _of_head("sink_rate", "sink rate", "{texts} with a sink",
              "The share of the texts in which the first token gets more than 0.3.",
              unit="share", per_measure=True, prominent=False, source=GU),
     _of_head("no_op", "no-op", "weight less norm of the first token",
-             "The share of the first token by weight less that by norm: what is looked at, and "
-             "not moved.",
+             "The share of the first token by weight less that by norm: attention that moves "
+             "nothing.",
              unit="share", prominent=False),
     _of_head("value_drain", "value drain", "length of the first token's vector",
              "‖f(x)‖ of the first token, divided by that of the median token.",
@@ -290,11 +291,11 @@ _TABLE = (
              variable="effective_correlation_by_head", about="effective",
              source=f"{BRUNNER}, Figure 1"),
     _of_head("rank", "rank of T", "rank of T",
-             "How many dimensions of attention the head's output can tell apart; in a longer text "
-             "weight is out of reach.",
+             "The number of dimensions of attention that the head's output can tell apart; in a "
+             "longer text weight is out of reach.",
              about="effective", source=f"{BRUNNER}, Section 3.2"),
     _of_head("vector_norm_mean", "‖f(x)‖", "mean of ‖f(x)‖",
-             "How long the vector is that the head would move from a token at weight 1; the mean "
+             "The length of the vector that the head would move from a token at weight 1, averaged "
              "over tokens.",
              source=f"{KOBAYASHI}, Section 3"),
     _of_head("vector_norm_cv", "CV‖f‖", "CV of ‖f(x)‖",
@@ -302,7 +303,7 @@ _TABLE = (
              "have vectors of one length.",
              source=f"{KOBAYASHI}, Table 1"),
     _of_head("vector_norm_std", "σ of ‖f(x)‖", "standard deviation of ‖f(x)‖",
-             "How much the lengths ‖f(x)‖ vary.",
+             "The standard deviation of the lengths ‖f(x)‖.",
              prominent=False, source=f"{KOBAYASHI}, Table 1"),
     _of_head("gate", "gate", "gate",
              "The share of what a head computes that its gate lets through.", unit="share"),

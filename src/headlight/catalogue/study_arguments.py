@@ -11,7 +11,7 @@ from headlight.files import Location
 from headlight.settings import accepted, default_of, entries
 
 WIDTH = 100
-OWN = ("folder", "command", "progress")
+INTERNAL = ("folder", "command", "progress")
 """Arguments of ``run`` that the function of a study makes itself."""
 
 
@@ -84,7 +84,7 @@ def objects(study: Study) -> dict[str, Argument]:
     return {
         name: Argument(name, hints[name], parameter.default, texts.get(name, ""))
         for name, parameter in inspect.signature(study.run).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in OWN
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in INTERNAL
     }
 
 

@@ -72,7 +72,7 @@ def group_of(commands: Commands) -> type[TyperGroup]:
 
         def format_help(self, ctx: Any, formatter: Any) -> None:
             """Print the help of an outline, whose commands have a summary and no options."""
-            # To make a command is to import its settings; all of them would take seconds.
+            # The list needs summaries only, and no command has to be made for them.
             outline = copy(self)
             outline.commands = {
                 entry.name: TyperCommand(
@@ -177,7 +177,8 @@ LAST = (
         "Make the result from what workers have measured; missing parts are measured first.",
     ),
 )
-OWN = {entry.name: entry for entry in (*FIRST, *LAST)}
+BUILT_IN = {entry.name: entry for entry in (*FIRST, *LAST)}
+"""Commands of this distribution besides studies, by name."""
 
 
 def entries() -> dict[str, Command]:
@@ -195,8 +196,8 @@ def entries() -> dict[str, Command]:
 
 def find_entry(name: str) -> Command | None:
     """Return the command of a name; one of ours without loading the studies of other packages."""
-    if name in OWN:
-        return OWN[name]
+    if name in BUILT_IN:
+        return BUILT_IN[name]
     study = name.replace("-", "_")
     if (ours := find_ours(study)) is not None:
         return _of_study(ours)

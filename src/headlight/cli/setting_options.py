@@ -39,7 +39,7 @@ MORE = "More"
 FEW = 8
 """Largest number of settings that a command lists under a single heading."""
 
-OWN = "model:"
+MODEL_PREFIX = "model:"
 """Prefix of layers that are numbered as in the model."""
 
 
@@ -102,22 +102,22 @@ class SettingOption:
 
     @property
     def is_common(self) -> bool:
-        """Whether help lists it before the options under the heading `MORE`."""
+        """Return whether help lists it before the options under the heading `MORE`."""
         return COMMON in parts(self.hint)
 
     @property
     def is_list(self) -> bool:
-        """Whether it takes several values."""
+        """Return whether it takes several values."""
         return tuple in _types(self.hint)
 
     @property
     def is_repeated(self) -> bool:
-        """Whether it is given once for each of its values."""
+        """Return whether it is given once for each of its values."""
         return REPEATED in parts(self.hint)
 
     @property
     def is_chosen(self) -> bool:
-        """Whether its value is chosen automatically unless given."""
+        """Return whether its value is chosen automatically unless given."""
         return CHOSEN in parts(self.hint)
 
     @property
@@ -149,8 +149,8 @@ class SettingOption:
             return self._chosen(value)
         if not self.is_list or not isinstance(value, str):
             return value
-        if LAYERS in parts(self.hint) and value.startswith(OWN):
-            return OwnLayers(self.parsed(value.removeprefix(OWN)))
+        if LAYERS in parts(self.hint) and value.startswith(MODEL_PREFIX):
+            return OwnLayers(self.parsed(value.removeprefix(MODEL_PREFIX)))
         items = [item.strip() for item in value.split(",")]
         if int in _types(self.hint):
             return sorted({number for item in items for number in self._numbers(value, item)})

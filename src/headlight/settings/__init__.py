@@ -63,7 +63,7 @@ class Range:
     below: Number | None = None
 
     def holds(self, value: Number) -> bool:
-        """Whether a number lies within; NaN never does."""
+        """Return whether a number is within the range; NaN never is."""
         return (
             (self.minimum is None or value >= self.minimum)
             and (self.above is None or value > self.above)
