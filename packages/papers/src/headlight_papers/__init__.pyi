@@ -277,8 +277,8 @@ def permutation(
             sees; ``uniform`` weights; all weight on the key with the ``largest`` weight, or on
             a ``random`` key.
         by: units of replacement: the attention of ``all`` layers under study, of each
-            ``layer``, or of each ``head``, with as many times the passes of ``layer`` as a
-            layer has heads.
+            ``layer``, or of each ``head``, with the passes of ``layer`` for each head of a
+            layer.
         rows: rows that are replaced: those of ``all`` tokens, of the ``first`` token ([CLS]),
             or of the ``last``.
         keep_special: leave the weights of special tokens ([CLS], [SEP]) unchanged.
@@ -374,7 +374,7 @@ def instance_adversary(
             of the ``last``.
         epsilon: maximal total variation distance between the predictions.
         margin: total variation distance below which the search does not penalize a change.
-        candidates: number of parallel searches, of which the best one is used.
+        candidates: number of parallel searches; the best one is used.
         steps: maximal number of steps of Adam.
         learning_rate: learning rate of Adam.
         patience: steps without a lower loss before the search in a text stops; ``auto`` for all

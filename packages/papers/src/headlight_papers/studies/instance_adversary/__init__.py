@@ -27,7 +27,7 @@ class InstanceAdversarySettings(KeepSettings):
             the ``last``.
         epsilon: maximal total variation distance between the predictions.
         margin: total variation distance below which the search does not penalize a change.
-        candidates: number of parallel searches, of which the best one is used.
+        candidates: number of parallel searches; the best one is used.
         steps: maximal number of steps of Adam.
         learning_rate: learning rate of Adam.
         patience: steps without a lower loss before the search in a text stops; ``auto`` for all

@@ -23,7 +23,7 @@ class PermutationSettings(KeepSettings):
             sees; ``uniform`` weights; all weight on the key with the ``largest`` weight, or on a
             ``random`` key.
         by: units of replacement: the attention of ``all`` layers under study, of each ``layer``,
-            or of each ``head``, with as many times the passes of ``layer`` as a layer has heads.
+            or of each ``head``, with the passes of ``layer`` for each head of a layer.
         rows: rows that are replaced: those of ``all`` tokens, of the ``first`` token ([CLS]), or of
             the ``last``.
         keep_special: leave the weights of special tokens ([CLS], [SEP]) unchanged.
