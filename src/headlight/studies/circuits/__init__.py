@@ -71,7 +71,7 @@ class CircuitsSettings(ModelSettings):
 
 STUDY = Study(
     name="circuits",
-    title="what heads do on random repeats and hidden facts, and what their weights say",
+    title="circuits of heads, by their weights and by attention on repeats and hidden facts",
     question="find heads that copy, complete repeated patterns, and retrieve facts",
     papers="Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024",
     source=HAYSTACK,

@@ -37,7 +37,7 @@ class DistanceSettings(MeasureSettings, TextSettings):
 
 STUDY = Study(
     name="distances",
-    title="which heads attend alike",
+    title="distances between heads",
     question="compare heads with one another by where they attend",
     papers="Clark et al. 2019, Section 6",
     source=TEXT,

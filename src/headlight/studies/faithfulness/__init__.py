@@ -110,7 +110,7 @@ class FaithfulnessSettings(TextSettings):
 
 STUDY = Study(
     name="faithfulness",
-    title="which map names the tokens that a prediction rests on",
+    title="faithfulness of maps to predictions",
     question="test which maps rank the tokens that a prediction depends on first",
     papers="DeYoung et al. 2020; Jain and Wallace 2019; Serrano and Smith 2019; Edin et al. 2025",
     source=TEXT,

@@ -53,7 +53,7 @@ class FlowSettings(TextSettings):
 
 STUDY = Study(
     name="flow",
-    title="what hidden tokens come from, by several methods",
+    title="attribution of hidden tokens to input tokens, by several methods",
     question="attribute hidden tokens to their own, first, special, near and far input tokens, by"
     " several methods, and measure how much a layer mixes in from the context",
     papers="Abnar and Zuidema 2020; Kobayashi et al. 2021, 2024; Modarressi et al. 2022, 2023;"

@@ -116,7 +116,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
 
 STUDY = Study(
     name="survey",
-    title="what every head does, by all measures",
+    title="survey of all heads, by all measures",
     question="measure weights, norms and effective attention of every head",
     papers="Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020",
     source=TEXT,

@@ -45,7 +45,7 @@ class AttributionStudySettings(TextSettings):
 
 STUDY = Study(
     name="attribution",
-    title="what input tokens contribute to hidden ones",
+    title="contributions of input tokens to hidden tokens",
     question="attribute each hidden token to its own input token and to the others",
     papers="Brunner et al. 2020, Section 5",
     source=TEXT,

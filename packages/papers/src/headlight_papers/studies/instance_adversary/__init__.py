@@ -68,7 +68,7 @@ class InstanceAdversarySettings(KeepSettings):
 
 STUDY = Study(
     name="instance_adversary",
-    title="how different attention can be while the prediction stays",
+    title="most different attention with nearly the same prediction",
     question=(
         "search, text by text, for the most different attention with nearly the same prediction"
     ),

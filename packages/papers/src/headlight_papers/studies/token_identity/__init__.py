@@ -106,7 +106,7 @@ class TokenIdentitySettings(TextSettings):
 
 STUDY = Study(
     name="token_identity",
-    title="whether hidden tokens tell their input",
+    title="identification of input tokens from hidden tokens",
     question="test how well input tokens can be recovered from hidden tokens",
     papers="Brunner et al. 2020, Section 4",
     source=TEXT,

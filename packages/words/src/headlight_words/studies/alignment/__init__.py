@@ -173,7 +173,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
 STUDY = Study(
     name="alignment",
-    title="words linked by a translator",
+    title="word alignment",
     question="evaluate word alignments by cross-attention, gradients and predictions",
     papers="Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
     source=PARALLEL,
