@@ -99,6 +99,8 @@ def number_of_layers(config: Mapping[str, Any]) -> int:
 
 def number_in_all_parts(config: Mapping[str, Any], names: Collection[str]) -> int:
     """Return the largest number under some names; 0 if a part of the model has none of them."""
+    # Each part numbers layers and heads by itself. If one names no number, the largest of the
+    # others is no limit, and would refuse layers that the model has.
     parts = [part for part in config.values() if isinstance(part, dict) and "model_type" in part]
     if not all(any(isinstance(part.get(name), int) for name in names) for part in parts):
         return 0
