@@ -87,8 +87,8 @@ def read_configuration(place: str) -> Mapping[str, Any]:
     """Return the configuration in a folder; empty if there is none, or it cannot be read."""
     try:
         config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
-    except (ModelError, ValueError):  # loading refuses it with a better sentence
-        return {}
+    except (ModelError, ValueError):
+        return {}  # loading refuses it with a better sentence
     return config if isinstance(config, dict) else {}
 
 
