@@ -43,4 +43,5 @@ def merge(run: Run) -> None:
     config = folder / CONFIG
     files.open_file(config, refuse_links=True, error=RunError).close()
     words = [study.command, "--config", str(config), "--out", run, "--workers", "join"]
+    # A joining worker measures what is missing; the last one merges and writes the report.
     app(words, standalone_mode=False)
