@@ -46,11 +46,16 @@ SHOWN = {
     "clark2019": "figure-2 figure-3 figure-4 table-1 table-2 table-3 figure-6",
     "kobayashi2020": "table-1 figure-3 table-2 figure-6 figure-7 figure-8 table-3",
     "brunner2020": "section-3 figure-1 figure-2 figure-3 figure-4",
+    "yang2020": "table-1 figure-1 table-2 exclusivity",
+    "jain2019": "table-1 table-2 figure-3 figure-6 figure-7",
+    "wiegreffe2019": "table-2 table-3 table-4",
 }
 """Exhibits that the page shows, with numbers alone of others; of papers that are not here, all."""
 WITH_TEXT = {"clark2019": ("figure-5",), "brunner2020": ("figure-19",)}
 """Exhibits whose pictures hold sentences of a corpus, which is not ours to hand on."""
 NAMED_HEAD = re.compile(r"L\d+H\d+ \(")
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
+"""Between two sentences, of which the page has each once."""
 LARGEST = 150_000
 """Characters of a picture that is still small."""
 
@@ -185,10 +190,13 @@ def _exhibits(name: str, made: list[Section], note: str | None) -> Iterator[str]
         yield f"{note}\n"
     shared = _shared_notes(made)
     shown = SHOWN.get(name, " ".join(exhibit.name for exhibit in made)).split()
-    others = []
+    others, said = [], set[str]()
     for exhibit in made:
         if exhibit.name in shown or exhibit.name.startswith("findings"):
-            yield from _section(exhibit, name, shared, front)
+            sentences = SENTENCE.split(exhibit.explanation)
+            new = " ".join(sentence for sentence in sentences if sentence not in said)
+            said.update(sentences)
+            yield from _section(replace(exhibit, explanation=new), name, shared, front)
         else:
             others.append(exhibit)
     yield from _numbers(others)
