@@ -27,7 +27,7 @@ from headlight_papers.papers.sources import Sources
 from headlight_words.sources import EMBEDDED_TRANSLATOR
 
 DOCS = Path(__file__).parents[1] / "docs"
-LONGEST = 12
+LONGEST = 20
 """Rows of a table that the page has; longer ones are CSV files of the run."""
 DRAWN = 2
 """Pictures of an exhibit that the page has."""
@@ -50,7 +50,9 @@ SHOWN = {
     "jain2019": "table-1 table-2 figure-3 figure-6 figure-7",
     "wiegreffe2019": "table-2 table-3 table-4",
 }
-"""Exhibits that the page shows, with numbers alone of others; of papers that are not here, all."""
+"""Exhibits that the page shows, tables only where there is no picture, and of others numbers alone.
+
+Of a paper that is not here the page has all exhibits, with pictures and tables."""
 WITH_TEXT = {"clark2019": ("figure-5",), "brunner2020": ("figure-19",)}
 """Exhibits whose pictures hold sentences of a corpus, which is not ours to hand on."""
 NAMED_HEAD = re.compile(r"L\d+H\d+ \(")
@@ -223,8 +225,9 @@ def _section(exhibit: Section, paper: str, shared: list[str], front: str) -> Ite
         small = [drawing for drawing in exhibit.drawings if len(drawing.svg) <= LARGEST]
         below = [drawing for drawing in small if drawing.name != front]
         yield from (_drawn(drawing, paper) for drawing in below[:DRAWN])
+    shows_tables = paper not in SHOWN or not exhibit.drawings
     for table in exhibit.tables:
-        if len(table.frame) <= LONGEST:
+        if shows_tables and len(table.frame) <= LONGEST:
             yield from _table(table)
     yield from (f"- {escaped(note)}" for note in exhibit.notes if note not in shared)
     yield ""
