@@ -170,14 +170,14 @@ def _page(
     )
 
 
+def _is_findings(exhibit: Section) -> bool:
+    """Whether it is the table of what the paper concludes."""
+    return exhibit.name.startswith("findings")
+
+
 def _verdicts(made: list[Section]) -> str:
     """How many of the paper's findings hold here, as its table of findings says."""
-    tables = [
-        table.frame
-        for exhibit in made
-        if exhibit.name.startswith("findings")
-        for table in exhibit.tables
-    ]
+    tables = [table.frame for exhibit in made if _is_findings(exhibit) for table in exhibit.tables]
     counts = Counter(verdict for frame in tables if "here" in frame for verdict in frame["here"])
     each = ", ".join(f"*{verdict}* {number}" for verdict, number in counts.most_common())
     return f"Verdicts on {counts.total()} findings: {each}."
@@ -194,7 +194,7 @@ def _exhibits(name: str, made: list[Section], note: str | None) -> Iterator[str]
     shown = SHOWN.get(name, " ".join(exhibit.name for exhibit in made)).split()
     others, said = [], set[str]()
     for exhibit in made:
-        if exhibit.name in shown or exhibit.name.startswith("findings"):
+        if exhibit.name in shown or _is_findings(exhibit):
             sentences = SENTENCE.split(exhibit.explanation)
             new = " ".join(sentence for sentence in sentences if sentence not in said)
             said.update(sentences)
@@ -221,11 +221,11 @@ def _section(exhibit: Section, paper: str, shared: list[str], front: str) -> Ite
         yield "| | published | ours | |\n|---|---:|---:|---|"
         yield from map(_comparison, exhibit.comparisons)
         yield ""
-    if exhibit.name not in WITH_TEXT.get(paper, ()) and not exhibit.name.startswith("findings"):
+    if exhibit.name not in WITH_TEXT.get(paper, ()) and not _is_findings(exhibit):
         small = [drawing for drawing in exhibit.drawings if len(drawing.svg) <= LARGEST]
         below = [drawing for drawing in small if drawing.name != front]
         yield from (_drawn(drawing, paper) for drawing in below[:DRAWN])
-    shows_tables = paper not in SHOWN or not exhibit.drawings
+    shows_tables = paper not in SHOWN or not exhibit.drawings or _is_findings(exhibit)
     for table in exhibit.tables:
         if shows_tables and len(table.frame) <= LONGEST:
             yield from _table(table)
