@@ -140,8 +140,8 @@ def page(listed: list[Row]) -> str:
     for paper in sorted(by_paper):
         lines += [f"## {paper}\n", "| in the paper | functions |", "| --- | --- |"]
         ordered = sorted(by_paper[paper], key=lambda row: row.order)
-        for place, found in groupby(ordered, key=lambda row: row.place):
-            lines.append(f"| {place} | {', '.join(f'`{row.name}`' for row in found)} |")
+        for place, same in groupby(ordered, key=lambda row: row.place):
+            lines.append(f"| {place} | {', '.join(f'`{row.name}`' for row in same)} |")
         lines.append("")
     return "\n".join(lines)
 

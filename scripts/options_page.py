@@ -83,9 +83,8 @@ def options(name: str) -> str:
     """The options of a group; or those of a command that no group has, and links to groups."""
     if name in (*OF_ALL, *GROUPS):
         return table(group(name))
-    own = options_of(name)
-    of_all = {option.name for each in of_all_groups(name) for option in group(each)}
-    rest = {row(option): option for option in own if option.name not in of_all}
+    of_all = {option.name for title in of_all_groups(name) for option in group(title)}
+    rest = {row(option): option for option in options_of(name) if option.name not in of_all}
     links = []
     for title in GROUPS:
         rows = [row(option) for option in group(title)]

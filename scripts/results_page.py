@@ -54,7 +54,7 @@ class Row:
 
 def filled(page: str, results: dict[str, xarray.Dataset]) -> str:
     """The page with the variables of these results by study, and a section for every study."""
-    for study in (each for each in studies().values() if each.is_ours):
+    for study in (study for study in studies().values() if study.is_ours):
         if f"<!-- variables: {study.name} -->" not in page:
             title = f"{study.title[:1].upper()}{study.title[1:]}"
             table_of = f"<!-- variables: {study.name} -->\n<!-- end -->"
@@ -107,5 +107,5 @@ def line(rows: list[Row]) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
-        found = StudyRuns(Path(place)).results()
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+        results = StudyRuns(Path(place)).results()
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
