@@ -268,7 +268,8 @@ def _table(table: Table) -> Iterator[str]:
     frame = table.frame
     yield f"{escaped(table.caption)}:\n"
     yield f"| {' | '.join(escaped(str(column)) for column in frame.columns)} |"
-    yield "|" + "|".join("---" if index == 0 else "---:" for index in range(frame.shape[1])) + "|"
+    numeric = [pandas.api.types.is_numeric_dtype(column) for column in frame.dtypes]
+    yield "|" + "|".join("---:" if is_number else "---" for is_number in numeric) + "|"
     for row in frame.itertuples(index=False):
         cells = (
             _shown(value, table.formats.get(str(column), ""))
