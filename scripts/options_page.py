@@ -22,7 +22,7 @@ from headlight.study_settings.texts import TextSettings
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
 TABLE = re.compile(r"(<!-- options: ([a-z0-9- ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-AFTER = "## `headlight status RUN`"
+AFTER = "## Use results and runs"
 """What comes after the sections of studies."""
 SPECIAL = ("out", "help")
 """Options whose default, or whose meaning, is said in words."""
