@@ -150,9 +150,7 @@ def gallery(result: xr.Dataset) -> str:
 
 
 OF_SURVEYS: dict[str, Callable[[xr.Dataset], str]] = {
-    "findings/survey_highlights.py": lambda result: " ".join(
-        each.text for each in highlights(result)
-    ),
+    "findings/survey_rules.py": lambda result: " ".join(each.text for each in highlights(result)),
     "findings/survey.py": lambda result: " ".join(result_contents.answers(result)),
     "views/survey_terminal.py": lambda result: re.sub(
         r"Effective attention is equal.*", "", printed(terminal_table(result)), flags=re.S

@@ -45,7 +45,9 @@ class ExhibitWriter:
         self._output.claim([f"{stem}.svg", f"{stem}.png"])
         svg, png = save_picture(figure, self.folder, stem)
         self.written += [svg.name, png.name]
-        return Drawing(stem, caption, alternative, draw, drawn=read(svg, own=True).decode())
+        return Drawing(
+            stem, caption, alternative, draw, drawn=read(svg, refuse_links=True).decode()
+        )
 
     def curves(
         self, result: xarray.Dataset, *specs: Curve, columns: int | None = None, **words: str
