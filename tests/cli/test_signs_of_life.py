@@ -10,7 +10,7 @@ import pytest
 
 from cli.test_refused_before_a_model import COMMANDS
 from headlight.catalogue import studies
-from headlight.cli.commands import OWN
+from headlight.cli.commands import BUILT_IN
 from headlight.engine.progress import announced, show_progress
 from long_cases import mostly_long
 from reading.test_generation import decoder
@@ -106,7 +106,7 @@ KEPT = ("survey", "distances", "alignment", "read", "predict", "serve", "gallery
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", mostly_long([*OWN, *studies()], *KEPT))
+@pytest.mark.parametrize("name", mostly_long([*BUILT_IN, *studies()], *KEPT))
 def test_every_command_names_what_it_does(
     name: str,
     headlight: Command,
