@@ -283,6 +283,7 @@ def test_a_lower_precision_of_products_is_small_beside_the_error_of_the_estimate
     assert torch.get_float32_matmul_precision() == "highest"
 
 
+@pytest.mark.slow
 def test_with_as_many_probes_as_dimensions_an_estimate_is_exact() -> None:
     model, batch = known("BERT"), batch_of("BERT")
     for probes in (32, 40):  # there are 32 dimensions

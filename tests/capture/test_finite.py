@@ -173,6 +173,7 @@ def with_large_projection(number: float) -> CapturedModel:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["survey", "distances"])
 def test_sums_of_norms_that_overflow_are_refused(name: str) -> None:
     settings: Settings = studies()[name].settings.from_mapping({"measures": ["norm"]})

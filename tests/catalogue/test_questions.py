@@ -61,6 +61,7 @@ def settings_of(name: str) -> dict[str, Any]:
     return {"compare_text": TEXT.replace("cat", "dog")} if name == "patch" else {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_an_answer_has_all_its_files_and_sentences(name: str, model: Model, tmp_path: Path) -> None:
     question = QUESTIONS[name]

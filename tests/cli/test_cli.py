@@ -524,6 +524,7 @@ def test_overwriting_begins_anew_and_leaves_other_files(again):
     assert (again.out / "notes.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_overwriting_does_not_touch_a_run_that_goes_on(again):
     import fcntl
 

@@ -131,6 +131,7 @@ def test_merging_a_run_of_others_runs_no_code(headlight, poisoned, evil):
     assert {path for path in poisoned.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_joining_a_run_of_others_runs_no_code(headlight, poisoned, evil):
     join = ("--config", poisoned / "config.yaml", "--out", poisoned, "--workers", "join")
     assert "trust_remote_code, which runs code" in headlight.refused("survey", *join, code=2)

@@ -105,6 +105,7 @@ def test_every_difference_is_that_of_its_definition(first, swapped):
     np.testing.assert_allclose(np.sort(here[np.isfinite(here)]), adjusted, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_heads_that_have_changed_places_are_found(first, swapped):
     by_place = differences([first, swapped])
     alarms = (by_place["false_discovery"].sel(other=1) <= 0.05).any("statistic")

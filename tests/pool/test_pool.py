@@ -79,6 +79,7 @@ def test_sums_over_keys_are_those_of_loops(
         assert float(found[text, head, query, code]) == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seeds, lengths, sides)
 def test_means_over_queries_are_those_of_loops(seed: int, lengths: list[int], side: str) -> None:

@@ -80,6 +80,7 @@ def ours():
     return result, [(contributions(found, one), list(one.categories)) for one in examples]
 
 
+@pytest.mark.slow
 def test_a_survey(ours):
     result, seen = ours
     of = result.sel(measure=ATTRIBUTION, head=0)

@@ -135,6 +135,7 @@ def test_the_end_of_a_generation_is_no_token_of_its_text() -> None:
     assert "special" not in data.attrs
 
 
+@pytest.mark.slow
 def test_files_have_the_generated_tokens(tmp_path: Path) -> None:
     generation = decoder().generate(TEXT, max_new_tokens=3, predict=True)
     written = json.loads(generation.save(tmp_path / "x.json").read_text())
@@ -175,6 +176,7 @@ def test_what_cannot_go_on_is_refused() -> None:
         [*FUNCTIONS["each_head"](made, data, {"kind": "decoder"})]
 
 
+@pytest.mark.slow
 def test_the_command(headlight: Command, tmp_path: Path) -> None:
     made = decoder()
     made.transformer.save_pretrained(tmp_path / "model")

@@ -39,6 +39,7 @@ def use(model: headlight.Model, folder) -> None:
     assert reading.show() is not None
 
 
+@pytest.mark.slow
 @needs_embedded
 def test_the_embedded_model_reads(tmp_path):
     use(headlight.load(), tmp_path)
@@ -86,6 +87,7 @@ def test_a_folder_holds_what_the_command_line_writes(folder, tmp_path):
     assert headlight.open(tmp_path / "out" / "result.nc").identical(result)
 
 
+@pytest.mark.slow
 def test_a_reading_is_opened(folder, tmp_path):
     reading = headlight.load(folder).read("the sea")
     opened = headlight.open(reading.save(tmp_path / "sea.nc"))

@@ -92,6 +92,7 @@ def test_what_is_not_there_is_refused(asked, said):
         read(model("llama"), TEXT, **asked)
 
 
+@pytest.mark.slow
 def test_a_part_is_written_as_data_and_refused_as_a_page(tmp_path):
     reading = read(model("llama"), TEXT, heads=[2], queries=[3, 4])
     some, whole = read(model("llama"), TEXT, queries=[3, 4]), read(model("llama"), TEXT)

@@ -64,6 +64,7 @@ def test_positions_are_those_of_the_model(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(reading.weight, own, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_norms_are_those_of_loops(tmp_path: Path) -> None:
     network = encoder("registers")
     model = headlight.load(saved(network, tmp_path / "model"))
@@ -141,6 +142,7 @@ def test_the_tower_of_a_model_of_text_and_pictures_reads_pictures(tmp_path: Path
     np.testing.assert_allclose(reading.weight, torch.stack(own.attentions)[:, 0], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CLIPModel, SiglipModel])
 def test_the_tower_of_a_model_of_text_and_pictures_reads_texts(kind: Any) -> None:
     (words,) = texts(1)
@@ -158,6 +160,7 @@ def test_the_tower_of_a_model_of_text_and_pictures_reads_texts(kind: Any) -> Non
     assert model.routes(words).dataset.sizes["layer"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("image", "sentence"),
     [
@@ -342,6 +345,7 @@ def test_a_damaged_image_of_pillow_is_refused(tmp_path: Path) -> None:
         decode_picture(Image.open(BytesIO(whole[: len(whole) // 2])))
 
 
+@pytest.mark.slow
 def test_nothing_but_a_picture_imports_the_decoder() -> None:
     code = (
         "import sys; import headlight, headlight.corpora, headlight.encode, headlight.cli.read; "
