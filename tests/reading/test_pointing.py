@@ -31,7 +31,7 @@ def test_a_picture_says_where_its_blob_is(quadrants: dict[str, Any]) -> None:
         assert quadrants["NAMES"][quadrants["quadrant"]((row, column))] == side
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_heads_of_a_trained_model_point_at_the_blob(
     quadrants: dict[str, Any], tmp_path: Path
 ) -> None:
