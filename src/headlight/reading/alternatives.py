@@ -196,10 +196,10 @@ class Alternatives(TextResult):
 def alternatives(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: AlternativeSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: AlternativeSettings,
+    command: str | None = None,
 ) -> Alternatives:
     """Other attention of one head on one text, or a pair, which the output cannot tell.
 

@@ -86,10 +86,10 @@ class Explanation(TextResult):
 def explain(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: ExplanationSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: ExplanationSettings,
+    command: str | None = None,
 ) -> Explanation:
     """Explain the score of a query and a key.
 

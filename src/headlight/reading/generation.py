@@ -15,16 +15,17 @@ from jaxtyping import Float64
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text, require_reader
-from headlight.catalogue.question_settings import GenerationSettings
+from headlight.catalogue.question_settings import GenerationSettings, ReadingSettings
 from headlight.chats import Readable, as_read
 from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.encode.token_categories import CLS, OTHER, SEP, Categories
 from headlight.errors import MissingHeadError, UsageError, with_head
+from headlight.reading.example import read_example
 from headlight.reading.prediction import what_tokens_add
 from headlight.reading.question_functions import answers
-from headlight.reading.reading import Reading, read_example
+from headlight.reading.reading import Reading
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
 from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT
 
@@ -59,10 +60,10 @@ class Generation(Reading):
 def generate(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: GenerationSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: GenerationSettings,
+    command: str | None = None,
 ) -> Generation:
     """Generate text, the most probable token each time, and read it with its prompt.
 
@@ -85,6 +86,11 @@ def generate(
     reading = read_example(
         model,
         whole,
+        ReadingSettings(
+            kind=ALL if whole.target else None,
+            layers=settings.layers,
+            queries=None if whole.target else tuple(range(first, len(whole.ids))),
+        ),
         attributes={
             "text": text,
             "pair": answer if whole.target else "",
@@ -92,9 +98,6 @@ def generate(
             "other_kinds": "",
             "answer": answer,
         },
-        kind=ALL if whole.target else None,
-        layers=settings.layers,
-        queries=None if whole.target else range(first, len(whole.ids)),
     )
     parts = split_kinds(reading.dataset)
     followed = _next_tokens(model, whole, first)

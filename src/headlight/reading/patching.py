@@ -70,10 +70,10 @@ class Patching(TextResult):
 def patch(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: PatchSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: PatchSettings,
+    command: str | None = None,
 ) -> Patching:
     """Patch each head with the same head of another text, and measure the fall of a logit.
 

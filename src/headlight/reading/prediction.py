@@ -99,10 +99,10 @@ class Prediction(TextResult):
 def predict(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: PredictionSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: PredictionSettings,
+    command: str | None = None,
 ) -> Prediction:
     """Decompose a prediction into its addends.
 

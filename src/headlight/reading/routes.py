@@ -125,10 +125,10 @@ class Routes(TextResult):
 def routes(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: RouteSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: RouteSettings,
+    command: str | None = None,
 ) -> Routes:
     """Compute the routes to every token after every layer, by residual stream, heads, tokens.
 

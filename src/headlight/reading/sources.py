@@ -36,11 +36,11 @@ from headlight.reading.answers import (
 )
 from headlight.reading.generation import require_generation
 from headlight.reading.origin import origin
+from headlight.reading.question_functions import answers
 from headlight.reading.text_result import TextResult
 from headlight.reduce import Slots
 from headlight.result import csv_text
 from headlight.result.estimate import average
-from headlight.settings import plain
 from headlight.vocabulary import place_of_head
 
 REMOVAL, SETS, ALL, PREDICT = "removal", "sets", "all heads by", "predict"
@@ -104,15 +104,15 @@ class Sources(TextResult):
     __repr__ = __str__
 
 
+@answers("sources")
 def sources(
     model: CapturedModel,
     question: Readable | Sequence[Mapping[str, Any]],
     context: Sequence[str] | None = None,
     *,
     answer: str | None = None,
-    settings: SourceSettings | None = None,
+    settings: SourceSettings,
     command: str | None = None,
-    **choices: Any,
 ) -> Sources:
     """Compare what passages contribute to an answer, by several signals.
 
@@ -123,29 +123,25 @@ def sources(
     logits of the answer's tokens, summed.
 
     Args:
-        model: Decoder with its head.
-        question: Text, or messages of a chat, which may hold the passages or have them written
+        model: decoder with its head.
+        question: text, or messages of a chat, which may hold the passages or have them written
             before the question; or several examples; see `headlight.corpora.passages.EXAMPLE`.
-        context: Passages.
-        answer: Answer; by default the last message of a chat if it is the assistant's, else
-            what the model writes, up to the end of a line.
-        settings: See `headlight.catalogue.question_settings.SourceSettings`.
-        command: Command of the request, for the record.
-        choices: Fields of the settings, in their place.
+        context: passages.
+        answer: answer; by default the last message of a chat if it is the assistant's, else what
+            the model writes, up to the end of a line.
+        settings: settings of the signals; users name each by itself.
+        command: command of the request, for the record.
 
     Raises:
-        MissingHeadError: The model does not predict next tokens.
-        UsageError: No passage or an empty one, no question or an empty answer, a prompt that with
+        MissingHeadError: the model does not predict next tokens.
+        UsageError: no passage or an empty one, no question or an empty answer, a prompt that with
             the answer is longer than the model reads, no such head, or no tokenizer.
-        UnsupportedModelError: Attention cannot be captured exactly, or texts are read otherwise in
+        UnsupportedModelError: attention cannot be captured exactly, or texts are read otherwise in
             a batch than alone.
 
     Source: removal and sets: Cohen-Wang et al. (2024), "ContextCite"; heads that copy: Wu et al.
         (2024), "Retrieval head"; the ratio: Chuang et al. (2024), "Lookback Lens", Eq. 1.
     """
-    if settings is None:
-        named = {name: plain(each) for name, each in choices.items()}
-        settings = SourceSettings.from_mapping(named)
     examples = examples_of(question, context, answer)
     require_reader(model)
     require_generation(model, decoder=True)
@@ -153,10 +149,10 @@ def sources(
     prompts = [_Prompted.of(model, example, settings) for example in examples]
     model.verify_batching()
     scores, chosen = _heads(model, settings)
-    answers = [
+    measured = [
         _measured(model, prompt, chosen, settings, number) for number, prompt in enumerate(prompts)
     ]
-    dataset = _dataset(model, prompts, answers, scores, chosen)
+    dataset = _dataset(model, prompts, measured, scores, chosen)
     text = str(dataset["question"].values[0])
     about = origin(
         model,
@@ -164,14 +160,14 @@ def sources(
         None,
         title=(
             f"“{shorten(text, 60, placeholder=' …')}”: what the answer used"
-            if len(answers) == 1
-            else f"What {len(answers)} answers used"
+            if len(measured) == 1
+            else f"What {len(measured)} answers used"
         ),
         stage="sources",
-        orders=max(each.orders for each in answers),
+        orders=max(row.orders for row in measured),
         masks=settings.masks,
         named=int(bool(settings.chosen)),
-        notes=" ".join(dict.fromkeys(each.note for each in answers if each.note)),
+        notes=" ".join(dict.fromkeys(row.note for row in measured if row.note)),
         command=command or "",
     )
     return Sources(dataset.assign_attrs(about))

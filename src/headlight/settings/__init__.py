@@ -323,7 +323,7 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         return None
     types = [each for each in _parts(hint) if isinstance(each, type) and each is not NoneType]
     nested = next((each for each in types if issubclass(each, Settings)), None)
-    if nested is not None:
+    if nested is not None and not (bool in types and isinstance(value, bool)):
         return _nested(name, value, nested)
     series = next((each for each in _parts(hint) if get_origin(each) is tuple), None)
     if series is not None and not isinstance(value, Mapping):
@@ -396,5 +396,5 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # of NumPy, which settings do without
         return value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
-        return list(value)
+        return [plain(item) for item in value]
     return value
