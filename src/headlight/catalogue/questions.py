@@ -93,7 +93,7 @@ QUESTIONS: Mapping[str, Question] = {
                 ('"The cat sat." --flow cat-flow.html', "what tokens come from"),
                 ('"The cat sat." --compare-text "The dog sat." --html both.html', ""),
                 ("--audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
-                ("- < cat.txt", ""),
+                ("-", "standard input"),
                 ("--image a.png --model google/vit-base-patch16-224", "patches × patches"),
                 ('"What is this?" --image a.png --model llava-hf/llava-1.5-7b-hf', "both"),
                 ("--chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
