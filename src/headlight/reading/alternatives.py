@@ -93,8 +93,8 @@ class Search:
         spaces, queries = self._scores.null_spaces, len(original)
         attention = attention if exists.any() else attention[:0]
         ranks = {
-            name: np.broadcast_to(each[0, self._head].cpu().numpy(), queries)
-            for name, each in (("rank", spaces.rank), ("rank_with_ones", spaces.rank_with_ones))
+            name: np.broadcast_to(rank[0, self._head].cpu().numpy(), queries)
+            for name, rank in (("rank", spaces.rank), ("rank_with_ones", spaces.rank_with_ones))
         }
         by_query = {
             "asked": np.isin(np.arange(queries), list(self._asked)),
@@ -110,7 +110,7 @@ class Search:
                 ("alternative", "query"),
                 0.5 * np.abs(attention - original).sum(-1),
             ),
-            **{name: ("query", each) for name, each in by_query.items()},
+            **{name: ("query", values) for name, values in by_query.items()},
         }
 
     def _changes(
@@ -269,7 +269,7 @@ def _try_on_model(
             return float((_output(model, batch)[1] - output).abs().max())
 
     about = {"output": name, "output_size": float(output.abs().max())}
-    return [difference(each) for each in matrices], about
+    return [difference(matrix) for matrix in matrices], about
 
 
 def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:

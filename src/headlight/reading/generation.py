@@ -175,7 +175,7 @@ def with_next_token(example: Longer, number: int, tokenizer: Any, categories: Ca
     ids = example.target if example.target else example.ids
     words = example.target_words if example.target else example.words
     # A token that is decoded alone loses the blank before it in vocabularies of SentencePiece.
-    before, after = (tokenizer.decode(each) for each in ([*ids], [*ids, number]))
+    before, after = (tokenizer.decode(tokens) for tokens in ([*ids], [*ids, number]))
     last = max(words, default=-1)
     word = last + 1 if last < 0 or after[len(before) : len(before) + 1].isspace() else last
     if number in tokenizer.all_special_ids:

@@ -66,7 +66,9 @@ def answers(asked: str | Question) -> Callable[[Callable[..., T]], Callable[...,
 def _signature(question: Question, answer: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of the method: what the question is about, and each setting."""
     original = inspect.signature(answer)
-    subject = [each for name, each in original.parameters.items() if name not in NOT_OF_USERS]
+    subject = [
+        parameter for name, parameter in original.parameters.items() if name not in NOT_OF_USERS
+    ]
     settings = [
         inspect.Parameter(
             name,

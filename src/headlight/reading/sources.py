@@ -229,9 +229,10 @@ def _require_room(model: CapturedModel, prompt: int, answer: int) -> None:
     """Refuse a prompt, or an answer behind it, that the model cannot read."""
     if model.longest is not None and prompt + answer > model.longest:
         behind = f" and the answer {answer}" if answer else ""
+        shorter = "them or it" if answer else "them"
         raise UsageError(
             f"the question and its passages have {prompt} tokens{behind}, and {model} reads "
-            f"{model.longest} in all; leave passages out, or shorten them{' or it' * bool(answer)}."
+            f"{model.longest} in all; leave passages out, or shorten {shorter}."
         )
 
 
@@ -285,16 +286,16 @@ def _in_order(
 ) -> _Measured:
     count, note = len(order), ""
     kept = np.concatenate([np.ones((1, count), bool), ~np.eye(count, dtype=bool), masks])
-    read = [prompt.read(model.tokenizer, order, each) for each in kept]
+    read = [prompt.read(model.tokenizer, order, passages) for passages in kept]
     whole, owners = read[0]
-    log, logits = answer_scores(model, [each for each, _ in read], prompt.ids)
+    log, logits = answer_scores(model, [example for example, _ in read], prompt.ids)
     shares, ratios = answer_shares(model, whole, owners, settings.measures)
     values = {REMOVAL: log[0] - log[1 : count + 1]}
     if settings.masks:  # without which the fit is removal itself
         values[SETS] = linear_fit(kept, log)
-    for measure, each in zip(settings.measures, shares, strict=True):
-        values[f"chosen heads by {measure}"] = average(each[chosen], 0)
-        values[f"{ALL} {measure}"] = average(each, (0, 1))
+    for measure, by_head in zip(settings.measures, shares, strict=True):
+        values[f"chosen heads by {measure}"] = average(by_head[chosen], 0)
+        values[f"{ALL} {measure}"] = average(by_head, (0, 1))
     if settings.predict:
         values[PREDICT] = np.full(count, np.nan)
         try:
@@ -353,15 +354,15 @@ def _rank(value: Mapping[str, Float64[np.ndarray, " passage"]], signal: str) -> 
 def _dataset(
     model: CapturedModel,
     prompts: Sequence[_Prompted],
-    answers: Sequence[_Measured],
+    measured: Sequence[_Measured],
     scores: Float64[np.ndarray, "layer head"],
     chosen: Chosen,
 ) -> xarray.Dataset:
-    signals = list(answers[0].value)
-    values = _padded([np.stack([*each.value.values()]) for each in answers])
-    ranks = np.array([[_rank(each.value, signal) for signal in signals] for each in answers])
+    signals = list(measured[0].value)
+    values = _padded([np.stack([*answer.value.values()]) for answer in measured])
+    ranks = np.array([[_rank(answer.value, signal) for signal in signals] for answer in measured])
     mean, agreement = (
-        Slots.of(np.arange(len(answers)), each).compute() for each in (values, ranks)
+        Slots.of(np.arange(len(measured)), numbers).compute() for numbers in (values, ranks)
     )
     variables: dict[str, Any] = {
         "value": (("answer", "signal", "passage"), values),
@@ -370,30 +371,30 @@ def _dataset(
         **with_slots("agreement", ("signal",), agreement["mean"], agreement),
         "head_share": (
             ("answer", "measure", "layer", "head", "passage"),
-            _padded([each.head_share for each in answers]),
+            _padded([answer.head_share for answer in measured]),
         ),
         "lookback": (
             ("answer", "layer", "head", "token"),
-            _padded([each.lookback for each in answers]),
+            _padded([answer.lookback for answer in measured]),
         ),
         "retrieval": (("layer", "head"), scores),
-        "log_probability": ("answer", [each.log_probability for each in answers]),
+        "log_probability": ("answer", [answer.log_probability for answer in measured]),
     }
     tokenizer = model.tokenizer
     assert tokenizer is not None  # noqa: S101 - `sources` has required it
-    tokens = [token_names(tokenizer, each.ids) for each in prompts]
-    measures = [each.removeprefix(f"{ALL} ") for each in signals if each.startswith(ALL)]
+    tokens = [token_names(tokenizer, prompt.ids) for prompt in prompts]
+    measures = [signal.removeprefix(f"{ALL} ") for signal in signals if signal.startswith(ALL)]
     coordinates: dict[str, Any] = {
         "signal": signals,
         "measure": measures,
         "layer": [site.layer for site in model.sites_of("decoder")],
         "head": range(scores.shape[1]),
         "passage": range(1, values.shape[-1] + 1),
-        "question": ("answer", [each.question for each in prompts]),
-        "answer_text": ("answer", [each.answer for each in prompts]),
+        "question": ("answer", [prompt.question for prompt in prompts]),
+        "answer_text": ("answer", [prompt.answer for prompt in prompts]),
         "passage_text": (
             ("answer", "passage"),
-            _filled([each.prompt.passages for each in prompts]),
+            _filled([prompt.prompt.passages for prompt in prompts]),
         ),
         "token_text": (("answer", "token"), _filled(tokens)),
         "chosen": (("layer", "head"), chosen),
@@ -403,10 +404,10 @@ def _dataset(
 
 def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Return one array of arrays whose last axes differ, with NaN behind the shorter ones."""
-    longest = max(each.shape[-1] for each in arrays)
+    longest = max(array.shape[-1] for array in arrays)
     whole = np.full((len(arrays), *arrays[0].shape[:-1], longest), np.nan)
-    for row, each in zip(whole, arrays, strict=True):
-        row[..., : each.shape[-1]] = each
+    for row, array in zip(whole, arrays, strict=True):
+        row[..., : array.shape[-1]] = array
     return whole
 
 
