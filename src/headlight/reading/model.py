@@ -32,39 +32,20 @@ from headlight.engine.model_parts import encoder_for_one_text
 from headlight.errors import CorpusError
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
-from headlight.reading.alternatives import alternatives
 from headlight.reading.edits import Edit
-from headlight.reading.explanation import explain
-from headlight.reading.flow import flow
-from headlight.reading.generation import generate
-from headlight.reading.patching import patch
-from headlight.reading.prediction import predict
-from headlight.reading.readers import read
+from headlight.reading.question_methods import QuestionMethods
 from headlight.reading.reading import FRAME_HEIGHT
-from headlight.reading.routes import routes
-from headlight.reading.sources import sources
 from headlight.reading.view_functions import FUNCTIONS
 from headlight.reading.what_if import WhatIf, what_if
 from headlight.settings import require_choice
 from headlight.vocabulary import measure_table
 
 
-class Model(CapturedModel):
+class Model(QuestionMethods, CapturedModel):
     """A Transformer and its tokenizer, ready to be looked into.
 
-    Questions of one text are the functions of that name, asked of the model: see
-    `headlight.catalogue.questions` for what each is asked with.
+    Its methods are also the questions of `headlight.catalogue.questions`, such as `read`.
     """
-
-    read = read
-    predict = predict
-    routes = routes
-    flow = flow
-    explain = explain
-    alternatives = alternatives
-    generate = generate
-    sources = sources
-    patch = patch
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""

@@ -89,7 +89,7 @@ def _documentation(question: Question, docstring: str, signature: inspect.Signat
     lines = TEXTS | entries(docstring, "Args") | question.settings.explanations()
     arguments = "\n".join(
         textwrap.fill(
-            f"{name}: {lines[name]}", 92, initial_indent=" " * 4, subsequent_indent=" " * 8
+            f"{name}: {lines[name]}", 96, initial_indent=" " * 8, subsequent_indent=" " * 12
         )
         for name in signature.parameters
     )
