@@ -12,12 +12,12 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from architectures import GPT2, GROUPED, WIDE
+from headlight.catalogue.question_settings import ReadingSettings
 from headlight.encode import encode_one
 from headlight.errors import MissingHeadError, UsageError
+from headlight.reading import read_example
 from headlight.reading.generation import generate
 from headlight.reading.model import Model
-from headlight.catalogue.question_settings import ReadingSettings
-from headlight.reading import read_example
 from headlight.reading.view_functions import FUNCTIONS
 from headlight.result import load
 from headlight.result.kinds import split_kinds

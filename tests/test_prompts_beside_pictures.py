@@ -108,7 +108,7 @@ def test_the_named_patch_is_the_one_that_changes(family: Any) -> None:
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(
                     "headlight.reading.readers.read_example",
-                    lambda _, example, kept=kept, **__: kept.append(example),
+                    lambda _, example, *__, kept=kept, **___: kept.append(example),
                 )
                 model.read(PROMPT, image=each)
             examples += kept
