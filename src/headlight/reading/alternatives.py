@@ -87,6 +87,7 @@ class Search:
             if row.exist:
                 generator = np.random.default_rng([self._settings.seed, query])
                 changed = row.row + self._changes(row, generator, n)
+                # At the largest step a weight becomes 0, which rounding may miss on either side.
                 attention[:, query, visible_keys] = np.maximum(changed, 0.0)
             if self._settings.certify or self._settings.method == "farthest":
                 bound[query] = row.bound(tight=self._settings.certify)
@@ -137,6 +138,7 @@ class Search:
         """Return the basis of [T, 1]'s columns on the visible keys; most queries share it."""
         name = visible_keys.tobytes()
         if name not in self._bases:
+            # The last one alone: causal queries have a basis each, and all would fill the memory.
             self._bases = {name: column_basis(self._columns[visible_keys], self._width)}
         return self._bases[name]
 

@@ -244,5 +244,6 @@ def _changed(weight: Tensor, site: AttentionSite, *, edit: Edit, wanted: Map) ->
     staying = wanted.isnan().any(-1, keepdim=True)
     if edit.change == "remove":
         return torch.where(staying, weight, 0)
+    # The old sum is less than 1 where a head has a sink beside its keys.
     rows = wanted.nan_to_num().to(weight) * weight.sum(-1, keepdim=True)
     return torch.where(staying, weight, rows)

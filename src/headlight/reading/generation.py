@@ -155,6 +155,7 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
         return_dict_in_generate=False,
     )
     arguments = model.inputs(model.collate([prompt]))
+    # Set for a single pass: no cache, and a mask of the first token of the decoder alone.
     for key in ("use_cache", "decoder_attention_mask"):
         arguments.pop(key, None)
     with torch.inference_mode(), model.running():

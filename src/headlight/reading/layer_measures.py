@@ -83,6 +83,7 @@ class ReadLayers:
             rows = self.contributions[record.site.layer][:, record.first :]
             cut = rows[:, : record.weight.shape[2], : record.weight.shape[3]]
             record = replace(record, attribution=cut)
+        # Transformed vectors are passed on from one block of queries of a layer to the next.
         scores = Scores(record, self.value_bias, vectors=self._vectors if record.first else None)
         self._vectors = scores.vectors
         measured = self.seen.setdefault(record.site, {})

@@ -156,6 +156,7 @@ def _patched(
     together = max(1, TOKENS_AT_ONCE // (len(example.ids) + len(example.target)))
     for begin in range(0, len(places), together):
         some = places[begin : begin + together]
+        # In one batch, so that nothing of the other text is kept between two runs.
         batch = model.collate([other, *[example] * len(some)])
         heads = [(sites[at], head) for at, head in some]
         if swap == "output":

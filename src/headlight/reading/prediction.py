@@ -259,6 +259,7 @@ def _require_same(
     model: CapturedModel, parts: Decomposition, wanted: float, logits: Float64[Tensor, " output"]
 ) -> None:
     """Refuse a linear network that does not compute what the model does."""
+    # Relative to the largest logit, since a difference of two may be near 0; NaN is refused, too.
     if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
             f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
@@ -303,6 +304,7 @@ def _dataset(
         source = "target" if "target" in tokens and of_site.site.kind == "decoder" else "text"
         start = starts[source]  # type: ignore[index]
         keys = slice(start, start + of_site.direct.shape[1])
+        # NaN stays where a layer has fewer heads; keys of the other side get 0 from every head.
         for values, part in ((direct, of_site.direct), (total, of_site.total)):
             values[row, : len(part)] = 0.0
             values[row, : len(part), keys] = part.numpy()

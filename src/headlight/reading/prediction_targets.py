@@ -160,6 +160,7 @@ def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
     if place.at_end and not place.masked and (pieces := pieces_behind(tokenizer, text, word)):
         return pieces
     mask = getattr(tokenizer, "mask_token", None)
+    # The pieces of a word depend on what is before it, so it is written in its place.
     if place.masked and mask and text.count(mask) == 1:
         start = text.index(mask)
         before = tokenizer(text[:start] + mask, add_special_tokens=False).input_ids

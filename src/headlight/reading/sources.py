@@ -251,7 +251,9 @@ def _measured(
     model: CapturedModel, prompt: _Prompted, chosen: Chosen, settings: SourceSettings, number: int
 ) -> _Measured:
     """Return means over orders; the probability and Lookback's ratios are of the first alone."""
-    count, generator = len(prompt.prompt.passages), np.random.default_rng([settings.seed, number])
+    count = len(prompt.prompt.passages)
+    # By the number of the answer, so that its numbers do not depend on the answers before it.
+    generator = np.random.default_rng([settings.seed, number])
     rows = [
         _in_order(
             model,
@@ -285,6 +287,7 @@ def _in_order(
     settings: SourceSettings,
 ) -> _Measured:
     count, note = len(order), ""
+    # All passages, all but one, and random sets: the slices of scores below rely on this order.
     kept = np.concatenate([np.ones((1, count), bool), ~np.eye(count, dtype=bool), masks])
     read = [prompt.read(model.tokenizer, order, passages) for passages in kept]
     whole, owners = read[0]

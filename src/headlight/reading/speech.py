@@ -121,6 +121,7 @@ def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, Enc
     transcript = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     if not transcript:
         raise UsageError("the model recognizes no words in the recording; give the text.")
+    # Before the first word stand the tokens of language and task, with which the decoder begins.
     begun = next(at for at, word in enumerate(example.target_words) if word >= 0)
     example = replace(
         example,

@@ -154,6 +154,7 @@ def what_if(
 
     def compare(record: LayerRecord) -> None:
         layer = record.site.layer
+        # Popped, since the weights of all layers of a long text are large.
         moved[layer] = total_variation(record.weight[0], weights.pop(layer)).mean(-1).cpu().numpy()
 
     with attention_replaced(model, replacements(context, changes), kind=chosen):
