@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from headlight.errors import UsageError, per_door, setting
-from headlight.settings import AtLeast0, AtLeast1, Range, Settings, require_distinct
+from headlight.settings import (
+    AtLeast0,
+    AtLeast1,
+    Common,
+    Heads,
+    Layers,
+    Range,
+    Settings,
+    require_distinct,
+)
 from headlight.settings.attribution import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind, Kinds, ValueBias, require_names_of_heads
 
@@ -37,9 +46,9 @@ class ReadingSettings(Settings):
             ``block_norm`` and ``layer_norm``.
     """
 
-    kind: Kinds | None = None
-    layers: tuple[int, ...] | None = None
-    heads: tuple[AtLeast0, ...] | None = None
+    kind: Common[Kinds | None] = None
+    layers: Common[Layers | None] = None
+    heads: Common[Heads | None] = None
     queries: tuple[AtLeast0, ...] | None = None
     value_bias: ValueBias = "include"
     attribution: bool | AttributionSettings = False
@@ -186,7 +195,7 @@ class TextFlowSettings(Settings):
 
     methods: tuple[str, ...] = USUAL_METHODS
     kind: Kind | None = None
-    layers: tuple[int, ...] | None = None
+    layers: Layers | None = None
     attribution: AttributionSettings | None = None
 
     def __post_init__(self) -> None:
@@ -213,11 +222,11 @@ class AlternativeSettings(Settings):
         seed: random seed of the directions.
     """
 
-    layer: AtLeast0 = 0
-    head: AtLeast0 = 0
-    number: AtLeast1 = 1
-    kind: Kind | None = None
-    method: Literal["random", "farthest"] = "random"
+    layer: Common[AtLeast0] = 0
+    head: Common[AtLeast0] = 0
+    number: Common[AtLeast1] = 1
+    kind: Common[Kind | None] = None
+    method: Common[Literal["random", "farthest"]] = "random"
     distance: Annotated[float, Range(above=0, maximum=1)] = 1.0
     queries: tuple[AtLeast0, ...] | None = None
     certify: bool = False
@@ -235,7 +244,7 @@ class PatchSettings(TargetSettings):
     """
 
     kind: Kind | None = None
-    layers: tuple[int, ...] | None = None
+    layers: Layers | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -257,7 +266,7 @@ class GenerationSettings(Settings):
     """
 
     max_new_tokens: AtLeast1 = 20
-    layers: tuple[int, ...] | None = None
+    layers: Layers | None = None
     predict: bool = False
 
 
@@ -279,9 +288,9 @@ class SourceSettings(Settings):
         seed: random seed of orders and sets.
     """
 
-    number: AtLeast1 = 10
+    number: Common[AtLeast1] = 10
     chosen: tuple[str, ...] | None = None
-    measures: tuple[Literal["weight", "norm"], ...] = ("weight",)
+    measures: Common[tuple[Literal["weight", "norm"], ...]] = ("weight",)
     orders: AtLeast1 = 2
     masks: AtLeast0 = 16
     max_new_tokens: AtLeast1 = 20

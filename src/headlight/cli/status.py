@@ -24,16 +24,16 @@ def status(
 ) -> None:
     """Show the progress of a run, and the number of its processes.
 
-    Reads names of files and some bytes for each block, wherever the workers are.
+    Reads file names and a few bytes of each block, on any machine that sees the folder.
     """
     run_status = _status(existing_run(run))
     if json:
         say_json(run_status)
         return
-    for each in run_status["passes"]:
+    for row in run_status["passes"]:
         say(
-            f"{each['pass']}: {each['blocks']:,} blocks measured "
-            f"({each['examples']:,} examples), {each['workers']} workers at others"
+            f"{row['pass']}: {row['blocks']:,} blocks measured "
+            f"({row['examples']:,} examples), {row['workers']} workers at others"
         )
     if run_status["alone"]:
         say("begun by one process without workers")
