@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -13,6 +13,8 @@ from headlight.settings import OwnLayers
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
+
+Loading = TypeVar("Loading", bound="LoadOptions")
 
 MODEL = "The model"
 
@@ -140,7 +142,7 @@ class LoadOptions(Options):
             heads=heads,
         )
 
-    def compared(self, model: str | None, revision: str | None) -> Self:
+    def compared(self: Loading, model: str | None, revision: str | None) -> Loading:
         """Return the options of a model to compare with: another, or another revision."""
         if model is not None:
             return replace(self, model=model, revision=revision)
