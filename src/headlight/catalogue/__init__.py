@@ -1,4 +1,4 @@
-"""Tables of studies, questions of one text, statistics of heads, commands and formats of answers.
+"""Tables of studies, commands, questions of one text, statistics of heads, and formats.
 
 A study is declared once, beside its settings, in this package or in another.  Other packages add
 rows by entry points: a study by one of the group ``headlight.studies``, whose name is that of the

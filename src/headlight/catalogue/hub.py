@@ -39,6 +39,7 @@ def no_model(name: str, why: str) -> ModelError:
 def cached_models() -> list[str]:
     """Return the names of the models in the cache of the hub."""
     folders = Path(hub.HF_HUB_CACHE).glob("models--*")
+    # A folder without a configuration holds a tokenizer alone, or a download that was interrupted.
     return [
         folder.name.removeprefix("models--").replace("--", "/")
         for folder in folders

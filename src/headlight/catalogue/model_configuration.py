@@ -87,8 +87,8 @@ def read_configuration(place: str) -> Mapping[str, Any]:
     """Return the configuration in a folder; empty if there is none, or it cannot be read."""
     try:
         config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
-    except (ModelError, ValueError):  # loading refuses it with a better sentence
-        return {}
+    except (ModelError, ValueError):
+        return {}  # loading refuses it with a better sentence
     return config if isinstance(config, dict) else {}
 
 
@@ -99,6 +99,8 @@ def number_of_layers(config: Mapping[str, Any]) -> int:
 
 def number_in_all_parts(config: Mapping[str, Any], names: Collection[str]) -> int:
     """Return the largest number under some names; 0 if a part of the model has none of them."""
+    # Each part numbers layers and heads by itself. If one names no number, the largest of the
+    # others is no limit, and would refuse layers that the model has.
     parts = [part for part in config.values() if isinstance(part, dict) and "model_type" in part]
     if not all(any(isinstance(part.get(name), int) for name in names) for part in parts):
         return 0

@@ -223,6 +223,7 @@ def _entries(group: str) -> list["EntryPoint"]:
     """Return the entry points of a group in a fixed order, those of this project first."""
     from importlib.metadata import entry_points
 
+    # Ours come first and keep their names, whatever else is installed, and in whatever order.
     points = entry_points(group=group)
     return sorted(points, key=lambda entry: (not _is_ours(entry), entry.name, entry.value))
 

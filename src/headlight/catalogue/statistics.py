@@ -101,6 +101,7 @@ class Statistic:
     segment: str = ""
 
     def __post_init__(self) -> None:
+        # Behaviours are labelled by their names; a frozen dataclass is completed in this way only.
         if self.counted and not self.labels:
             object.__setattr__(self, "labels", {"behaviour": self.name})
 

@@ -90,17 +90,17 @@ def objects(study: Study) -> dict[str, Argument]:
 
 def signature(study: Study) -> inspect.Signature:
     """Return the signature of the function of a study."""
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter(
             argument.name,
-            kinds[argument.name != "source"],
+            inspect.Parameter.KEYWORD_ONLY,
             default=argument.default,
             annotation=argument.hint,
         )
         for argument in arguments(study)
     ]
-    return inspect.Signature(parameters, return_annotation="xarray.Dataset")
+    source = parameters[0].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Signature([source, *parameters[1:]], return_annotation="xarray.Dataset")
 
 
 def documentation(study: Study) -> str:
@@ -140,6 +140,7 @@ def _settings_and_objects(study: Study) -> Iterator[Argument]:
     for name, hint in study.settings.hints().items():
         kinds = accepted(hint)
         if (argument := remaining_objects.pop(name, None)) is not None:
+            # `run` takes objects in the place of this setting, besides what a file can hold.
             kinds = kinds | argument.hint
         yield Argument(name, kinds, default_of(study.settings, name), explained[name])
     yield from remaining_objects.values()

@@ -65,6 +65,7 @@ def group_of(commands: Commands) -> type[TyperGroup]:
     class Group(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
+            # In the place of the dictionary of the parser, which is made at once.
             self.commands: Any = commands
 
         def list_commands(self, ctx: Any) -> list[str]:

@@ -54,7 +54,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         callback=_load,
-        is_eager=True,
+        is_eager=True,  # before the options whose defaults it sets
         help="YAML or TOML file with options; those on the command line take precedence.",
         rich_help_panel=RUN,
     ),

@@ -56,6 +56,7 @@ def heads(
         return
     table = ranked(survey, behaviour, by=measure, without_first=without_first)
     if json:
+        # NaN is no JSON, and a column of floats cannot hold None.
         say_json(table.astype(object).where(table.notna(), None).to_dict("records"))
         return
     names = [name for name in table.columns[2:] if not name.endswith(("_low", "_high"))]

@@ -42,6 +42,6 @@ def merge(run: Run) -> None:
         )
     config = folder / CONFIG
     files.open_file(config, own=True, error=RunError).close()
-    # A joining worker measures what is missing; the last one merges and writes the report.
     words = [study.command, "--config", str(config), "--out", run, "--workers", "join"]
+    # A joining worker measures what is missing; the last one merges and writes the report.
     app(words, standalone_mode=False)

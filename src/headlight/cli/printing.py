@@ -49,7 +49,7 @@ def say_lines(texts: Iterable[str]) -> None:
     """
     for text in texts:
         printed = storable(text)
-        if sys.stdout.isatty():
+        if sys.stdout.isatty():  # a file gets the data as it is
             lines = (line.split("\t") for line in printed.split("\n"))
             printed = "\n".join("\t".join(map(printable, fields)) for fields in lines)
         print(printed, end="")  # noqa: T201

@@ -66,7 +66,7 @@ def main() -> None:
         register_measures()
         with refusals_said() as ending:
             ending.code = int(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
-        output.flush()
+        output.flush()  # a full disk is only noticed when the buffer is written
         code = ending.code or exit_code(output.failure)
     sys.exit(code)
 

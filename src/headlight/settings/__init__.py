@@ -195,7 +195,7 @@ class Settings:
     def explanations(cls) -> dict[str, str]:
         """Return the meaning of each field, from the docstring of the class that declares it."""
         explanations: dict[str, str] = {}
-        for base in reversed(cls.__mro__):
+        for base in reversed(cls.__mro__):  # the explanation of a subclass replaces that of a base
             explanations |= entries(base.__doc__ or "", "Attributes")
         return {field.name: explanations.get(field.name, "") for field in fields(cls)}
 
@@ -219,11 +219,12 @@ class Settings:
             for name, hint in self.hints().items()
             if NO_EFFECT not in parts(hint)
         }
-        plain = {
+        nested = {
             name: value.signature() if isinstance(value, Settings) else value
             for name, value in values.items()
         }
-        return dict(json.loads(json.dumps(plain)))
+        # Through JSON, so that it equals a signature read from a file, where tuples are lists.
+        return dict(json.loads(json.dumps(nested)))
 
     def replace(self: S, **changes: Any) -> S:
         """Return the settings with these changed."""
@@ -444,7 +445,7 @@ def plain(value: Any) -> Any:
     """Return a value as a config file holds it: lists for ranges and arrays, text for paths."""
     if isinstance(value, Path):
         return str(value)
-    if hasattr(value, "tolist"):  # of NumPy, which settings do without
+    if hasattr(value, "tolist"):  # an array, without an import of NumPy
         return value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         return [plain(item) for item in value]

@@ -384,7 +384,7 @@ def alignment(
         pooling: pooling of norms over the pieces of a source word: the sum of ``norms``, or the
             norm of the summed ``vectors``.
         similarity: similarities of hidden states, and extraction of links.
-        gold: file of gold links, at least a line for each pair (talp, Pharaoh, NAACL). None for
+        gold: file of gold links, at least a line for each pair (talp, Pharaoh, NAACL). Not for
             recordings, whose word times are in files beside the sound.
         gold_format: format of the gold links; by default inferred.
         target: file of the translations, line for line, if the source file holds source

@@ -26,7 +26,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
     """Everything that the result depends on besides model and pairs.
 
     Attributes:
-        gold: file of gold links, at least a line for each pair (talp, Pharaoh, NAACL). None for
+        gold: file of gold links, at least a line for each pair (talp, Pharaoh, NAACL). Not for
             recordings, whose word times are in files beside the sound.
         gold_format: format of the gold links; by default inferred.
         target: file of the translations, line for line, if the source file holds source sentences
