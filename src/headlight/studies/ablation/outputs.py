@@ -78,11 +78,11 @@ class Outputs:
         """Return the log-probabilities of the predictions, given the logits of the batch."""
         return torch.log_softmax(single(self.choose(logits)), -1)
 
-    def own(self, before: Logarithms) -> ByText:
+    def describe_intact(self, before: Logarithms) -> ByText:
         """Return the statistics of the intact model, whose divergence from itself is 0."""
-        return self.compared(before, before)[0]
+        return self.compare(before, before)[0]
 
-    def compared(
+    def compare(
         self, before: Logarithms, after: Logarithms
     ) -> tuple[ByText, Float[Tensor, " output"]]:
         """Compare other predictions with those of the intact model.
@@ -91,7 +91,7 @@ class Outputs:
             Means of the statistics over each text, and the divergence of each prediction.
         """
         rows = max(1, NUMBERS_AT_ONCE // before.shape[-1])
-        parts = (torch.split(each, rows) for each in (before, after, self.labels))
+        parts = (torch.split(values, rows) for values in (before, after, self.labels))
         tables = [_statistics(*part) for part in zip(*parts, strict=True)]
         by_output = torch.cat(tables)
         return self._by_text(by_output), by_output[:, STATISTICS.index("kl")]

@@ -55,10 +55,10 @@ class PassageSeeker:
     def __init__(
         self, batch: Prepared, examples: Sequence[Encoded], outputs: Outputs, kind: Kind
     ) -> None:
-        own = batch.target_ids is None or batch.target_mask is None
+        attends_to_itself = batch.target_ids is None or batch.target_mask is None
         ids, mask = (
             (batch.input_ids, batch.attention_mask)
-            if own
+            if attends_to_itself
             else (batch.target_ids, batch.target_mask)
         )
         assert ids is not None and mask is not None  # noqa: S101, PT018 - one of the two pairs
@@ -136,7 +136,7 @@ def _texts(
     """Decode a row to the values of `VARIABLES`, except layer and head."""
 
     def text(*ids: float) -> str:
-        return str(tokenizer.decode([int(each) for each in ids if not np.isnan(each)]))
+        return str(tokenizer.decode([int(token) for token in ids if not np.isnan(token)]))
 
     before, before_share, after, after_share = row[:CHOICES].tolist()
     around = row[CHOICES:].tolist()

@@ -162,9 +162,9 @@ class AblationStudy(CorpusStudy[AblationSettings]):
         if self.classifies:
             return self._plan_classifier(source, model, objective)
         settings.check_of_language_model()
-        one = Pass(objective=objective or default_objective(model, seed=settings.seed))
+        only_pass = Pass(objective=objective or default_objective(model, seed=settings.seed))
         texts: Any = source
-        return plan_text_study(self.name, self.title, texts, model, settings, passes=(one,))
+        return plan_text_study(self.name, self.title, texts, model, settings, passes=(only_pass,))
 
     def _plan_classifier(
         self, source: Any, model: CapturedModel, objective: Objective | None
@@ -237,16 +237,16 @@ class AblationObserver(Observer):
         with self.model.capture(self._sites.values()) as recorder:
             recorder.visit = self._look
             before = self.outputs.logarithms(logits_of(self.model.run(self.batch)))
-        own = self.outputs.own(before)
-        self._require_finite(own, "as it is")
+        intact = self.outputs.describe_intact(before)
+        self._require_finite(intact, "as it is")
         components = components_of(self.settings.by, list(self._sites.values()))
-        changes = np.stack(list(self._changes(before, own, components)), -1)
+        changes = np.stack(list(self._changes(before, intact, components)), -1)
         units = units_of(self.examples)
         predicted = Count()
         predicted.update(array(self.outputs.labels != NOTHING))
         members: dict[str, Accumulator] = {
             "changes": Slots.of(units, changes),
-            "own": Slots.of(units, own[:, [STATISTICS.index(name) for name in OWN]]),
+            "own": Slots.of(units, intact[:, [STATISTICS.index(name) for name in OWN]]),
             "predicted": predicted,
         }
         if self._passages is not None:
@@ -272,13 +272,13 @@ class AblationObserver(Observer):
         return array((lengths * queries).sum(-1) / queries.sum(-1).clamp_min(1))
 
     def _changes(
-        self, before: Logarithms, own: ByText, components: Sequence[Component]
+        self, before: Logarithms, intact: ByText, components: Sequence[Component]
     ) -> Iterator[Float64[np.ndarray, "text change"]]:
         """Yield, for each component, the statistics without it, less those of the intact model."""
         # Divergence and share of changed predictions are differences already.
-        base = np.where(np.isin(STATISTICS, OWN), own, 0)
+        base = np.where(np.isin(STATISTICS, OWN), intact, 0)
         for component, after in self._without(components):
-            changes, divergence = self.outputs.compared(before, after)
+            changes, divergence = self.outputs.compare(before, after)
             self._require_finite(changes, f"without {name_of(component)}")
             if self._passages is not None:
                 self._passages.look(divergence, before, after)
@@ -299,7 +299,7 @@ class AblationObserver(Observer):
         layer, head = component
         assert layer is not None  # noqa: S101 - all layers are never removed at once
         site = self._sites[layer]
-        return [(site, each) for each in (range(site.heads) if head is None else [head])]
+        return [(site, number) for number in (range(site.heads) if head is None else [head])]
 
     def _require_finite(self, changes: ByText, where: str) -> None:
         predicts = np.unique(self.outputs.owners)  # not a text of special tokens alone

@@ -52,6 +52,6 @@ def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
             produced.append(token)
             if token in ends or "\n" in tokenizer.decode([token]):
                 break
-            one = torch.tensor([[token]], device=network.device)
-            tokens = one if cached else torch.cat([tokens, one], 1)
+            newest = torch.tensor([[token]], device=network.device)
+            tokens = newest if cached else torch.cat([tokens, newest], 1)
     return Answer(text.continued(produced[:-1]), tuple(produced), len(text.ids) - 1)

@@ -177,7 +177,7 @@ def _check_lengths(
 
 def _around(fact: Fact, tokenizer: Any) -> int:
     """Return the number of tokens beside a haystack, with the answer, at most twice the needle."""
-    pieces = [len(each) for each in tokenise(tokenizer, list(_texts(fact)))]
+    pieces = [len(tokens) for tokens in tokenise(tokenizer, list(_texts(fact)))]
     return sum(pieces) + 2 * pieces[1]
 
 
@@ -198,7 +198,7 @@ def _repeated(
     So each query has exactly one key that an induction head looks for.
     """
     chosen = np.random.default_rng([settings.seed, number])
-    ids = [int(each) for each in chosen.choice(drawable, settings.tokens, replace=False)] * 2
+    ids = [int(token) for token in chosen.choice(drawable, settings.tokens, replace=False)] * 2
     text = assembly.one(f"random sequence {number}", Pieces(ids, range(len(ids)), len(ids)))
     return annotate(text, Repeated, begin=len(assembly.single.before), period=settings.tokens)
 
@@ -208,7 +208,7 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
     fact = FACTS[item.number % len(FACTS)]
     sentences = SENTENCE_END.split(item.haystack or "")
     *hay, beginning, needle, question = tokenise(
-        tokenizer, [*(f" {each}" for each in sentences), *_texts(fact)]
+        tokenizer, [*(f" {sentence}" for sentence in sentences), *_texts(fact)]
     )
     ends = list(accumulate(map(len, hay)))
     fitting = [0, *(end for end in ends if end <= settings.haystack)]

@@ -53,7 +53,7 @@ class TokenMaps:
     def __post_init__(self) -> None:
         self._batch = self.model.collate(self.examples)
 
-    def found(self) -> dict[str, list[Importance]]:
+    def compute(self) -> dict[str, list[Importance]]:
         """Return the importance of each removable token, by map and text."""
         maps: dict[str, PerToken] = {}
         names = self.settings.maps
@@ -129,5 +129,7 @@ class TokenMaps:
             return texts.rows(self.settings.rows)
         if predicted_kind(self.model) == "class":
             return texts.rows("first" if self.sites[0].kind == "encoder" else "last")
-        places = torch.tensor([each.place for each in self.examples], device=texts.queries.device)
+        places = torch.tensor(
+            [example.place for example in self.examples], device=texts.queries.device
+        )
         return torch.arange(texts.queries.shape[1], device=places.device) == places[:, None]

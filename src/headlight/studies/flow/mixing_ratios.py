@@ -134,8 +134,8 @@ def visit_behind_feed_forward(
 
     def begin(record: LayerRecord) -> None:
         before[record.site] = mixing_ratios(record)[:, :texts]
-        others, own = parts_of_block(record)
-        give(record.site, torch.cat([others[:texts], own[texts:]]))
+        others, own_part = parts_of_block(record)
+        give(record.site, torch.cat([others[:texts], own_part[texts:]]))
 
     def end(site: AttentionSite, parts: Float[Tensor, "copy token d_model"]) -> None:
         behind = followed(model.residuals[site]).feed_forward

@@ -52,7 +52,7 @@ def summary(result: xr.Dataset) -> Summary:
         numbers |= {f"own_{name}": float(last.sel(map=name)) for name in result["map"].values}
     if "mixing" in result:
         ratios = result["mixing"]
-        numbers |= {f"mixing_{each}": mean_of(ratios.sel(scope=each)) for each in scopes(result)}
+        numbers |= {f"mixing_{scope}": mean_of(ratios.sel(scope=scope)) for scope in scopes(result)}
     return rounded(numbers)
 
 
@@ -106,12 +106,12 @@ def _by_layer(result: xr.Dataset) -> Section:
         *(
             columns(
                 name,
-                f"Share of {of} after each layer, all tokens",
+                f"Share of {source} after each layer, all tokens",
                 whole,
                 "layer",
                 Columns(name, ".1%", by=BY_METHOD),
             )
-            for name, of in (("own", "the token itself"), ("first", "the first token"))
+            for name, source in (("own", "the token itself"), ("first", "the first token"))
         ),
         columns(
             "intervals",
@@ -150,7 +150,9 @@ def _at_the_end(result: xr.Dataset) -> str:
 def _by_category(result: xr.Dataset) -> Section:
     names = categories(result, "category")
     last = result.isel(layer=-1)
-    occurring = [each for each in names if last["by_category"].sel(category=each).notnull().any()]
+    occurring = [
+        category for category in names if last["by_category"].sel(category=category).notnull().any()
+    ]
     selected = last.sel(category=occurring)
     # A decoder's first token, which most attend to, is a kind of its own; its category has it too.
     first = [Columns("first", ".1%", "first token")] * (result.attrs.get("kind") == "decoder")
@@ -178,9 +180,9 @@ def _by_category(result: xr.Dataset) -> Section:
 def _by_distance(result: xr.Dataset) -> Section:
     last = result.isel(layer=-1)
     occurring = [
-        each
-        for each in last["distance"].values
-        if last["by_distance"].sel(distance=each).notnull().any()
+        distance
+        for distance in last["distance"].values
+        if last["by_distance"].sel(distance=distance).notnull().any()
     ]
     selected = last.sel(distance=occurring)
     curve = Curve(
@@ -293,7 +295,7 @@ def _mixing_by_group(
     variable, by = f"mixing_by_{group}", By(group, names)
     last = str(result["scope"].values[-1])
     whole = result.sel(scope=last)
-    occurring = [each for each in names if whole[variable].sel({group: each}).notnull().any()]
+    occurring = [label for label in names if whole[variable].sel({group: label}).notnull().any()]
     selected = whole.sel({group: occurring})
     curve = Curve(variable, panel=SCOPES[last], by=by, interval=True, percent=True)
     table = columns(

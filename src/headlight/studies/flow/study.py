@@ -220,14 +220,14 @@ def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarr
     far = np.abs(places[:, None] - places)
     band = np.searchsorted(DISTANCES, far, "right") - 1
     category = np.array(example.categories)
-    own = maps.diagonal(axis1=2, axis2=3)
+    diagonal = maps.diagonal(axis1=2, axis2=3)
     of_category = np.stack([maps[..., category == code].sum(-1) for code in range(len(CATEGORIES))])
-    of_band = np.stack([(maps * (band == each)).sum(-1) for each in range(len(DISTANCES))])
+    of_band = np.stack([(maps * (band == number)).sum(-1) for number in range(len(DISTANCES))])
     occurs = [(category == code).any() for code in range(len(CATEGORIES))]
     of_category[~np.array(occurs)] = np.nan
-    of_band[[not (band == each).any() for each in range(len(DISTANCES))]] = np.nan
+    of_band[[not (band == number).any() for number in range(len(DISTANCES))]] = np.nan
     return {
-        "own": _of_tokens(own),
+        "own": _of_tokens(diagonal),
         "first": _of_tokens(maps[..., 0]),
         "by_category": _of_tokens(np.moveaxis(of_category, 0, 1)),
         "by_distance": _of_tokens(np.moveaxis(of_band, 0, 1)),

@@ -46,7 +46,8 @@ class CellSums:
         """
         heads = heads_of(measured)
         in_loops = self._compiled and all(
-            each.device.type == "cpu" and each.dtype == torch.float32 for each in measured.values()
+            score.device.type == "cpu" and score.dtype == torch.float32
+            for score in measured.values()
         )
         if in_loops:
             return self._in_loops(measured, heads, first)
@@ -191,7 +192,7 @@ def order_of_offsets(first: int, queries: int, columns: int, keys: int) -> Tenso
 
 def heads_of(measured: Mapping[str, Score]) -> dict[str, slice]:
     """Return the slice of heads of each measure, where measures are concatenated."""
-    ends = np.cumsum([each.shape[1] for each in measured.values()]).tolist()
+    ends = np.cumsum([score.shape[1] for score in measured.values()]).tolist()
     places = pairwise([0, *ends])
     return {name: slice(*ends) for name, ends in zip(measured, places, strict=True)}
 

@@ -91,11 +91,11 @@ class DrawnTexts(PartObserver):
         self._found: dict[int, tuple[Tensor, Tensor, list[Tensor]]] = {}
         self._texts = torch.as_tensor(chosen, device=batch.input_ids.device)
         ids, categories = sides(host, plan.kind)
-        self._ids = [each[chosen] for each in ids]
-        places = [token_places(each[chosen]) for each in categories]
-        self._places = [each.masked_fill(each >= LONGEST, -1) for each in places]
-        self._spans = [_span(each) for each in self._places]
-        queries, keys = map(_ordinary, [each[chosen] for each in categories], self._places)
+        self._ids = [side[chosen] for side in ids]
+        places = [token_places(side[chosen]) for side in categories]
+        self._places = [side.masked_fill(side >= LONGEST, -1) for side in places]
+        self._spans = [_span(side) for side in self._places]
+        queries, keys = map(_ordinary, [side[chosen] for side in categories], self._places)
         if plan.kind == "decoder":
             later = keys & (self._places[1] > 0)
             keys = torch.where(later.any(1, keepdim=True), later, keys)
@@ -159,7 +159,7 @@ class DrawnTexts(PartObserver):
             text, position = np.nonzero(places.numpy() >= 0)
             ids[text, side, places[text, position]] = numbers[text, position]
         rows = np.concatenate(
-            [each.reshape(texts, math.prod(each.shape[1:])) for each in (ids, links)], 1
+            [columns.reshape(texts, math.prod(columns.shape[1:])) for columns in (ids, links)], 1
         )
         drawn = Strongest((), SAMPLED, rows.shape[1])
         drawn.update(-self._hashes, self._hashes, rows)
@@ -176,8 +176,8 @@ class DrawnTexts(PartObserver):
         layers = [self._found[layer] for layer in sorted(self._found)]
         missing = (of_keys < 0)[:, None]
         rows = [
-            torch.stack(each).float().masked_fill(missing, -torch.inf).flatten(0, 2)
-            for *_, each in layers
+            torch.stack(measured).float().masked_fill(missing, -torch.inf).flatten(0, 2)
+            for *_, measured in layers
         ]
         keys, values = _largest(torch.cat(rows).numpy())
         numbers, begin = [], 0
@@ -186,12 +186,17 @@ class DrawnTexts(PartObserver):
             of_layer = slice(begin, begin + score.numel())
             begin = of_layer.stop
             key, value = (
-                torch.from_numpy(each[of_layer]).view(*score.shape, each.shape[1])
-                for each in (keys, values)
+                torch.from_numpy(top[of_layer]).view(*score.shape, top.shape[1])
+                for top in (keys, values)
             )
             place = of_keys[text[..., None], key]
-            linked = [each.float().masked_fill(place < 0, torch.nan) for each in (place, value)]
-            linked = [pad(each, (0, LINKS - each.shape[-1]), value=torch.nan) for each in linked]
+            linked = [
+                per_link.float().masked_fill(place < 0, torch.nan) for per_link in (place, value)
+            ]
+            linked = [
+                pad(per_link, (0, LINKS - per_link.shape[-1]), value=torch.nan)
+                for per_link in linked
+            ]
             about = torch.stack([score, of_queries[text, query].float()], -1)
             of_heads = torch.cat([about, *linked], -1).movedim(0, 2)
             numbers.append(of_heads.where(of_heads[..., :1].isfinite(), torch.nan))
@@ -322,10 +327,13 @@ def _chosen(links: Float64[np.ndarray, "text measure layer head number"]) -> dic
 def _texts(ids: Float64[np.ndarray, "text side place"], kind: Kind) -> dict[str, Any]:
     """Return the token ids of the texts, padded with NaN."""
     named = {"drawn_key": ids[:, 1]} | ({"drawn_query": ids[:, 0]} if kind == "cross" else {})
-    longest = {name: int(np.isfinite(each).sum(1).max(initial=0)) for name, each in named.items()}
+    longest = {
+        name: int(np.isfinite(ids_of_texts).sum(1).max(initial=0))
+        for name, ids_of_texts in named.items()
+    }
     return {
-        name: (("drawn", f"{name}_place"), each[:, : longest[name]].astype(np.float32))
-        for name, each in named.items()
+        name: (("drawn", f"{name}_place"), ids_of_texts[:, : longest[name]].astype(np.float32))
+        for name, ids_of_texts in named.items()
     }
 
 
@@ -343,11 +351,11 @@ def observe(subject: Subject) -> PartObserver | None:
     if not shows_texts(subject) or subject.plan.model.hears:
         return None
     highest = subject.known.get("drawn", inf)
-    one, sides = subject.one, (subject.batch, subject.examples)
-    return DrawnTexts(*sides, subject.plan, one.measures, highest, subject.host)
+    model_pass, sides = subject.model_pass, (subject.batch, subject.examples)
+    return DrawnTexts(*sides, subject.plan, model_pass.measures, highest, subject.host)
 
 
 def shows_texts(subject: Subject) -> bool:
     """Return whether passages of texts are shown; patches have no words to show."""
     passages = subject.settings.passages and not subject.plan.model.sees
-    return passages and "weight" in subject.one.measures
+    return passages and "weight" in subject.model_pass.measures

@@ -84,11 +84,11 @@ class GateObserver(PartObserver):
 
 def gates(outcome: Outcome) -> Variables:
     """Return the variables of gates; nothing if the model has no gates."""
-    if "gate" not in outcome.found:
+    if "gate" not in outcome.statistics:
         return {}
     variables: Variables = {}
     for at, name in enumerate(VARIABLES):
-        variables |= number(name, ("layer", "head"), outcome.found, "gate", at)
+        variables |= number(name, ("layer", "head"), outcome.statistics, "gate", at)
     return variables
 
 

@@ -54,7 +54,7 @@ def importance(outcome: Outcome) -> Variables:
 
     Source: Clark et al. (2019), Section 3.2.
     """
-    statistics = outcome.found
+    statistics = outcome.statistics
     if "importance" not in statistics:
         return {}
     if not statistics["loss"]["count"] > 0:
@@ -74,10 +74,10 @@ def importance(outcome: Outcome) -> Variables:
 
 def attributes(outcome: Outcome) -> dict[str, Any]:
     """Return the number of texts without a prediction, and the settings of the objective."""
-    objective = outcome.one.objective
-    if "importance" not in outcome.found or objective is None:
+    objective = outcome.model_pass.objective
+    if "importance" not in outcome.statistics or objective is None:
         return {}
-    unpredicted = int(outcome.found["unpredicted"]["total"])
+    unpredicted = int(outcome.statistics["unpredicted"]["total"])
     return {"unpredicted": unpredicted, "objective": json.dumps(objective.settings())}
 
 
@@ -181,7 +181,7 @@ def token_count(numbers: Tensor) -> Count:
 
 def observe(subject: Subject) -> PartObserver:
     """Return the observer of the gradients of a batch."""
-    batch, objective = subject.batch, subject.one.objective
+    batch, objective = subject.batch, subject.model_pass.objective
     assert isinstance(batch, Prepared)  # noqa: S101 - its pass has an objective
     assert objective is not None  # noqa: S101
     return ImportanceObserver(batch, subject.plan.kind, objective.reduction, subject.units)

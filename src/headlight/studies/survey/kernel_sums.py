@@ -87,8 +87,8 @@ def made_by_kernel(record: LayerRecord) -> MadeByKernel | None:
 
 def alike(*places: Int64[Tensor, "..."]) -> list[Int64[Tensor, "*row"]]:
     """Return the tensors, broadcast to one shape."""
-    shape = np.broadcast_shapes(*(each.shape for each in places))
-    return [each.expand(shape) for each in places]
+    shape = np.broadcast_shapes(*(place.shape for place in places))
+    return [place.expand(shape) for place in places]
 
 
 class KernelSums:

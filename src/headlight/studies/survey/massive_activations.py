@@ -135,7 +135,7 @@ class ResidualObserver(PartObserver):
         beside = length[texts, begin] / torch.from_numpy(medians(others.numpy()))
         token = self._ids[texts, place]
         statistics = largest, ratio, massive, beside, dimension, place - begin, token
-        return torch.stack([double(each) for each in statistics], 1).numpy()
+        return torch.stack([double(values) for values in statistics], 1).numpy()
 
     def _of_inputs(
         self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
@@ -144,7 +144,7 @@ class ResidualObserver(PartObserver):
         largest, dimension = size.max(1)
         ratio = largest / torch.from_numpy(medians(size.numpy()))
         statistics = largest, ratio, dimension, place - self._begins[1]
-        return torch.stack([double(each) for each in statistics], 1).numpy()
+        return torch.stack([double(values) for values in statistics], 1).numpy()
 
 
 Vectors = Float[Tensor, "batch position size"]
@@ -242,7 +242,7 @@ def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
 
 def residual(outcome: Outcome) -> Variables:
     """Return the variables of the residual stream; nothing where it was not recorded."""
-    statistics, tokenizer = outcome.found, outcome.tokenizer
+    statistics, tokenizer = outcome.statistics, outcome.tokenizer
     if "residual" not in statistics or not np.isfinite(statistics["residual"]["mean"]).any():
         return {}
     largest = statistics["residual_largest"]
@@ -255,8 +255,8 @@ def residual(outcome: Outcome) -> Variables:
     variables["residual_place"] = "layer", place
     if tokenizer is not None:
         names = [
-            token_names(tokenizer, [int(each)])[0] if np.isfinite(each) else ""
-            for each in token.tolist()
+            token_names(tokenizer, [int(token_id)])[0] if np.isfinite(token_id) else ""
+            for token_id in token.tolist()
         ]
         variables["residual_token"] = "layer", np.array(names, dtype=object)
     return variables

@@ -209,8 +209,8 @@ class HeadsObserver(Observer):
     def _beside_first(self, total: Array, first: Array) -> Array:
         """Return the sums for the first token, followed by each category without it."""
         category = array(self._first_category)
-        own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
-        beside = total - np.where(own, first[..., None], 0)
+        is_own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
+        beside = total - np.where(is_own, first[..., None], 0)
         unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]
         # Rounding may leave a small sum in a category that holds the first token alone.
         beside = np.where(unsigned | (np.abs(beside) < ROUNDING), np.maximum(beside, 0), beside)
@@ -280,8 +280,8 @@ class HeadsObserver(Observer):
         The columns are the keys of each category, then those of behaviours: all keys, words, and
         last the first token.
         """
-        counter = next((each for each in self._parts if isinstance(each, BehaviourCounter)), None)
-        links = next((each.links for each in self._parts if each.links is not None), None)
+        counter = next((part for part in self._parts if isinstance(part, BehaviourCounter)), None)
+        links = next((part.links for part in self._parts if part.links is not None), None)
         if counter is None:
             places = torch.arange(self._key_members.shape[1], device=self._begin.device)
             first = (places == self._begin[:, None]).float()
@@ -322,10 +322,12 @@ class HeadsObserver(Observer):
         if self._kind == "decoder":
             means["first"] = first[..., 0]
         by_name = {}
-        for name, of in heads.items():
-            by_name[name] = {kind: each[:, of] for kind, each in means.items()}
+        for name, heads_of_measure in heads.items():
+            by_name[name] = {kind: values[:, heads_of_measure] for kind, values in means.items()}
             if measure(name).needs == "gradient":
-                by_name[name]["entropy"] = entropy[:, of] / others[:, of, ..., 0]
+                by_name[name]["entropy"] = (
+                    entropy[:, heads_of_measure] / others[:, heads_of_measure, ..., 0]
+                )
         return by_name
 
     def _side_by_side(self, of_layer: dict[str, Any]) -> dict[str, Tensor]:
@@ -334,9 +336,9 @@ class HeadsObserver(Observer):
             return {}
         means = self._apart(of_layer.pop("heads"), of_layer.pop("together"))
         by_measure = [means[name] for name in self._measures]
-        heads = max(each["entropy"].shape[1] for each in by_measure)
+        heads = max(statistics["entropy"].shape[1] for statistics in by_measure)
         for name in by_measure[0]:
-            parts = [double(filled(each[name], heads)) for each in by_measure]
+            parts = [double(filled(statistics[name], heads)) for statistics in by_measure]
             of_layer[name] = torch.stack(parts, dim=1).movedim(2, 1)  # attribution: one row
         return of_layer
 

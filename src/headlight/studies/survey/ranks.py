@@ -77,7 +77,7 @@ class Known:
     occurrences: Occurrences
 
     @classmethod
-    def of(cls, plan: StudyPlan[Encoded], settings: SurveySettings) -> "Known":
+    def from_corpus(cls, plan: StudyPlan[Encoded], settings: SurveySettings) -> "Known":
         """Read the corpus, and run the model over its beginning.
 
         Raises:
@@ -170,8 +170,8 @@ class RankObserver(PartObserver):
         tokens = Count((self._members.shape[2],))
         tokens.update(array(self._members.sum(1)))
         return {
-            "ranks": self._ranks.found(),
-            "pairs": self._pairs.found(),
+            "ranks": self._ranks.correlation(),
+            "pairs": self._pairs.collect(),
             **frequency,
             **self._of_texts(rows),
             "group_tokens": tokens,
@@ -180,8 +180,8 @@ class RankObserver(PartObserver):
     def _of_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
         """Return means over texts, and their sums in blocks of the corpus."""
         members: dict[str, Accumulator] = {}
-        for name, each in rows.items():
-            members |= means(name, each, self._units)
+        for name, values in rows.items():
+            members |= means(name, values, self._units)
         return Tally(members)
 
     def _of_frequency(
@@ -193,7 +193,7 @@ class RankObserver(PartObserver):
         occurrences = self._known.occurrences
         ids = self._texts.ids[self._texts.category >= 0]
         means = [np.nanmean(values, axis=(1, 2)) for values in (received, norm)]
-        fields = np.stack([occurrences.ranks.of(ids), *means, ids], axis=-1)
+        fields = np.stack([occurrences.ranks.look_up(ids), *means, ids], axis=-1)
         return {
             **seen_with(occurrences.twice_mid_rank[ids], received, norm),
             "occurrences": occurrence_sample(self._texts, fields, self._tokens),
@@ -232,7 +232,7 @@ def ranks(outcome: Outcome) -> Variables:
     """Return the variables of ranks; nothing if ranks were not compared."""
     if "group_tokens" not in outcome.tally:
         return {}
-    statistics, ranking = outcome.found, outcome.known["ranks"]
+    statistics, ranking = outcome.statistics, outcome.known["ranks"]
     of_pairs, by_key = outcome.tally["ranks"], (*HEAD, "key_group")
     assert isinstance(of_pairs, RankCorrelation)  # noqa: S101 - so the observer makes it
     pooled = of_pairs.pooled((0, 1)).compute()
@@ -244,9 +244,12 @@ def ranks(outcome: Outcome) -> Variables:
         "token_count": ("key_group", statistics["group_tokens"]["total"]),
         **_correlation("weight_norm_spearman", ("key_group",), pooled, statistics["ranks"]),
     }
-    of = correlations(outcome.tally, ranking.occurrences)
+    frequency_correlations = correlations(outcome.tally, ranking.occurrences)
     variables |= _correlation(
-        "frequency_spearman", ("quantity",), of["frequency"], of["frequency_by_head"]
+        "frequency_spearman",
+        ("quantity",),
+        frequency_correlations["frequency"],
+        frequency_correlations["frequency_by_head"],
     )
     if "group_weight" in statistics:
         shape = statistics["group_weight"]["mean"].shape
@@ -358,7 +361,7 @@ class PairRanks:
         entries = np.where(category < 0, NOWHERE, head * categories + category)
         self._ranks.update(columns, lengths.ravel(), entries.ravel())
 
-    def found(self) -> RankCorrelation:
+    def correlation(self) -> RankCorrelation:
         """Return the correlation, by layer, head and category."""
         return self._ranks
 

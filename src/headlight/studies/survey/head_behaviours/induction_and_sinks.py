@@ -198,7 +198,7 @@ class BehaviourCounter(PartObserver):
                 for name, ids_of_word in words.items()
                 if ids_of_word
             }
-            self._segmented = torch.tensor([bool(each.segment_names) for each in examples])
+            self._segmented = torch.tensor([bool(example.segment_names) for example in examples])
             if bool(self._segmented.any()):
                 self._words |= {
                     name: tokens_of_segment(examples, segment, self._key_there)
@@ -238,15 +238,17 @@ class BehaviourCounter(PartObserver):
             # In all other measures, rows that do not count are zero anyway.
             rows = rows * sums.counted[..., None]
         given = double(rows.sum(2, dtype=widest(rows.device)))
-        each = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
+        amounts = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
         query_counts = masks.queries[..., : given.shape[2]].sum(1)
         if self._own:
             along = double(sums.diagonal) @ self._basis
         else:
             along = given.new_zeros(*given.shape[:2], NUMBERS_OF_OFFSETS)
-        stacked = _Stacked(sums.heads, given, query_counts, each @ masks.queries, along)
+        stacked = _Stacked(sums.heads, given, query_counts, amounts @ masks.queries, along)
         if first and (before := self._stacked) is not None:
-            added = (one + two for one, two in zip(before[1:], stacked[1:], strict=True))
+            added = (
+                earlier + later for earlier, later in zip(before[1:], stacked[1:], strict=True)
+            )
             stacked = _Stacked(sums.heads, *added)
         self._stacked = stacked
 
@@ -269,7 +271,7 @@ class BehaviourCounter(PartObserver):
         """Return the sets of keys that depend on no query: all keys, words, first tokens."""
         places = torch.arange(self._key_there.shape[1], device=self._begin.device)
         firsts = places[:, None] == self._firsts.flip(1)[:, None]
-        words = [each[..., None] for each in self.word_classes]
+        words = [mask[..., None] for mask in self.word_classes]
         everything = torch.ones_like(firsts[..., :1])
         return torch.cat([everything, *words, firsts], -1).float()
 
@@ -341,16 +343,16 @@ class BehaviourCounter(PartObserver):
             statistics |= means("drain", self._drain(totals["drain"]), self._units)
         return statistics
 
-    def _by_field(self, found: dict[str, Any]) -> dict[str, Tensor]:
+    def _by_field(self, sums_of_layer: dict[str, Any]) -> dict[str, Tensor]:
         """Return the sums of a layer by field, with measures along the third axis."""
-        parts = self._unstacked(found.pop("stacked"))
+        parts = self._unstacked(sums_of_layer.pop("stacked"))
         by_measure = [parts[name] for name in self._measures]
-        heads = max(each.given.shape[1] for each in by_measure)
+        heads = max(part.given.shape[1] for part in by_measure)
         fields = zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
         sums = {
-            name: torch.stack([filled(each, heads) for each in rows], 2) for name, rows in fields
+            name: torch.stack([filled(part, heads) for part in rows], 2) for name, rows in fields
         }
-        return sums | found
+        return sums | sums_of_layer
 
     def _unstacked(self, stacked: _Stacked) -> dict[str, Parts]:
         """Return the parts of each measure; computed on the host, since no array here is large."""
@@ -370,23 +372,25 @@ class BehaviourCounter(PartObserver):
         order = [places.get(name, -1) for name in names]
         no_rest = [names.index(name) for name in ("first", "missing", *COPIES)]
         number = names.index("missing")
-        ordered = KeySums(*(torch.nn.functional.pad(each, (0, 1))[..., order] for each in fields))
+        ordered = KeySums(
+            *(torch.nn.functional.pad(values, (0, 1))[..., order] for values in fields)
+        )
         ordered.given[..., number] = counts[..., 0] - received[..., 0]
-        for each in (ordered.given_rest, ordered.rest):
-            each[..., no_rest] = none
-        own = float(self._own)
-        everyone = fields.queries[..., 0], whole[..., 0], rest[..., 0]
+        for values in (ordered.given_rest, ordered.rest):
+            values[..., no_rest] = none
+        is_own = float(self._own)
+        totals = fields.queries[..., 0], whole[..., 0], rest[..., 0]
         joined = _joined(
             ordered,
             (along, along - first[..., 2 * size :]),
-            [each * own for each in everyone],
+            [total * is_own for total in totals],
         )
         parts = {}
-        for name, of in heads.items():
-            parts[name] = Parts(*(each[:, of] for each in joined))
+        for name, heads_of_measure in heads.items():
+            parts[name] = Parts(*(values[:, heads_of_measure] for values in joined))
             if not measure(name).share:
-                for each in parts[name][:3]:
-                    each[..., number] = 0
+                for values in parts[name][:3]:
+                    values[..., number] = 0
         return parts
 
     @property
@@ -442,20 +446,26 @@ class BehaviourCounter(PartObserver):
 
     def _masks_of_queries(self, queries: slice) -> tuple[Tensor, Tensor, Tensor]:
         """Return the masks of queries in each sum over keys, over pairs, and in `SHOWN`."""
-        everyone = self._there[:, queries]
+        present = self._there[:, queries]
         names = *GROUPS, *self._keys, *COPIES
-        masks = dict.fromkeys(names, torch.zeros_like(everyone))
+        masks = dict.fromkeys(names, torch.zeros_like(present))
         words = []
         if self._own:
-            segmented = everyone & self._segmented[:, None].to(everyone.device)
-            words = [segmented if name in segment_rows() else everyone for name in self._words]
-            own = self._repeated, self._repeated, self._later, self._copied, self._copied_far
-            own_masks = [each[:, queries] for each in own]
+            segmented = present & self._segmented[:, None].to(present.device)
+            words = [segmented if name in segment_rows() else present for name in self._words]
+            of_statistics = (
+                self._repeated,
+                self._repeated,
+                self._later,
+                self._copied,
+                self._copied_far,
+            )
+            own_masks = [mask[:, queries] for mask in of_statistics]
             masks |= zip((*GROUPS, *COPIES), own_masks, strict=True)
         for name, chosen in self._keys.items():
-            masks[name] = chosen[:, queries].any(2).to(everyone.device)
+            masks[name] = chosen[:, queries].any(2).to(present.device)
         firsts = self._asked[:, queries].flip(2)
-        of_columns = torch.cat([torch.stack([everyone, *words], -1), firsts], -1)
+        of_columns = torch.cat([torch.stack([present, *words], -1), firsts], -1)
         of_pairs = torch.stack([*masks.values()], -1)
         displayed = self._other_queries[:, queries, None], of_pairs[..., : len(GROUPS)]
         return of_columns, of_pairs, torch.cat(displayed, -1)
@@ -476,23 +486,21 @@ class BehaviourCounter(PartObserver):
         return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
 
 
-def _joined(
-    behaviours: KeySums, along: tuple[Numbers, Numbers], everyone: Sequence[Tensor]
-) -> Parts:
+def _joined(behaviours: KeySums, along: tuple[Numbers, Numbers], totals: Sequence[Tensor]) -> Parts:
     """Join the sums of behaviours with those along offsets.
 
     Args:
         behaviours: Sums of each behaviour.
         along: Amounts that keys receive times `offset_basis`, with and without the first token.
-        everyone: Number of queries, amount that they give to all keys, and amount that they give to
+        totals: Number of queries, amount that they give to all keys, and amount that they give to
             all keys except the first token.
     """
     (near, powers), (near_rest, powers_rest) = (
-        each.tensor_split([-POWERS], dim=-1) for each in along
+        sums_of_offsets.tensor_split([-POWERS], dim=-1) for sums_of_offsets in along
     )
-    queries, whole, rest = (each[..., None].expand_as(near) for each in everyone)
+    queries, whole, rest = (total[..., None].expand_as(near) for total in totals)
     near_keys = KeySums(near, queries, whole, near_rest, rest)
-    sums = KeySums(*(torch.cat(each, -1) for each in zip(behaviours, near_keys, strict=True)))
+    sums = KeySums(*(torch.cat(fields, -1) for fields in zip(behaviours, near_keys, strict=True)))
     return Parts(*sums, torch.cat([powers, powers_rest], -1))
 
 
@@ -537,5 +545,5 @@ def observe_behaviours(subject: Subject) -> PartObserver:
     """Return the counter of the behaviours of a batch."""
     model, words = subject.plan.model, {} if subject.reads_sound else subject.words
     tokenizer = model.tokenizer if words else None
-    measures = subject.one.measures
+    measures = subject.model_pass.measures
     return BehaviourCounter(*subject.texts, measures, words, tokenizer, host=subject.host)
