@@ -94,7 +94,7 @@ class ClassifierObserver(Observer, Generic[S]):
         self._kept = study.kept
         self._sites = study.plan.sites
         self._classes = len(study.classes.names)
-        self._shares = class_shares([each.labels for each in examples], self._classes)
+        self._shares = class_shares([example.labels for example in examples], self._classes)
         self._batch = batch
         self._examples = examples
         self._texts = Texts.of(batch, examples, self._sites[0].kind)

@@ -57,7 +57,7 @@ class ExhibitWriter:
         self, result: xarray.Dataset, *specs: Map, columns: int | None = None, **words: str
     ) -> Drawing:
         """Draw variables of a result by layer and head, from 1; see `maps`, and `picture`."""
-        drawn = [replace(each, named=False) for each in specs]
+        drawn = [replace(spec, named=False) for spec in specs]
         return self.picture(maps(as_printed(result), *drawn, columns=columns), **words)
 
     def table(

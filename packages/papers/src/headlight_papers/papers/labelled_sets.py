@@ -110,7 +110,7 @@ def _parts_of(source: str) -> dict[Part, str]:
     parts: dict[Part, str] = {}
     for part, aliases in PART_NAMES.items():
         for name in names:
-            held = next((each for each in aliases if each in name), None)
+            held = next((alias for alias in aliases if alias in name), None)
             if held:
                 parts.setdefault(part, name if source.startswith(PREFIX) else held)
     return parts if "train" in parts and len(parts) > 1 else {}

@@ -193,7 +193,9 @@ class Reproduction(Generic[S]):
 
 def states_of(reads: Iterable[Any]) -> list[Any]:
     """Return the states of named files, and everything else but None as it is."""
-    return [source_state(one) if isinstance(one, str) else one for one in reads if one is not None]
+    return [
+        source_state(item) if isinstance(item, str) else item for item in reads if item is not None
+    ]
 
 
 def signature_of(model: Model | None, key: dict[str, Any]) -> str:
@@ -280,8 +282,8 @@ def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> 
     twin = load_model(model, **{**loading, "revision": None})
     if twin.has_decoder_inputs:
         twin = twin.encoder()
-    own: Any = first.tokenizer
-    if twin.tokenizer is None or twin.tokenizer.get_vocab() != own.get_vocab():
+    tokenizer: Any = first.tokenizer
+    if twin.tokenizer is None or twin.tokenizer.get_vocab() != tokenizer.get_vocab():
         raise UsageError(
             f"{twin.name} has another vocabulary than {first.name}, so that their tokens cannot be "
             f"compared; name a model that was made from it with {setting('compare=')}."
@@ -298,8 +300,8 @@ def _load_translator(
             return first
         with suppress(MissingHeadError):
             return load_model(model, head="language_model", **loading)
-    own = {**loading, "revision": None, "tokenizer": None}
-    translator = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **own)
+    options = {**loading, "revision": None, "tokenizer": None}
+    translator = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **options)
     translator.require_translator()
     translator.require_tokenizer("translations are text")
     return translator

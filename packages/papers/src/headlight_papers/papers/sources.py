@@ -79,7 +79,7 @@ class Source:
 
     def _is_named(self, place: Path) -> bool:
         name = place.name.lower()
-        within = [one[1:] for one in self.folders if one.startswith("…")]
+        within = [folder[1:] for folder in self.folders if folder.startswith("…")]
         return name.startswith(self.folders) or any(_holds(name, word) for word in within)
 
     def _data_files(self, place: Path) -> list[Path]:

@@ -143,7 +143,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
                 for part in parts
             }
         outputs = self.outputs(job.source, parts)
-        return {part: [each.attention for each in outputs[part]] for part in parts}
+        return {part: [output.attention for output in outputs[part]] for part in parts}
 
     def task(self, job: Job) -> TrainingTask:
         """Return the training task of a model."""
@@ -157,8 +157,8 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         training = self.data.parts["train"]
         nothing: list[Any] = [None] * len(training)
         batches = [
-            TrainingBatch(*each)
-            for each in zip(
+            TrainingBatch(*parts)
+            for parts in zip(
                 training, teacher.get("train", nothing), imposed.get("train", nothing), strict=True
             )
         ]
@@ -213,5 +213,5 @@ def sweep_jobs(reproduction: Reproduction, job: Callable[..., Job]) -> list[list
     weights = lambdas_of(reproduction)
     return [
         bases,
-        [job(kind="adversary", seed=seed, weight=one) for seed in seeds for one in weights],
+        [job(kind="adversary", seed=seed, weight=weight) for seed in seeds for weight in weights],
     ]

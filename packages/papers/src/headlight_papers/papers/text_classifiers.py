@@ -65,14 +65,16 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
     def begin(self, job: ClassifierJob) -> TextClassifier:
         """Return a new classifier with the vectors of the data."""
         data = self.data
-        return TextClassifier.of(job.encoder, len(data.vocabulary), len(data.classes), data.vectors)
+        return TextClassifier.from_sizes(
+            job.encoder, len(data.vocabulary), len(data.classes), data.vectors
+        )
 
     def optimizer(self, model: TextClassifier) -> tuple[Adam, None]:
         """Return Adam with weight decay of everything but attention."""
         attention = [*model.before_attention.parameters(), *model.attention.parameters()]
         others = [model.embedding, model.encoder, model.output]
         groups: list[dict[str, Any]] = [
-            {"params": [each for part in others for each in part.parameters()]},
+            {"params": [parameter for part in others for parameter in part.parameters()]},
             {"params": attention, "weight_decay": 0.0},
         ]
         adam = Adam(groups, lr=RATE, amsgrad=True, fused=True, weight_decay=DECAY)

@@ -77,7 +77,7 @@ class TextClassifier(AttentionModel[TextBatch]):
         self.output = nn.Linear(width, classes)
 
     @classmethod
-    def of(
+    def from_sizes(
         cls,
         encoder: Encoder,
         words: int,

@@ -183,8 +183,8 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
             reached = score(curve[-1])
             if not best or reached > highest:
                 highest, at = reached, epoch
-                best = {name: each.clone() for name, each in network.state_dict().items()}
+                best = {name: values.clone() for name, values in network.state_dict().items()}
             if patience is not None and epoch - at >= patience:
                 break
         network.load_state_dict(best)
-        return {name: [each[name] for each in curve] for name in curve[0]}
+        return {name: [numbers[name] for numbers in curve] for name in curve[0]}

@@ -473,7 +473,7 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
         first = next((n for n, word in enumerate(sentence.words) if word[0].isalnum()), 0)
         uncertain += [capitals or n == first for n in range(len(sentence))]
     certain = {word for word, doubt in zip(words, uncertain, strict=True) if not doubt}
-    every = set(words)
+    written = set(words)
 
     def kind(number: int) -> MentionKind:
         word = words[number]
@@ -481,7 +481,7 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
             return "pronoun"
         if not word[0].isupper():
             return "nominal"
-        proper = not uncertain[number] or word in certain or word.lower() not in every
+        proper = not uncertain[number] or word in certain or word.lower() not in written
         return "proper" if proper else "nominal"
 
     return kind

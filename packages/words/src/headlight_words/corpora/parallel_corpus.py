@@ -59,7 +59,7 @@ class Keys:
     inside: str | None
 
     @classmethod
-    def of(
+    def from_row(
         cls, row: Row, columns: tuple[Column, Column] | None, place: str, inside: str | None = None
     ) -> "Keys":
         """Return the requested keys; else those known by their names, or the only two, in order.
@@ -198,7 +198,7 @@ def json_pairs(lines: Lines, columns: tuple[Column, Column] | None) -> Iterator[
             yield TranslationPair(lines.place, "", "")
             continue
         row = json_object(line, lines.place)
-        keys = keys or Keys.of(row, columns, lines.place)
+        keys = keys or Keys.from_row(row, columns, lines.place)
         yield keys.pair(row, lines.place)
 
 
@@ -356,7 +356,7 @@ def _of_hub(
         keys = None
         for index, row in enumerate(hub_rows(parts, label)):
             place = f"{label}[{index}]"
-            keys = keys or Keys.of(row, columns, place, parts.column)
+            keys = keys or Keys.from_row(row, columns, place, parts.column)
             yield keys.pair(row, place)
 
     return Corpus(label, read, "parallel")

@@ -21,10 +21,10 @@ def alignment(result: xr.Dataset) -> list[str]:
         return ["No link could be judged."]
     names = [way.name for way in ways]
     listed = [" (".join(name.split(", ", 1)) + ")" * (", " in name) for name in names]
-    every = Estimate.joined([way.rates for way in ways])
+    rates = Estimate.joined([way.rates for way in ways])
     sentence = (
         f"Words are linked best by {names[0]}: its alignment error rate is "
-        f"{percent(ways[0].lowest)}{around_first(every, lowest=True)}, with the layer chosen on "
+        f"{percent(ways[0].lowest)}{around_first(rates, lowest=True)}, with the layer chosen on "
         "these very gold links"
     )
     if len(ways) > 1:

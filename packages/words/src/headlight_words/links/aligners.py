@@ -187,7 +187,7 @@ class Directions:
             UnknownNameError: There is no such method.
         """
         both = zip(self.forward, self.reverse, strict=True)
-        return tuple(symmetrized(method, *each) for each in both)
+        return tuple(symmetrized(method, *pair) for pair in both)
 
 
 def baseline_links(
@@ -292,8 +292,8 @@ def _eflomal(tested: Sequence[WordPair], learnt: Sequence[WordPair]) -> Directio
             lines = finished.stderr.strip().splitlines() or ["it says nothing"]
             raise RunError(f"eflomal-align failed: {lines[-1]}; call it yourself to see more.")
         both = (open_links(path, sentences=len(learnt)) for path in (forward, reverse))
-        first = (islice(each, len(tested)) for each in both)
-        return Directions(*(tuple(links.possible for links in each) for each in first))
+        first = (islice(gold_links, len(tested)) for gold_links in both)
+        return Directions(*(tuple(links.possible for links in gold_links) for gold_links in first))
 
 
 Words = tuple[Sequence[str], Sequence[str]]

@@ -51,10 +51,10 @@ class LinkCounts:
     def __add__(self, other: "LinkCounts") -> "LinkCounts":
         """Return the counts of the sentences of both."""
         both = zip(astuple(self), astuple(other), strict=True)
-        return LinkCounts(*(one + another for one, another in both))
+        return LinkCounts(*(count + another for count, another in both))
 
 
-COUNTS = tuple(each.name for each in fields(LinkCounts))
+COUNTS = tuple(count.name for count in fields(LinkCounts))
 """The order of the counts in arrays."""
 
 
@@ -218,7 +218,7 @@ def check_format(gold: Sequence[Gold], links: Sequence[Links]) -> FormatWarning 
     limit = min(SHARE * error_rate, error_rate - GAIN)
     warnings: list[FormatWarning] = []
     for swap, step in product((False, True), (0, 1, -1)):
-        others = [_moved(swapped(each) if swap else each, step) for each in links]
+        others = [_moved(swapped(sentence) if swap else sentence, step) for sentence in links]
         other = score_links(gold, others).error_rate
         better = _better(gold, links, others)
         if other <= limit and len(better) >= FEWEST:
@@ -235,8 +235,8 @@ def _better(gold: Sequence[Gold], links: Sequence[Links], others: Sequence[Links
     pairs = zip(gold, links, others, strict=True)
     return [
         number
-        for number, (each, here, other_links) in enumerate(pairs)
-        if len(each.possible & other_links) > len(each.possible & here)
+        for number, (gold_links, here, other_links) in enumerate(pairs)
+        if len(gold_links.possible & other_links) > len(gold_links.possible & here)
     ]
 
 
@@ -250,11 +250,11 @@ def demand_words(links: Iterable[Gold], lengths: Iterable[tuple[int, int]]) -> N
     Raises:
         CorpusError: A sentence has such a link.
     """
-    for each, (sources, targets) in zip(links, lengths, strict=True):
-        for source, target in sorted(each.possible):
+    for sentence, (sources, targets) in zip(links, lengths, strict=True):
+        for source, target in sorted(sentence.possible):
             if source >= sources or target >= targets:
                 raise CorpusError(
-                    f"{each.name}: the link {source}-{target}, counted from 0, leaves the "
+                    f"{sentence.name}: the link {source}-{target}, counted from 0, leaves the "
                     f"sentences, which have {sources} and {targets} words; look at the number of "
                     "the first word, at the direction, and whether these are the texts."
                 )

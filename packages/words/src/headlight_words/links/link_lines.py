@@ -187,7 +187,7 @@ def _table_rows(lines: Lines, base: int) -> Iterator[_Row]:
     kind = header.index("kind") if "kind" in header else None
     for line in lines:
         row = _fields(line)
-        numbers = [int(each) for each in row[:3] if re.fullmatch(r"[0-9]{1,9}", each)]
+        numbers = [int(digits) for digits in row[:3] if re.fullmatch(r"[0-9]{1,9}", digits)]
         if len(row) != len(header) or len(numbers) != 3:
             raise CorpusError(
                 f"{lines.place}: the row must have {len(header)} fields, the first three of them "
@@ -299,7 +299,7 @@ def open_links(
         all_gold = _all_links(opened, format, base, sentences)
         if not swap:
             return all_gold
-        return (Gold(swapped(one.sure), swapped(one.possible), one.name) for one in all_gold)
+        return (Gold(swapped(gold.sure), swapped(gold.possible), gold.name) for gold in all_gold)
 
     make = Corpus if paths else corpus_read_once
     return make(name, read, "links")

@@ -42,7 +42,7 @@ class Sides:
     source: Int64[Tensor, "batch source"]
 
     @classmethod
-    def of(cls, batch: Batch) -> "Sides":
+    def from_batch(cls, batch: Batch) -> "Sides":
         """Return the sides of a batch with a target.
 
         The word predicted at a place is the word read at the next place; the end of the sentence,
@@ -299,7 +299,7 @@ class Aligner(PairAligner):
         if not self._verified:
             self._verify(examples)
         batch = self.model.collate(examples)
-        sides = Sides.of(batch)
+        sides = Sides.from_batch(batch)
         if self.settings.of_attention:
             return self._by_attention(batch, sides)
         return input_links(

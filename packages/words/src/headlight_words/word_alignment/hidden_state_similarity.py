@@ -35,16 +35,16 @@ class Units:
 
     Attributes:
         states: Hidden state of every unit; that of a word is the mean of its pieces.
-        there: Mask of real units: special tokens and padding are none.
+        real: Mask of real units: special tokens and padding are none.
         members: Matrix of 1 where a unit is a word, or a piece of it.
     """
 
     states: Float[Tensor, "batch unit size"]
-    there: Bool[Tensor, "batch unit"]
+    real: Bool[Tensor, "batch unit"]
     members: Float[Tensor, "batch word unit"]
 
     @classmethod
-    def of(cls, states: States, batch: Batch, unit: str | None) -> "Units":
+    def from_batch(cls, states: States, batch: Batch, unit: str | None) -> "Units":
         """Return the units of a batch.
 
         Args:
@@ -70,9 +70,9 @@ class SentencePairs:
     target: Units
 
     @property
-    def there(self) -> UnitLinks:
+    def real(self) -> UnitLinks:
         """Return the mask of pairs where both units are real."""
-        return self.target.there[:, :, None] & self.source.there[:, None]
+        return self.target.real[:, :, None] & self.source.real[:, None]
 
     def links_of_words(self, links: UnitLinks) -> Bool[Tensor, "batch target_word source_word"]:
         """Return the words of which some pieces are linked."""
@@ -81,7 +81,7 @@ class SentencePairs:
 
     def largest_of_words(self, score: Similarity) -> Float[Tensor, "batch target_word source_word"]:
         """Return the largest score between the pieces of two words; 0 where there are none."""
-        rows = _largest(score.masked_fill(~self.there, 0), self.target.members)
+        rows = _largest(score.masked_fill(~self.real, 0), self.target.members)
         return _largest(rows.mT, self.source.members).mT
 
 
@@ -113,14 +113,14 @@ def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
     if not distortion:
         return cosine
     apart = _places(pairs.target)[:, :, None] - _places(pairs.source)[:, None]
-    several = (pairs.target.there.sum(-1) > 1) & (pairs.source.there.sum(-1) > 1)
+    several = (pairs.target.real.sum(-1) > 1) & (pairs.source.real.sum(-1) > 1)
     return cosine * (1 - distortion * several[:, None, None] * apart.square())
 
 
 def _places(units: Units) -> Float[Tensor, "batch unit"]:
     """Return relative places, from 0 for the first unit to 1 for the last."""
-    number = units.there.cumsum(-1) - 1
-    last = (units.there.sum(-1, keepdim=True) - 1).clamp_min(1)
+    number = units.real.cumsum(-1) - 1
+    last = (units.real.sum(-1, keepdim=True) - 1).clamp_min(1)
     return number / last
 
 
@@ -182,10 +182,10 @@ def match(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
     """Return the links of largest sum, one for each unit of the shorter side and no unit in two."""
     links = torch.zeros_like(mask)
     rows, columns = mask.any(-1).cpu(), mask.any(-2).cpu()
-    for number, own in enumerate(double(similarity).cpu()):
+    for number, matrix in enumerate(double(similarity).cpu()):
         targets = rows[number].nonzero()[:, 0]
         sources = columns[number].nonzero()[:, 0]
-        assignment = linear_sum_assignment(own[targets][:, sources].numpy(), maximize=True)
+        assignment = linear_sum_assignment(matrix[targets][:, sources].numpy(), maximize=True)
         links[number, targets[assignment[0]], sources[assignment[1]]] = True
     return links
 
@@ -208,8 +208,13 @@ def chances(similarity: Similarity, mask: UnitLinks) -> Similarity:
     both = [
         (closed / _sizes(mask, axis).to(closed.dtype).sqrt()).softmax(axis) for axis in (-1, -2)
     ]
-    one, other = (chance.masked_fill(~mask, 0) for chance in both)
-    return 2 * one * other / (one + other).clamp_min(torch.finfo(one.dtype).tiny)
+    by_target, by_source = (chance.masked_fill(~mask, 0) for chance in both)
+    return (
+        2
+        * by_target
+        * by_source
+        / (by_target + by_source).clamp_min(torch.finfo(by_target.dtype).tiny)
+    )
 
 
 def _sizes(mask: UnitLinks, axis: int) -> Int64[Tensor, "batch 1 1"]:
@@ -234,7 +239,7 @@ def extracted(
         extraction: Extraction of links from similarities.
         settings: Settings of similarities, see `SimilaritySettings`.
     """
-    mask = pairs.there
+    mask = pairs.real
     if extraction == "softmax":
         similarity = products(pairs)
         return softmax(similarity, mask, settings.threshold), chances(similarity, mask)

@@ -178,7 +178,7 @@ def _shares(
     def change(embeddings: Embeddings) -> Embeddings:
         leaf = embeddings.detach().clone().requires_grad_()
         clean.append(leaf)
-        return leaf + noises.of(leaf.detach(), rows, wanted)
+        return leaf + noises.draw(leaf.detach(), rows, wanted)
 
     with _cut_before_the_head(model.transformer) as cut:
         chances = _log_probabilities(model, batch, rows, change)
@@ -214,17 +214,19 @@ class _Noise:
         self._share = share
         self._seed = seed
 
-    def of(self, embeddings: Embeddings, rows: Int64[Tensor, " row"], wanted: slice) -> Tensor:
+    def draw(self, embeddings: Embeddings, rows: Int64[Tensor, " row"], wanted: slice) -> Tensor:
         """Draw normal noise, with a share of the range of an example's embeddings as deviation."""
         if not self._share:
             return embeddings.new_zeros(())
         noises = torch.zeros_like(embeddings)
         for at, row in enumerate(rows.tolist()):
             length, copy = self._lengths[row], (wanted.start + at) % self._copies
-            own = embeddings[at, :length]
+            embedded = embeddings[at, :length]
             generator = torch.Generator().manual_seed(self._number(row, copy))
-            drawn = torch.randn(own.shape, generator=generator, dtype=torch.float32)
-            noises[at, :length] = drawn.to(own) * (own.max() - own.min()) * self._share
+            drawn = torch.randn(embedded.shape, generator=generator, dtype=torch.float32)
+            noises[at, :length] = (
+                drawn.to(embedded) * (embedded.max() - embedded.min()) * self._share
+            )
         return noises
 
     def _number(self, row: int, copy: int) -> int:

@@ -182,7 +182,7 @@ class BehaviourCounter(PartObserver):
         self._own = kind != "cross"
         self._there, self._key_there = queries.category >= 0, keys.category >= 0
         self._begin = self._key_there.int().argmax(1)
-        self._firsts, self._asked = _first_tokens(queries, keys, own=self._own)
+        self._firsts, self._asked = _first_tokens(queries, keys, reads_itself=self._own)
         if self._own:
             # Pairs are made on the host, since their number would have to be fetched from a device.
             host, device = host or batch.on_host(), batch.input_ids.device
@@ -512,14 +512,14 @@ def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
 
 
 def _first_tokens(
-    queries: Positions, keys: Positions, *, own: bool
+    queries: Positions, keys: Positions, *, reads_itself: bool
 ) -> tuple[Int64[Tensor, "batch first"], Bool[Tensor, "batch query first"]]:
     """Return the positions of the first tokens, and the queries of the text at or after each."""
     query_mask, key_there = queries.category >= 0, keys.category >= 0
     number = torch.arange(len(FIRST_TOKENS), device=query_mask.device)
     begin = key_there.int().argmax(1)
     row_mask = query_mask[..., None] & (number < key_there.sum(1)[:, None, None])
-    if own:
+    if reads_itself:
         row_mask &= query_mask.cumsum(1)[..., None] > number
     return begin[:, None] + number, row_mask
 

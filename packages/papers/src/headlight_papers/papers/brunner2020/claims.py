@@ -43,7 +43,7 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
         f"1 below {published.HEAD_DIM} tokens, then falling (Section 3.5)",
         f"{short:.3f} in the shortest, {long:.3f} in the longest",
         all_of(
-            *(within(float(one), above=1 - 1e-6) for one in below),
+            *(within(float(correlation), above=1 - 1e-6) for correlation in below),
             within(short.minus(long), above=1e-3),
         ),
     )
@@ -63,7 +63,7 @@ def peak_vanishes(
         estimates(survey, name, ("layer", "head"), **{**token, "measure": measure})
         for measure in ("weight", "effective")
     )
-    raw, effective = (largest(each.mean(1), independent_units(survey)) for each in shares)
+    raw, effective = (largest(share.mean(1), independent_units(survey)) for share in shares)
     return Claim(
         "3. The peak of [SEP] is not effective",
         f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
@@ -134,7 +134,7 @@ def mixes(result: xarray.Dataset) -> Claim:
     medians = result["own_box"].sel(group="all", mark="median").values
     means = estimates(result, "own_mean", ("layer",), group="all")
     halves = (means.high - means.low) / 2
-    layers = [around(*each) for each in zip(medians, halves, strict=True)]
+    layers = [around(*sample) for sample in zip(medians, halves, strict=True)]
     first, *_, last = published.OWN_MEDIANS.values()
     return Claim(
         "7. Own contribution falls with depth",

@@ -82,12 +82,12 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         Comparison(
             f"naive, {LOSS_TITLES[loss]}: change across the last layer, {label}",
             None,
-            100 * float(each[-1] - each[-2]) if len(each) > 1 else None,
+            100 * float(values[-1] - values[-2]) if len(values) > 1 else None,
             "pp",
         )
         for label, result in results.items()
         for loss in LOSS_TITLES
-        for each in (_rates(result, loss),)
+        for values in (_rates(result, loss),)
     ]
     notes = [*identity_notes(reproduction, pairs, results["the model"]), note]
     return replace(_between(writer, rates, dashed, pairs), comparisons=changes, notes=notes)
@@ -109,7 +109,7 @@ def _between(
     pairs: PairSet,
 ) -> Section:
     """Make the drawing and table of rates between one layer and the next."""
-    frame = frame_of({label: 100 * one for label, one in rates.items()})
+    frame = frame_of({label: 100 * values for label, values in rates.items()})
     combined = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
     first = next(iter(rates))
     return Section(

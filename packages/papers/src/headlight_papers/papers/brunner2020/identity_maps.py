@@ -104,8 +104,8 @@ def load_maps(
         "training": {"epochs": EPOCHS[kind], "precision": "medium"},
     }
     # Hidden tokens of another model, or of other pairs, are kept beside these.
-    of = json.dumps([model.identity(), states_of(pairs.reads)])
-    mark = sha256(of.encode()).hexdigest()[:8]
+    inputs = json.dumps([model.identity(), states_of(pairs.reads)])
+    mark = sha256(inputs.encode()).hexdigest()[:8]
     return reproduction.run(
         "token_identity",
         pairs.pairs,

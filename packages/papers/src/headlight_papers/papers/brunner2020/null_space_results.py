@@ -119,7 +119,10 @@ def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
             for site in sites
         ]
         values = {
-            name: (("layer", "method"), np.array([[each[name] for each in row] for row in trials]))
+            name: (
+                ("layer", "method"),
+                np.array([[trial[name] for trial in row] for row in trials]),
+            )
             for name in trials[0][0]
         }
         coordinates = {"layer": [site.layer for site in sites], "method": list(METHODS)}

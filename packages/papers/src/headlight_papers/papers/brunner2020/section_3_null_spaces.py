@@ -75,11 +75,11 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             *(
                 Comparison(
                     f"texts and heads in which dim {space} is just its bound",
-                    there,
+                    quoted,
                     percent(float(result[name].sum()) / pairs),
                     "%",
                 )
-                for space, there, name in (
+                for space, quoted, name in (
                     ("LN(T)", "all, if E, W^V and H have full rank", "equal_count"),
                     ("LN([T, 1])", None, "equal_with_ones_count"),
                 )

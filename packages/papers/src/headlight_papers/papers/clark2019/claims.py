@@ -106,7 +106,7 @@ def no_op(survey: xarray.Dataset) -> Claim:
     to_sep = survey.isel(measure=0).sel(key_category="sep")
     share = to_sep["share"].sel(query_category=["all", "sep"])
     shares = share.values.reshape(-1, 2)
-    mostly = [float(own) for other, own in shares if other > MOST]
+    mostly = [float(to_itself) for other, to_itself in shares if other > MOST]
     ours = (
         f"at least {min(mostly):.1%}, in {len(mostly)} heads"
         if mostly
@@ -118,7 +118,7 @@ def no_op(survey: xarray.Dataset) -> Claim:
         f"{published.SEP_TO_SEP}% of that of [SEP] to [SEP]",
         f"more than {published.SEP_TO_SEP}% (Section 3.2)",
         ours,
-        all_of(*(within(100 * one, above=published.SEP_TO_SEP) for one in mostly)),
+        all_of(*(within(100 * weight, above=published.SEP_TO_SEP) for weight in mostly)),
     )
 
 
@@ -169,8 +169,8 @@ def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
         f"6. No head finds most governors ({name})",
         f"the best head of all finds less than {100 * MOST:.0f}% of all governors",
         f"{row.accuracy}% (Table 1)",
-        ", ".join(f"{one:.1%}" for one in bests),
-        all_of(*(within(one, below=MOST) for one in bests)),
+        ", ".join(f"{accuracy:.1%}" for accuracy in bests),
+        all_of(*(within(accuracy, below=MOST) for accuracy in bests)),
     )
 
 
@@ -214,7 +214,7 @@ def knows_syntax(result: xarray.Dataset) -> Claim:
         "UAS of attention and words lies above that of distances and words, and of random "
         "attention and words",
         ", ".join(f"{name} {row[name]}" for name in uas_of) + " (Table 3)",
-        ", ".join(f"{name} {one:.1%}" for name, one in uas_of.items()),
+        ", ".join(f"{name} {score:.1%}" for name, score in uas_of.items()),
         all_of(*(within(probe.minus(other), above=0) for other in others)),
     )
 
@@ -251,9 +251,9 @@ def _largest(numbers: Estimate, result: xarray.Dataset) -> str:
 
 def _of_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> Estimate:
     """Return a number of the best head of a relation, which was chosen among all heads."""
-    one = result.sel(measure=row["measure"], relation=row["relation"])
-    accuracy = estimates(one, "accuracy", ("layer", "head", "direction"))
-    return largest(gains(one) if name == "gain" else accuracy, independent_units(result))
+    of_relation = result.sel(measure=row["measure"], relation=row["relation"])
+    accuracy = estimates(of_relation, "accuracy", ("layer", "head", "direction"))
+    return largest(gains(of_relation) if name == "gain" else accuracy, independent_units(result))
 
 
 def _best(result: xarray.Dataset) -> pandas.DataFrame:

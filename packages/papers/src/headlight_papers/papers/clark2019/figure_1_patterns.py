@@ -98,12 +98,12 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
     measure = reproduction.settings.measures[0]
     picked = example_heads(survey)
     drawings, rows = [], []
-    for pattern, one in picked.items():
-        tokens, weights = _piece_map(reproduction, (one.layer, one.head))
-        name = head_name(one.layer, one.head)
-        notes = what_it_does(pattern, one)
+    for pattern, example in picked.items():
+        tokens, weights = _piece_map(reproduction, (example.layer, example.head))
+        name = head_name(example.layer, example.head)
+        notes = what_it_does(pattern, example)
         drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [notes]))
-        rows.append({"pattern": notes, "head": name, "value": one.value})
+        rows.append({"pattern": notes, "head": name, "value": example.value})
     return Section(
         explanation="For each pattern of Section 3 the head that shows it most in the survey, on a "
         "text of ours. Left attends, right is attended to; the darker the line, the more.",
@@ -134,10 +134,10 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
     )
 
 
-def what_it_does(pattern: str, one: ExampleHead) -> str:
+def what_it_does(pattern: str, example: ExampleHead) -> str:
     """Return a head's mean behaviour in absolute terms: ``most to [SEP] of all heads: 7%``."""
-    value = f"{one.value:.2f} nats" if pattern == "broad" else percent(one.value)
-    return f"{(TITLES if one.clear else LEADS)[pattern]}: {value}"
+    value = f"{example.value:.2f} nats" if pattern == "broad" else percent(example.value)
+    return f"{(TITLES if example.clear else LEADS)[pattern]}: {value}"
 
 
 def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:

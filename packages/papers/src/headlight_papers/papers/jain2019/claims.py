@@ -45,7 +45,7 @@ class SetRule:
         numbers: Numbers of a set, by its title; the smallest is printed.
         released: Numbers of the released results of the BiLSTM and of ``average``, or a text.
         bounds: Bounds of each number, see `within`.
-        one: Whether one of a set's numbers is enough.
+        one_suffices: Whether one of a set's numbers is enough.
     """
 
     claim: str
@@ -53,21 +53,27 @@ class SetRule:
     numbers: Numbers
     released: Released | str
     bounds: Mapping[str, float]
-    one: bool = False
+    one_suffices: bool = False
 
     def judge(self, frames: Frames) -> Claim:
         """Return the claim on these models."""
         titles = list(dict.fromkeys(title for title, _ in frames))
-        found = {title: self.numbers(frames, title) for title in titles}
-        join = any_of if self.one else all_of
-        smallest = {title: min(each, key=lambda one: one.value) for title, each in found.items()}
+        numbers = {title: self.numbers(frames, title) for title in titles}
+        join = any_of if self.one_suffices else all_of
+        smallest = {
+            title: min(estimates, key=lambda estimate: estimate.value)
+            for title, estimates in numbers.items()
+        }
         return Claim(
             self.claim,
             self.rule,
             self.released if isinstance(self.released, str) else _quote(self.released, titles),
             ", ".join(f"{title} {number:.3f}" for title, number in smallest.items()),
             all_of(
-                *(join(*(within(one, **self.bounds) for one in each)) for each in found.values())
+                *(
+                    join(*(within(estimate, **self.bounds) for estimate in estimates))
+                    for estimates in numbers.values()
+                )
             ),
             extension=self.released == NOT_ASKED,
         )
@@ -126,7 +132,7 @@ RULES = (
         _gains("average"),
         lambda _, average: _least(average),
         {"most": 0.0},
-        one=True,
+        one_suffices=True,
     ),
     SetRule(
         "4. The contextual encoder breaks the relation",

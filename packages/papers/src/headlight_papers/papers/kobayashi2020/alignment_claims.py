@@ -190,13 +190,13 @@ def _best_rate(result: xarray.Dataset, measure: str, step: str) -> Estimate:
     return rates.simultaneous(independent_units(result)).at(lowest(rates))
 
 
-def _is_below(result: xarray.Dataset, one: tuple[str, str], other: tuple[str, str]) -> Answer:
+def _is_below(result: xarray.Dataset, first: tuple[str, str], second: tuple[str, str]) -> Answer:
     """Return whether the best layer by a measure and step is better than that by another.
 
     Both were chosen, and so the interval of their difference holds for all pairs of layers.
     """
-    rates = [layer_rates(result, *each) for each in (one, other)]
-    rows, columns = np.indices([each.value.size for each in rates])
+    rates = [layer_rates(result, *way) for way in (first, second)]
+    rows, columns = np.indices([rate.value.size for rate in rates])
     apart = rates[0].at(rows).minus(rates[1].at(columns))
     pair = lowest(rates[0]), lowest(rates[1])
     return within(apart.simultaneous(independent_units(result)).at(pair), below=0)

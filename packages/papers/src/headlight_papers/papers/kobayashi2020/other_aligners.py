@@ -62,7 +62,7 @@ def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
     aligners = []
     for path in reproduction.sources.links:
         links = open_links(path, sentences=len(aligned.pairs))
-        score = score_links(aligned.gold, (each.possible for each in links))
+        score = score_links(aligned.gold, (gold_links.possible for gold_links in links))
         aligners.append(OtherAligner(*link_file_name(path), _rate(score)))
     return aligners
 
@@ -110,11 +110,14 @@ def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.
             aligner, aligned.words, training=_training(reproduction), longest=LONGEST
         )
         links = (both.forward, both.reverse, both.together(SYMMETRIZATION))
-        rates = [_rate(score_links(aligned.gold, each)) for each in links]
+        rates = [_rate(score_links(aligned.gold, direction_links)) for direction_links in links]
         return xarray.Dataset(
             {
-                f"error_rate{end}": ("direction", [float(getattr(rate, of)) for rate in rates])
-                for end, of in (("", "value"), ("_low", "low"), ("_high", "high"))
+                f"error_rate{end}": (
+                    "direction",
+                    [float(getattr(rate, end_name)) for rate in rates],
+                )
+                for end, end_name in (("", "value"), ("_low", "low"), ("_high", "high"))
             },
             coords={"direction": list(DIRECTIONS)},
         )

@@ -91,8 +91,8 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Es
 def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
     """Return the number of translations whose gradients are taken; None for all."""
     most = reproduction.settings.max_gradients
-    every = len(aligned_of(reproduction).pairs)
-    return most if most < every else None
+    pairs = len(aligned_of(reproduction).pairs)
+    return most if most < pairs else None
 
 
 def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> xarray.Dataset:
@@ -154,8 +154,8 @@ def translator_note(reproduction: Reproduction) -> str:
 def alignment_notes(reproduction: Reproduction) -> list[str]:
     """Return notes on how translator and gold links differ from the paper's."""
     aligned = aligned_of(reproduction)
-    sure = sum(len(each.sure) for each in aligned.gold)
-    possible = sum(len(each.possible) for each in aligned.gold)
+    sure = sum(len(gold.sure) for gold in aligned.gold)
+    possible = sum(len(gold.possible) for gold in aligned.gold)
     name = Path(reproduction.sources.translations or "")
     return [
         translator_note(reproduction),

@@ -50,7 +50,7 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
         "1. Attention is not needed everywhere",
         f"on at least one set F1 of the LSTM trained with uniform attention is at most {AS_GOOD} "
         "below that with attention of its own",
-        _quoted(lambda each: each.base - each.uniform, numbers),
+        _quoted(lambda quoted: quoted.base - quoted.uniform, numbers),
         f"below by {_written(numbers)}",
         any_of(*answers),
     )
@@ -69,7 +69,9 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
         "2. Attention is of use to another model",
         "F1 of the model without context is higher with the weights of the LSTM than with uniform "
         "ones, on every set",
-        _quoted(lambda each: each.guided[2] - each.guided[0] if each.guided else None, numbers),
+        _quoted(
+            lambda quoted: quoted.guided[2] - quoted.guided[0] if quoted.guided else None, numbers
+        ),
         f"by {_written(numbers)}",
         all_of(*answers),
     )
@@ -91,7 +93,9 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
         "F1 of the model without context is lower with the weights of the adversary of the largest "
         "λ than with those of its base, on every set; a set counts if the control (λ = 0) has "
         "learnt to predict as its base does",
-        _quoted(lambda each: each.guided[3] - each.guided[2] if each.guided else None, numbers),
+        _quoted(
+            lambda quoted: quoted.guided[3] - quoted.guided[2] if quoted.guided else None, numbers
+        ),
         _written(numbers, _without_control(rows, "lstm", answers)),
         all_of(*answers),
     )
@@ -111,7 +115,9 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         fair = all_of(learnt(models, encoder), control_keeps(models, encoder) or exists)
         distances = [number for at, number in further.items() if alike[at]]
         none = f"{_nearest(taught)}, {_kept_up_to(models, encoder):.3f} counts)"
-        return max(distances, key=lambda each: each.value, default=none), provided(fair, exists)
+        return max(distances, key=lambda distance: distance.value, default=none), provided(
+            fair, exists
+        )
 
     numbers, answers = _by_set(rows, judge)
     of_paper = encoder == "lstm"
@@ -122,7 +128,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         f"on every set an adversary (λ > 0) of the {'LSTM' if of_paper else 'Transformer'} has a "
         f"JSD above that of other seeds, and a TVD of at most {SAME} or of the seeds'; that there "
         "is none counts if the TVD of all is clearly above, and the control (λ = 0) has such a TVD",
-        "JSD " + _quoted(lambda each: each.jsd, numbers, sign="") if of_paper else "not asked",
+        "JSD " + _quoted(lambda quoted: quoted.jsd, numbers, sign="") if of_paper else "not asked",
         f"JSD above that of seeds by {_written(numbers, _without_control(rows, encoder, answers))}",
         all_of(*answers),
         extension=not of_paper,
@@ -148,7 +154,7 @@ def harder_than_single_texts(
             near += [jsd] if within(tvd, most=0) else []
         students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
         none = f"{_nearest(taught)}, that of single texts {single['tvd']:.3f})"
-        least = min(near, key=lambda each: each.value, default=none)
+        least = min(near, key=lambda distance: distance.value, default=none)
         return least, provided(students, all_of(*answers))
 
     numbers, answers = _by_set(rows, judge)

@@ -125,7 +125,7 @@ def judge_claims(
         CARRIES_OVER.judge(numbers, fair),
         safe_point(rows),
     ]
-    return sorted(claims, key=lambda each: each.claim)
+    return sorted(claims, key=lambda claim: claim.claim)
 
 
 def safe_point(rows: pandas.DataFrame) -> Claim:

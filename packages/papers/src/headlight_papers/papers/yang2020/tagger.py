@@ -84,7 +84,7 @@ class Tagger(AttentionModel[TagBatch]):
         self._initialise()
 
     @classmethod
-    def of(cls, data: TaggingData, dropout: float = DROPOUT) -> "Tagger":
+    def from_data(cls, data: TaggingData, dropout: float = DROPOUT) -> "Tagger":
         """Return a new tagger for the sentences and tags of this data."""
         return cls(data.types, len(data.tags), data.longest, dropout)
 

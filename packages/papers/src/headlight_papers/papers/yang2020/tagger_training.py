@@ -50,7 +50,7 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
 
     def begin(self, job: Job) -> Tagger:
         """Return a new tagger for the tags of the data."""
-        return Tagger.of(self.data)
+        return Tagger.from_data(self.data)
 
     def optimizer(self, model: Tagger) -> tuple[Adam, LRScheduler]:
         """Return Adam, and a scheduler whose rate rises and falls."""
@@ -105,10 +105,10 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
         """
         sums: dict[str, Float64[Tensor, "..."]] = {}
         words, cells = 0, 0
-        for batch, one, other in zip(batches, outputs, teacher, strict=True):
+        for batch, output, reference in zip(batches, outputs, teacher, strict=True):
             real = batch.real
-            log = one.probability.double().clamp_min(1e-300).log().log_softmax(-1)
-            for name, values in compare(one, other, batch.valid, log).items():
+            log = output.probability.double().clamp_min(1e-300).log().log_softmax(-1)
+            for name, values in compare(output, reference, batch.valid, log).items():
                 selected = real if values.ndim == 2 else real[:, None]
                 total = torch.where(selected, values.double(), 0).sum((0, -1))
                 sums[name] = sums.get(name, 0) + total

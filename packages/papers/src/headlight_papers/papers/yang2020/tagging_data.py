@@ -164,8 +164,8 @@ def _end(word: str, length: int) -> str:
 
 
 def _frequent(counts: Counter[str]) -> dict[str, int]:
-    often = sorted(each for each, count in counts.items() if count >= ENOUGH)
-    return {each: number for number, each in enumerate(often, start=UNKNOWN + 1)}
+    often = sorted(entry for entry, count in counts.items() if count >= ENOUGH)
+    return {entry: number for number, entry in enumerate(often, start=UNKNOWN + 1)}
 
 
 def _batches(

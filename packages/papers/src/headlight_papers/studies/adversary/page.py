@@ -100,7 +100,7 @@ def _models(result: xr.Dataset) -> Section:
     adversaries = frame[frame.kind == "adversary"].groupby("weight")[list(COLUMNS)].mean()
     others = frame.groupby("kind")[list(COLUMNS)].mean()
     rows = {NAMES["base"]: others.loc["base"]}
-    rows |= {f"adversary, λ = {one:g}": each for one, each in adversaries.iterrows()}
+    rows |= {f"adversary, λ = {weight:g}": row for weight, row in adversaries.iterrows()}
     rows |= {NAMES[kind]: others.loc[kind] for kind in ("seed", "uniform")}
     means = pd.DataFrame(rows).T.rename_axis("model").reset_index().rename(columns=COLUMNS)
     formats = dict.fromkeys(means.columns[1:], ".3f") | dict.fromkeys(SHARES, ".1%")

@@ -8,7 +8,11 @@ from headlight.engine.observer import Observer
 from headlight.observations.layer_arrays import moments
 from headlight.observations.positions import Positions
 from headlight.reduce import Accumulator, Histogram, Pearson, Tally
-from headlight_papers.studies.attribution.contribution_sums import Contribution, is_not_largest, own
+from headlight_papers.studies.attribution.contribution_sums import (
+    Contribution,
+    is_not_largest,
+    own_contribution,
+)
 from headlight_papers.studies.attribution.observer import EDGES, AttributionSpec, selected_rows
 
 
@@ -54,7 +58,7 @@ class AgreementObserver(Observer):
         return Tally(self._found)
 
     def _note_own(self, name: str, contribution: Contribution) -> None:
-        rows = selected_rows(own(contribution), self._present)
+        rows = selected_rows(own_contribution(contribution), self._present)
         spread = Histogram(EDGES, rows.shape[1:])
         spread.update(rows.clip(0.0, 1.0))
         self._found |= {

@@ -22,14 +22,14 @@ Present = Bool[Tensor, "batch position"]
 PerToken = Float[Tensor, "layer batch query"]
 
 
-def own(contribution: Contribution) -> PerToken:
+def own_contribution(contribution: Contribution) -> PerToken:
     """Return c_jj, the contribution of a token to the hidden token in its own place (Figure 3a)."""
     return contribution.diagonal(dim1=2, dim2=3)
 
 
 def is_not_largest(contribution: Contribution) -> Bool[Tensor, "layer batch query"]:
     """Whether another token contributes more than the token itself (P̃, Figure 3b)."""
-    return contribution.amax(-1) > own(contribution)
+    return contribution.amax(-1) > own_contribution(contribution)
 
 
 def by_distance(

@@ -70,13 +70,13 @@ def dataset(
     """
     sums = tally.compute()
     groups = [*GROUPS, *tags]
-    own = _all_groups(sums["own"], len(groups))
+    to_itself = _all_groups(sums["own"], len(groups))
     spread = _all_groups(sums["own_spread"], len(groups))
     by_group = ("group", "layer")
     variables: dict[str, Any] = {
-        **with_slots("own_mean", by_group, own["mean"], sums["own_of_texts"]),
-        "own_std": (by_group, own["std"]),
-        "own_count": ("group", np.nan_to_num(own["count"].max(axis=1))),
+        **with_slots("own_mean", by_group, to_itself["mean"], sums["own_of_texts"]),
+        "own_std": (by_group, to_itself["std"]),
+        "own_count": ("group", np.nan_to_num(to_itself["count"].max(axis=1))),
         "own_box": ((*by_group, "mark"), boxes(np.nan_to_num(spread["counts"]), np.array(EDGES))),
         "own_histogram": (("layer", "bin"), spread["counts"][0]),
         **with_slots(

@@ -16,9 +16,9 @@ SOURCE = "Brunner et al. (2020), {}"
 
 def summary(result: xr.Dataset) -> Summary:
     """Return the tokens' contributions to themselves in the first and the last observed layer."""
-    own = result["own_mean"].sel(group="all")
-    ends = own["layer"].values[[0, -1]]
-    numbers = {f"own_layer_{layer}": float(own.sel(layer=layer)) for layer in ends}
+    to_itself = result["own_mean"].sel(group="all")
+    ends = to_itself["layer"].values[[0, -1]]
+    numbers = {f"own_layer_{layer}": float(to_itself.sel(layer=layer)) for layer in ends}
     return rounded({**numbers, "not_largest": mean_of(result["not_largest"])})
 
 

@@ -57,7 +57,7 @@ def guided_texts(
     Raises:
         UsageError: A further model has another tokenizer.
     """
-    texts = [list(_plain(each, model, sites, settings, itself=tagger)) for each in examples]
+    texts = [list(_plain(example, model, sites, settings, itself=tagger)) for example in examples]
     if settings.measures:
         for text, word, name, weight in _measured(examples, model, sites, settings, tagger=tagger):
             texts[text][word].weights[name] = weight
@@ -163,7 +163,7 @@ def _rows(
     if "gradient_input" in settings.measures:
         readings = [_of_one_word(examples, word) if tagger else examples for word in range(longest)]
         by_word["gradient_input"] = torch.stack(
-            [_gradient(each, batch, model, sites) for each in readings], 1
+            [_gradient(reading, batch, model, sites) for reading in readings], 1
         )
     return by_word
 
@@ -172,8 +172,8 @@ def _of_one_word(examples: Sequence[Classified], word: int) -> list[Classified]:
     """Return sentences with the label of one word alone, or of the last if they are shorter."""
     at = [min(word, len(example.labels) - 1) for example in examples]
     return [
-        replace(example, labels=(example.labels[one],), places=(example.places[one],))
-        for example, one in zip(examples, at, strict=True)
+        replace(example, labels=(example.labels[place],), places=(example.places[place],))
+        for example, place in zip(examples, at, strict=True)
     ]
 
 
@@ -191,9 +191,9 @@ def _gradient(
 def _also(name: str, model: CapturedModel) -> CapturedModel:
     """Return a further classifier, which reads the same tokens; refuse another tokenizer."""
     classifier = load_model(name, head="classification", device=str(model.transformer.device))
-    own: Any = model.tokenizer
+    tokenizer: Any = model.tokenizer
     theirs: Any = classifier.tokenizer
-    if theirs is None or theirs.get_vocab() != own.get_vocab():
+    if theirs is None or theirs.get_vocab() != tokenizer.get_vocab():
         raise UsageError(
             f"{name} has not the tokenizer of {model}, so that its attention goes to other "
             f"tokens; leave it out of {setting('also')}."

@@ -50,7 +50,7 @@ COLUMNS = (
 
 def summary(result: xr.Dataset) -> Summary:
     """Return the distances of attention with nearly, and with exactly, the same prediction."""
-    prefix = next(each for each in ("", "layer_", "head_") if f"{each}jsd" in result)
+    prefix = next(scope for scope in ("", "layer_", "head_") if f"{scope}jsd" in result)
     names = ("jsd", "near", "moved", "exact_jsd", "exact_rows")
     numbers: Summary = {name: float(result[f"{prefix}{name}"].mean()) for name in names}
     numbers["exact_moved"] = float(result["exact_moved"])
@@ -93,7 +93,7 @@ EXPLANATION = (
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
+    return columns(name, caption, result, rows, *(column.of(scope) for column in COLUMNS))
 
 
 def _all(result: xr.Dataset) -> Section:
@@ -175,8 +175,10 @@ def _by_class(result: xr.Dataset) -> Groups:
 
 def _texts(result: xr.Dataset) -> Section:
     groups, kind = _by_class(result), "predicted class"
-    every = [values[np.isfinite(values)] for each in groups.values() for values in each.values()]
-    near = [float((values >= 0.6).mean()) if values.size else np.nan for values in every]
+    distances = [
+        values[np.isfinite(values)] for group in groups.values() for values in group.values()
+    ]
+    near = [float((values >= 0.6).mean()) if values.size else np.nan for values in distances]
     table = spread_table(groups, kind).assign(**{NEAR: near})
     draw = partial(spread_boxes, groups, kind, "JSD (nats)", (0.0, 0.7))
     return Section(

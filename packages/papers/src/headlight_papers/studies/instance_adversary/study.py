@@ -213,8 +213,8 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         self._exact[layer] = alternatives.weight
         able = (keys.sum(-1) > 1).cpu().numpy()
         number = np.maximum(able.sum(-1), 1)
-        own = torch.from_numpy(array(record.weight))
-        apart = jensen_shannon(torch.from_numpy(alternatives.weight), own).numpy()
+        weight = torch.from_numpy(array(record.weight))
+        apart = jensen_shannon(torch.from_numpy(alternatives.weight), weight).numpy()
         self._note("exact_jsd", layer, (apart * able).sum(-1) / number)
         self._note("exact_rows", layer, (alternatives.exists & able).sum(-1) / number)
 
@@ -254,14 +254,14 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         )
         run = InstanceSearch(self._model, self._batch, self._positions, before, search).run(parts)
         if self._kept:
-            self._found[component] = Found.of(run, parts)
+            self._found[component] = Found.from_search(run, parts)
         jsd = array(run.jsd)
         by_statistic = {
             "jsd": jsd,
             "near": (jsd >= NEAR).astype(np.float64),
             "moved": array(run.moved),
             "steps": array(run.steps),
-            **{name: ByComponent(values).of(component) for name, values in self._seen.items()},
+            **{name: ByComponent(values).select(component) for name, values in self._seen.items()},
         }
         missing = np.full(len(jsd), np.nan)
         return np.stack([by_statistic.get(name, missing) for name in STATISTICS], -1)
@@ -270,11 +270,11 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         """Write the attention found for each text, if requested."""
         if not self._kept:
             return
-        own = own_attention(list(self._free.values()))
+        model_weights = own_attention(list(self._free.values()))
         for row, stream in enumerate(self._texts.text_ids):
             size = int(self._texts.queries[row].sum()), int((self._texts.keys[row] >= 0).sum())
             probability = before[self._positions.owners == row].numpy()
-            attention = kept_attention(self._sites, own, self._found, row, size)
+            attention = kept_attention(self._sites, model_weights, self._found, row, size)
             result = attention.assign(probability=(("prediction", "class"), probability))
             self._kept.save_text(self._examples[row], stream, self._settings.seed, result)
 

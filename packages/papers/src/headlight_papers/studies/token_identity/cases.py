@@ -109,7 +109,7 @@ class Lookup:
         self._sequence = vectors.sequence
         self._same = torch.from_numpy(_same(goals)).to(goals.device)
 
-    def found(
+    def are_identified(
         self, predicted: Float[Tensor, "pair dim"], pairs: Pairs
     ) -> Bool[np.ndarray, " pair"]:
         """Whether the nearest candidate of each prediction is the token that it should be."""
@@ -127,7 +127,7 @@ class Lookup:
 
     def rate(self, predicted: Float[Tensor, "pair dim"], pairs: Pairs) -> float:
         """Return the share of identified tokens; NaN where there are none."""
-        return float(self.found(predicted, pairs).mean()) if len(pairs) else float("nan")
+        return float(self.are_identified(predicted, pairs).mean()) if len(pairs) else float("nan")
 
     def _nearest(
         self, predicted: Float[Tensor, "pair dim"], sequence: int

@@ -92,8 +92,8 @@ def evaluate_maps(
             jobs.append(_Job(tokens, settings, training, cache, cases))
         seconds = [job.seconds / _threads(device) if progress else 0.0 for job in jobs]
         ahead = sum(
-            each * (len(job.cases) - len(job.cached))
-            for each, job in zip(seconds, jobs, strict=True)
+            duration * (len(job.cases) - len(job.cached))
+            for duration, job in zip(seconds, jobs, strict=True)
         )
         if ahead:
             sys.stderr.write(f"at most about {_duration(ahead)}, by {TRIED} epochs of each kind\n")
@@ -109,7 +109,7 @@ def evaluate_maps(
         # The slowest first: what they show of the pace counts most for what is left.
         order = sorted(range(len(jobs)), key=lambda at: -seconds[at])
         outcomes = {at: _outcomes(jobs[at], pool, bar, seconds[at]) for at in order}
-    return [each for at in range(len(jobs)) for each in outcomes[at]]
+    return [outcome for at in range(len(jobs)) for outcome in outcomes[at]]
 
 
 def _outcomes(job: "_Job", pool: Executor, bar: Progress | None, seconds: float) -> list[Outcome]:
@@ -142,10 +142,10 @@ def outlook(maps: int, settings: TokenIdentitySettings) -> str:
     less = ["fewer --maps, --layers, --losses or --folds", "a smaller --training-epochs"]
     less += ["--rate-search shared"] * (rates > 1)
     less += ["--solver ridge"] * ("linear" in kinds)
-    each = f", with each of {rates} learning rates" if rates > 1 else ""
+    tried = f", with each of {rates} learning rates" if rates > 1 else ""
     return (
         f"{maps:,} maps, {maps * len(kinds) // len(settings.maps):,} of them trained for up to "
-        f"{training.epochs:,} epochs{each}; it is less work with {', '.join(less)}"
+        f"{training.epochs:,} epochs{tried}; it is less work with {', '.join(less)}"
     )
 
 
@@ -256,9 +256,12 @@ class _Job:
             return [self._rates(case, layer, None) for layer in case.layers]
         fitted = fit(self.tokens, case, self.settings, self.training)
         return [
-            self._rates(case, layer, one)
-            | {name: float(getattr(one, name)) for name in ("parameter", "loss", "best", "epochs")}
-            for layer, one in zip(case.layers, fitted, strict=True)
+            self._rates(case, layer, fitted_map)
+            | {
+                name: float(getattr(fitted_map, name))
+                for name in ("parameter", "loss", "best", "epochs")
+            }
+            for layer, fitted_map in zip(case.layers, fitted, strict=True)
         ]
 
     def _rates(self, case: Case, layer: int, fitted: Fitted | None) -> dict[str, Any]:
@@ -277,7 +280,7 @@ class _Job:
         return {
             "test": rate(layer, "test"),
             "train": rate(layer, "train"),
-            "across": [rate(one, "test") for one in tested],
+            "across": [rate(layer_tested, "test") for layer_tested in tested],
         }
 
 

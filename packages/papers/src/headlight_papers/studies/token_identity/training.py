@@ -276,7 +276,7 @@ def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
     """Return all maps before the first step."""
     groups = len(begin)
     weights = [
-        torch.stack([each[number] for each in begin])
+        torch.stack([tensors[number] for tensors in begin])
         .unsqueeze(1)
         .repeat(1, rates, *[1] * begin[0][number].ndim)
         for number in range(len(begin[0]))
@@ -289,8 +289,8 @@ def _batch(
 ) -> Float[Tensor, "group row dim"]:
     """Return the same rows of each group; rows that groups share are fetched once."""
     if all(side[group] is side[groups[0]] for group in groups):
-        one = side[groups[0]].index_select(0, rows)
-        return one.expand(len(groups), *one.shape)
+        shared = side[groups[0]].index_select(0, rows)
+        return shared.expand(len(groups), *shared.shape)
     return torch.stack([side[group].index_select(0, rows) for group in groups])
 
 

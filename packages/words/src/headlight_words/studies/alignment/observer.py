@@ -63,8 +63,11 @@ class GoldOfBatch:
         shape = (len(examples), 1, targets, sources)
         self._sure = torch.zeros(shape, dtype=torch.bool)
         self._possible = torch.zeros(shape, dtype=torch.bool)
-        for row, own in enumerate(self._own):
-            for matrix, links in ((self._sure, own.sure), (self._possible, own.possible)):
+        for row, links_of_pair in enumerate(self._own):
+            for matrix, links in (
+                (self._sure, links_of_pair.sure),
+                (self._possible, links_of_pair.possible),
+            ):
                 for source, target in links:
                     matrix[row, 0, target, source] = True
         self._sure, self._possible = self._sure.to(device), self._possible.to(device)
@@ -75,8 +78,8 @@ class GoldOfBatch:
         sure = self._sure[:, :, :targets, :sources]
         possible = self._possible[:, :, :targets, :sources]
         counts = np.empty((*links.shape[:2], len(COUNTS)), dtype=np.int64)
-        counts[..., 0] = [[len(own.sure)] for own in self._own]
-        counts[..., 1] = [[len(own.possible)] for own in self._own]
+        counts[..., 0] = [[len(gold.sure)] for gold in self._own]
+        counts[..., 1] = [[len(gold.possible)] for gold in self._own]
         for at, linked in enumerate((links, links & sure, links & possible), 2):
             counts[..., at] = linked.sum((-2, -1)).cpu().numpy()
         counts[..., 5] = 1
@@ -101,7 +104,7 @@ class AttentionAlignmentObserver(Observer):
     _merged: dict[int, Float[Tensor, "batch 1"]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._sides = Sides.of(self.batch)
+        self._sides = Sides.from_batch(self.batch)
         self._heads = max(site.heads for site in self.sites)
         self._there = places(self.batch)
 
@@ -157,7 +160,7 @@ class InputAlignmentObserver(Observer):
 
     def tally(self) -> Tally:
         """Return counts of the batch by measure, by blocks of the corpus."""
-        settings, sides = self.settings, Sides.of(self.batch)
+        settings, sides = self.settings, Sides.from_batch(self.batch)
         counts = []
         for measure in settings.of_input:
             matrix = input_matrix(self.model, self.batch, measure, settings.inputs)
@@ -257,7 +260,9 @@ class SpeechAlignmentObserver(Observer):
             for row, example in enumerate(self.examples):
                 maps = score[row, :, :, : example.heard]
                 for step in STEPS:
-                    self._found[row, measure, step, layer] = found(maps, example, step, measure)
+                    self._found[row, measure, step, layer] = judge_maps(
+                        maps, example, step, measure
+                    )
                 for head in (head for at, head in self.chosen if at == layer):
                     self._kept[row, measure, layer, head] = maps[head, None].copy()
 
@@ -268,7 +273,7 @@ class SpeechAlignmentObserver(Observer):
             rows.append(self._of_layers(row, len(example.target_text)))
             if self.chosen:
                 chosen.append(self._of_chosen(row, example))
-        units = np.repeat(units_of(self.examples), [len(each) for each in rows])
+        units = np.repeat(units_of(self.examples), [len(words) for words in rows])
         members = {"words": Slots.of(units, np.concatenate(rows))}
         if chosen:
             members["chosen"] = Slots.of(units, np.concatenate(chosen))
@@ -284,8 +289,8 @@ class SpeechAlignmentObserver(Observer):
         for at, measure in enumerate(measures):
             for column, step in enumerate(STEPS):
                 for place, site in enumerate(self.sites):
-                    each = self._found[row, measure, step, site.layer]
-                    errors[:, at, column, place, : len(each)] = each.swapaxes(0, 1)
+                    numbers = self._found[row, measure, step, site.layer]
+                    errors[:, at, column, place, : len(numbers)] = numbers.swapaxes(0, 1)
         return errors
 
     def _of_chosen(
@@ -294,11 +299,11 @@ class SpeechAlignmentObserver(Observer):
         by_step = []
         for measure in self.settings.of_attention:
             maps = np.concatenate([self._kept[row, measure, *place] for place in self.chosen])
-            by_step.append([found(maps, example, step, measure)[0] for step in STEPS])
+            by_step.append([judge_maps(maps, example, step, measure)[0] for step in STEPS])
         return np.moveaxis(np.array(by_step), 2, 0)
 
 
-def found(
+def judge_maps(
     maps: Maps, example: EncodedSpeech, step: str, measure: str
 ) -> Float64[np.ndarray, "unit word number"]:
     """Return the numbers `OF_WORDS` by all maps together, then by each; NaN if unknown.

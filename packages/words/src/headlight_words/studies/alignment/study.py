@@ -371,4 +371,4 @@ def _gold_of(
     demand_words(gold_links, lengths)
     if not settings.swap:
         return gold_links
-    return [Gold(swapped(each.sure), swapped(each.possible), each.name) for each in gold_links]
+    return [Gold(swapped(gold.sure), swapped(gold.possible), gold.name) for gold in gold_links]

@@ -128,9 +128,9 @@ def same_head(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[
 def agreement(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
     """Compare number, gender and person; an unknown value agrees with everything."""
     attribute_sets = [attributes(mention, words, tags) for mention in mentions]
-    number = _compatible([each.number for each in attribute_sets])
-    gender = _compatible([each.gender for each in attribute_sets])
-    person = _compatible([each.person for each in attribute_sets])
+    number = _compatible([values.number for values in attribute_sets])
+    gender = _compatible([values.gender for values in attribute_sets])
+    person = _compatible([values.person for values in attribute_sets])
     agreeing: Alike = number & gender & person
     return agreeing
 

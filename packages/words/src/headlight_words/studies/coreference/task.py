@@ -123,7 +123,7 @@ class MentionTable:
     tags: tuple[str, ...]
 
     @classmethod
-    def of(cls, document: CoreferenceDocument, settings: TaskSettings) -> "MentionTable":
+    def from_document(cls, document: CoreferenceDocument, settings: TaskSettings) -> "MentionTable":
         """Return the mentions of a document."""
         mentions = _mentions(document, settings)
         numbers = {
@@ -160,7 +160,7 @@ class MentionTable:
     def pairs(self, places: Int64[np.ndarray, " mention"]) -> Pairs:
         """Return the relations between some of the mentions."""
         first, last, heads, chain = (
-            each[places] for each in (self.first, self.last, self.heads, self.chain)
+            values[places] for values in (self.first, self.last, self.heads, self.chain)
         )
         other = heads[:, None] != heads
         if self.settings.nested == "exclude":
@@ -186,8 +186,8 @@ class MentionTable:
         """
         here = np.flatnonzero((self.first >= first) & (self.last < stop))
         pairs = self.pairs(here)
-        everyone = self.settings.evaluated == "all"
-        fit = self.resolvable[here] if everyone else pairs.antecedent.any(1)
+        asks_all = self.settings.evaluated == "all"
+        fit = self.resolvable[here] if asks_all else pairs.antecedent.any(1)
         questions = np.flatnonzero(fit & (self.last[here] >= done))
         return AntecedentTask(
             words=self.document.words[first:stop],
@@ -320,7 +320,7 @@ class _Reading:
     """A document read window by window."""
 
     def __init__(self, span: EncodedSpan, settings: TaskSettings, counts: AntecedentCounts) -> None:
-        self._table = MentionTable.of(span.document, settings)
+        self._table = MentionTable.from_document(span.document, settings)
         self._counts = counts
         self._first, self._done, self._met, self._asked = -1, 0, 0, 0
         counts.documents += 1

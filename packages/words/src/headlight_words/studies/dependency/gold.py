@@ -140,7 +140,7 @@ def gold_of(
     ]
 
     def padded(lists: Iterable[list[int]], fill: int) -> Int64[Tensor, "batch word"]:
-        filled = [each + [fill] * (width - len(each)) for each in lists]
+        filled = [entries + [fill] * (width - len(entries)) for entries in lists]
         return torch.tensor(filled, dtype=torch.int64, device=device).reshape(-1, width)
 
     def numbers(counts: Iterable[int]) -> Int64[Tensor, " batch"]:

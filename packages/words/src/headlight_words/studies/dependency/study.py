@@ -100,7 +100,7 @@ def _variables(
     plain: Float64[np.ndarray, " relation"],
 ) -> dict[str, Any]:
     """Return all arrays, with their axes, from the counts of every block of the corpus."""
-    totals = {name: each.sum(0) for name, each in counts.items()}
+    totals = {name: by_block.sum(0) for name, by_block in counts.items()}
     count, offset = totals["count"], totals["offset"]
     correct = np.where(exists, totals["correct"], np.nan)
     accuracy, of_offset = share(correct, count), share(offset, count)
@@ -201,10 +201,10 @@ class DependencyStudy(CorpusStudy[DependencySettings]):
 
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
         """Return accuracies, and sentences in which the best heads are right."""
-        settings, relations, one = self.settings, self.summary.relations, plan.passes[0]
-        result = to_dataset(state.tally, settings, one.measures, relations, plan.sites)
+        settings, relations, model_pass = self.settings, self.summary.relations, plan.passes[0]
+        result = to_dataset(state.tally, settings, model_pass.measures, relations, plan.sites)
         if settings.sentences:
-            result = result.merge(best_sentences(result, plan, settings, self.codes, one))
+            result = result.merge(best_sentences(result, plan, settings, self.codes, model_pass))
         return result.assign_attrs(
             trees_digest=self.summary.digest, invalid=state.counts.get("invalid", 0)
         )

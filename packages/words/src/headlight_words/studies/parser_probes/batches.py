@@ -39,8 +39,8 @@ def pair_scores(
     # tanh x = 2 σ(2x) - 1, and a sentence at a time, which stays in the cache: three times as fast.
     sides = zip(features, 2 * dependent, 2 * candidate, strict=True)
     sums = [
-        (pairs @ (2 * weight) + one[:, None] + other).sigmoid() @ (2 * out)
-        for pairs, one, other in sides
+        (pairs @ (2 * weight) + dependents[:, None] + candidates).sigmoid() @ (2 * out)
+        for pairs, dependents, candidates in sides
     ]
     scores: Scores = torch.stack(sums) - out.sum()
     return scores
@@ -290,7 +290,7 @@ def _embeddings(model: CapturedModel) -> tuple[str, ...]:
         if module is words or (isinstance(module, nn.Embedding) and id(module) not in attention)
     ]
     wanted = {id(parameter) for module in tables for parameter in module.parameters()}
-    return tuple(name for name, each in network.named_parameters() if id(each) in wanted)
+    return tuple(name for name, parameter in network.named_parameters() if id(parameter) in wanted)
 
 
 def _attention(model: CapturedModel) -> list[tuple[str, int, int]]:

@@ -162,7 +162,7 @@ class Counts:
     edges: PerSentence
     uuas: PerSentence
 
-    def of(self, metric: str) -> tuple[PerSentence, PerSentence]:
+    def select(self, metric: str) -> tuple[PerSentence, PerSentence]:
         """Return the number of correct predictions and their total, by sentence.
 
         Raises:
@@ -184,7 +184,7 @@ def evaluate(model: Parser, data: ParserData) -> Counts:
     Raises:
         UsageError: The packages that find trees are not installed.
     """
-    counts = {each.name: np.zeros(len(data), dtype=np.int64) for each in fields(Counts)}
+    counts = {count.name: np.zeros(len(data), dtype=np.int64) for count in fields(Counts)}
     for numbers in data.by_length(range(len(data)), EVALUATED):
         batch = data.batch(numbers)
         scores = model(batch).double().log_softmax(-1).cpu().numpy()
@@ -258,12 +258,12 @@ class Row:
 
     def together(self) -> Float64[np.ndarray, "2 sentence metric"]:
         """Return correct predictions and their totals, by sentence, summed over seeds."""
-        of_seeds = [[counts.of(metric) for metric in METRICS] for counts in self.counts]
+        of_seeds = [[counts.select(metric) for metric in METRICS] for counts in self.counts]
         return np.asarray(np.moveaxis(np.sum(of_seeds, 0), 0, -1), dtype=np.float64)
 
     def by_seed(self) -> list[list[float]]:
         """Return the share for each seed and metric."""
-        return [[share(*counts.of(metric)) for metric in METRICS] for counts in self.counts]
+        return [[share(*counts.select(metric)) for metric in METRICS] for counts in self.counts]
 
 
 def dataset(
@@ -382,7 +382,10 @@ class ProbeTrainer(ModelStore[ProbeJob]):
             measured["parameters"],
             [
                 Counts(
-                    **{each.name: counts[f"{each.name}-{seed}"].numpy() for each in fields(Counts)}
+                    **{
+                        count.name: counts[f"{count.name}-{seed}"].numpy()
+                        for count in fields(Counts)
+                    }
                 )
                 for seed in self.settings.seeds
             ],
@@ -391,9 +394,9 @@ class ProbeTrainer(ModelStore[ProbeJob]):
 
     def _keep(self, job: ProbeJob, row: Row) -> None:
         counts = {
-            f"{each.name}-{seed}": torch.from_numpy(getattr(counts_of_seed, each.name))
+            f"{count.name}-{seed}": torch.from_numpy(getattr(counts_of_seed, count.name))
             for seed, counts_of_seed in zip(self.settings.seeds, row.counts, strict=True)
-            for each in fields(Counts)
+            for count in fields(Counts)
         }
         histories = [(history.losses, history.best) for history in row.histories]
         measured = {"parameters": row.parameters, "histories": histories}

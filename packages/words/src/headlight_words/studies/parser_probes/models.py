@@ -202,7 +202,7 @@ def distance_features(batch: ParserBatch) -> Float[Tensor, "sentence dependent c
     place = torch.arange(words, device=batch.lengths.device)
     offset = place[None, :] - place[:, None]
     share = offset / batch.lengths.clamp_min(1)[:, None, None]
-    near = [(offset == each).float().expand_as(share) for each in NEAR]
+    near = [(offset == near_offset).float().expand_as(share) for near_offset in NEAR]
     pair = torch.stack([share.clamp_min(0), (-share).clamp_min(0), *near], dim=-1)
     features = nn.functional.pad(pair, (0, 1, 1, 0))
     features[:, :, 0, -1] = 1

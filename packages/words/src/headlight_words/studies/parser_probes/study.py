@@ -115,9 +115,13 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         signature["word_vectors_digest"] = source_digest(settings.word_vectors)
 
     def compute(place: Location | None) -> xarray.Dataset:
-        with work_place(place, (TRAIN, EVALUATION, ROWS), overwrite=folder.overwrite) as own:
+        with work_place(
+            place, (TRAIN, EVALUATION, ROWS), overwrite=folder.overwrite
+        ) as work_folder:
             word_vectors = _vectors(vectors or settings.word_vectors, (learning, testing))
-            result = _probe(learning, testing, settings, word_vectors, own, signature, progress)
+            result = _probe(
+                learning, testing, settings, word_vectors, work_folder, signature, progress
+            )
         return result.assign_attrs(share_read(banks[1], None))
 
     origin = Origin(
@@ -201,8 +205,10 @@ def _probe(
         **_attributes((learning, testing), control),
         "unknown_words": json.dumps(
             [
-                each.words if each.words is None else unknown_share(each.index, each.words)
-                for each in data
+                prepared.words
+                if prepared.words is None
+                else unknown_share(prepared.index, prepared.words)
+                for prepared in data
             ]
         ),
     }

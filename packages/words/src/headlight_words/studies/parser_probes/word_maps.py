@@ -69,7 +69,7 @@ def index_of(examples: Iterable[EncodedSentence]) -> tuple[Index, str]:
             words.append(entries.setdefault(key, len(entries)))
         if count:
             places = with_positions(example).words
-            special = [each and at in places for at, each in enumerate(special)]
+            special = [is_special and at in places for at, is_special in enumerate(special)]
     if not lengths:
         raise CorpusError("the treebank holds no sentence that the model can read.")
     return Index(
@@ -124,7 +124,7 @@ class NumberedSentence(EncodedSentence):
 def numbered(example: EncodedSentence, number: int) -> NumberedSentence:
     """Return the sentence with its number, and the positions of its words in the store."""
     moved = with_positions(example)
-    values = {each.name: getattr(moved, each.name) for each in fields(EncodedSentence)}
+    values = {member.name: getattr(moved, member.name) for member in fields(EncodedSentence)}
     return NumberedSentence(**values, number=number)
 
 
@@ -152,7 +152,7 @@ class MapsObserver(Observer):
 
     def __post_init__(self) -> None:
         self._words = Words.of(self.batch.word, queries=self.queries)
-        heads = max(each.stop for each in self.columns.values())
+        heads = max(columns.stop for columns in self.columns.values())
         size = self._words.present.shape[1]
         shape = (len(self.examples), size, size, heads)
         self._maps = {measure: np.zeros(shape, dtype=np.float32) for measure in self.measures}
