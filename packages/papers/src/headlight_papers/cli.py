@@ -227,7 +227,6 @@ def _paper_command(name: str) -> Callable[..., None]:
 
 
 def _check_models(load: LoadOptions, *others: str | None) -> None:
-    """Refuse models that cannot be loaded, before torch is imported."""
     load.check()
     for other in filter(None, others):
         replace(load, model=other, revision=None, tokenizer=None).check()

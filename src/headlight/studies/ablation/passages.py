@@ -84,7 +84,6 @@ class PassageSeeker:
         self._found.append((score, self._ranks[self._owners[at]], row))
 
     def _around(self, number: int) -> Float64[np.ndarray, " number"]:
-        """Return the ids around a token, given its place in the flattened batch."""
         text, place = divmod(number, self._ids.shape[1])
         padded = np.pad(self._ids[text], (BEFORE, AFTER), constant_values=np.nan)
         return padded[place : place + BEFORE + 1 + AFTER]

@@ -176,13 +176,12 @@ def _check_lengths(
 
 
 def _around(fact: Fact, tokenizer: Any) -> int:
-    """Return the number of tokens beside a haystack, with the answer, at most twice the needle."""
+    # The needle counts twice: it is hidden in the haystack and repeated as the answer.
     pieces = [len(tokens) for tokens in tokenise(tokenizer, list(_texts(fact)))]
     return sum(pieces) + 2 * pieces[1]
 
 
 def _texts(fact: Fact) -> tuple[str, str, str]:
-    """Return the fact up to its needle, the needle, and the question after the haystack."""
     question = f"\n\nQuestion: {fact.question}\nAnswer: {fact.beginning}"
     return f" {fact.beginning}", f" {fact.needle}", question
 

@@ -237,7 +237,6 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
 
 
 def _by_head(scores: Sequence[Any], nothing: Sequence[torch.Tensor]) -> tuple[Any, np.ndarray]:
-    """Return the scores over layer and head; NaN where a score or a head is missing."""
     rows = [none if score is None else score for score, none in zip(scores, nothing, strict=True)]
     return ("layer", "head"), stacked([row[None].cpu() for row in rows])[0]
 

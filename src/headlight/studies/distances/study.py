@@ -188,13 +188,11 @@ class DistancesObserver(Observer):
 
 
 def _there(category: Int64[Tensor, " position"]) -> slice:
-    """Return the positions of a text, without the padding before or after it."""
     places = (category >= 0).nonzero()[:, 0]
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def _places(sites: Sequence[AttentionSite]) -> tuple[list[int], list[int]]:
-    """Return the layers and the numbers of all heads, in the order of comparison."""
     ordered = sorted(sites, key=lambda site: site.layer)
     places = [(site.layer, head) for site in ordered for head in range(site.heads)]
     return [layer for layer, _ in places], [head for _, head in places]

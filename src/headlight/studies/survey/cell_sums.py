@@ -105,7 +105,7 @@ class CellSums:
         }
 
     def _received(self, factor: Tensor, score: Score) -> Float[Tensor, "batch head key"]:
-        """Return the amount that each key of the text receives from these queries."""
+        # A causal block sees no key behind its last query.
         received = (factor[:, :, None] @ score)[:, :, 0]
         missing = self._asked.keys - score.shape[3]
         return pad(received, (0, missing)) if missing else received

@@ -203,12 +203,11 @@ class DrawnTexts(PartObserver):
         return numbers
 
     def _rows_of(self, record: LayerRecord) -> slice:
-        """Return the range of queries of a block that lie in the texts."""
         queries = self._spans[0]
         return slice(*(max(0, at - record.first) for at in (queries.start, queries.stop)))
 
     def _of_texts(self, rows: Tensor) -> Tensor:
-        """Select the rows of the texts from those of the batch, without a copy if all are kept."""
+        # Mostly all texts are kept, and then a copy of the rows is saved.
         return rows if len(self._texts) == len(rows) else rows[self._texts]
 
     def _cells_of(
@@ -218,7 +217,7 @@ class DrawnTexts(PartObserver):
         return self._filled(self._of_texts(cells).float())
 
     def _filled(self, rows: Tensor) -> Tensor:
-        """Pad rows to all keys; those that a block leaves out get 0."""
+        # Keys that a block leaves out are behind all of its queries, and get 0.
         span = self._spans[1]
         missing = span.stop - span.start - rows.shape[-1]
         return pad(rows, (0, missing)) if missing else rows
@@ -235,7 +234,6 @@ def with_links(measures: Sequence[str]) -> list[str]:
 
 
 def _span(places: Int64[Tensor, "text position"]) -> slice:
-    """Return the positions from the first to the last with a place in a text."""
     positions = (places >= 0).any(0).nonzero()[:, 0].tolist()
     return slice(positions[0], positions[-1] + 1) if positions else slice(0, 0)
 

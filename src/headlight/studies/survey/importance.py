@@ -167,7 +167,6 @@ class ImportanceObserver(PartObserver):
 def _members(
     category: Int64[Tensor, "batch position"], masked: Bool[Tensor, "batch position"]
 ) -> Membership:
-    """Return the membership in all unmasked positions, each category, and masked positions."""
     named = membership(category.masked_fill(masked, -1), len(CATEGORIES))
     return torch.cat([named.sum(-1, keepdim=True), named, masked[..., None].float()], dim=-1)
 

@@ -114,7 +114,6 @@ class ResidualObserver(PartObserver):
         return members
 
     def _largest(self, score: Array, rows: Array) -> Strongest:
-        """Return the row of the text with the highest score, by layer, as an accumulator."""
         largest = Strongest(score.shape[1:], width=rows.shape[-1])
         largest.update(score, np.broadcast_to(self._ranks[:, None], score.shape), rows)
         return largest
@@ -180,7 +179,7 @@ def _medians(vectors: Vectors, sample: Int64[Tensor, "batch sampled"]) -> Float[
 
 
 def _bits(vectors: Vectors) -> Int32[np.ndarray, "batch position size"] | None:
-    """Return the bits of vectors that compiled loops can read; None for all others."""
+    # Compiled loops read float32 in the memory of the host; other vectors go another way.
     if vectors.device.type != "cpu" or vectors.dtype != torch.float32:
         return None
     return np.asarray(vectors.contiguous().numpy().view(np.int32))
@@ -234,7 +233,6 @@ def _find_medians(bits, sample, medians):
 
 
 def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
-    """Return `SAMPLED` evenly spaced positions in each text, with repeats in a short one."""
     steps = torch.arange(SAMPLED, device=lengths.device)
     places: Tensor = steps * lengths[:, None] // SAMPLED
     return places

@@ -356,7 +356,6 @@ class HeadsObserver(Observer):
         return weights[str(key)]
 
     def _members_of(self, name: str) -> Membership:
-        """Return the membership of the queries that a measure is averaged over."""
         if self._sample is None or name in OF_ALL_QUERIES:
             return self._query_members
         return self._query_members * self._sample[..., None]
@@ -381,6 +380,5 @@ class HeadsObserver(Observer):
 
 
 def _no_pairs(texts: int, queries: slice, keys: int) -> PairLists:
-    """Return no lists of pairs, since no part counts behaviours."""
     del keys
     return PairLists((), 0, texts, queries)

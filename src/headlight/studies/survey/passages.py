@@ -236,7 +236,7 @@ def _means(
 
 
 def _steps(score: Tensor) -> Float64[Tensor, "..."]:
-    """Round scores to whole numbers of steps, so that close ones tie."""
+    # Scores that differ by rounding alone tie, and the first of them is shown everywhere.
     return double(score.nan_to_num(-100.0, torch.inf, -100.0)).mul_(ALIKE).round_()
 
 

@@ -200,7 +200,6 @@ class RankObserver(PartObserver):
         }
 
     def _of_tokens(self, per_key: Float[Tensor, "batch *head key"]) -> Float[Tensor, "token *head"]:
-        """Return the keys of all documents along one axis, without padding."""
         return per_key.movedim(-1, 1)[self._texts.keys >= 0]
 
     def _watching(

@@ -208,5 +208,4 @@ def first_tokens(category: Int64[Tensor, "batch key"]) -> Bool[Tensor, "batch ke
 def _free(
     category: Int64[Tensor, "batch key"], exempt: tuple[int, ...]
 ) -> Bool[Tensor, "batch key"]:
-    """Return the mask of tokens that may be sinks: no padding, and of no exempt category."""
     return (category >= 0) & ~torch.isin(category, torch.tensor(exempt, device=category.device))

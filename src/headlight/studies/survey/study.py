@@ -219,7 +219,7 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
         return replace(plan, begin_shard=self._draw, options=options, query_block=0)
 
     def _draw(self, shard: Sequence[Encoded]) -> None:
-        """Choose the texts of a shard that may be drawn, the same for every worker."""
+        # The choice depends on the shard alone, so that all workers draw the same texts.
         for kind, known in self._known.items():
             known["drawn"] = highest_hash(shard, kind)
 

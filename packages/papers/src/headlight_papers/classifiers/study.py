@@ -109,11 +109,9 @@ class ClassifierObserver(Observer, Generic[S]):
         return np.array(self._texts.text_ids, dtype=np.int64)
 
     def _scores(self, right: Float64[np.ndarray, " text"]) -> dict[str, Accumulator]:
-        """Return the accuracy by text, and the shares of classes, which every tally has."""
         classes = Moments(self._shares.shape[1:])
         classes.update(self._shares)
         return {"accuracy": self._slots(right), "classes": classes}
 
     def _slots(self, rows: Float64[np.ndarray, "text *cell"]) -> Slots:
-        """Return means over texts, and what blocks of the corpus add to them."""
         return Slots.of(units_of(self._examples), rows)

@@ -63,7 +63,7 @@ def correlation(rho: float, count: int) -> Estimate:
 
 
 def _of_mean(interval: MeanInterval) -> Estimate:
-    """Values that are all the same do not tell how far off their mean may be."""
+    # Values that are all the same do not tell how far off their mean may be.
     same = interval.half <= ROUNDING * abs(interval.mean)
     return around(interval.mean, nan if same else interval.half)
 

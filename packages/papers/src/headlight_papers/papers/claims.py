@@ -112,7 +112,6 @@ MINUS = " - "
 
 
 def _number(numbers: Numbers, name: str) -> Estimate | float:
-    """Return a number, or the difference of two on the same texts."""
     first, *others = (numbers[part] for part in name.split(MINUS))
     number: Estimate | float = first.minus(others[0]) if others else first
     return number

@@ -95,7 +95,7 @@ class Source:
 
 
 def _holds(name: str, word: str) -> bool:
-    """Whether a name holds a word; a task of sentence pairs has to stand by itself."""
+    # A task has to stand by itself; only `coref` may be a part of the name.
     return task_of(name) == word or (word == "coref" and word in name)
 
 

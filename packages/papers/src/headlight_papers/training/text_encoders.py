@@ -94,6 +94,6 @@ WIDTHS = {"lstm": 2 * HIDDEN, "average": 2 * HIDDEN, "transformer": HIDDEN}
 
 
 def _reversed(real: Real) -> Int64[Tensor, "text position"]:
-    """Return the places of words in reversed order; padding stays in place."""
+    # Padding stays behind the words, where both directions expect it.
     places = torch.arange(real.shape[1]).expand_as(real)
     return torch.where(real, real.sum(-1, keepdim=True) - 1 - places, places)

@@ -202,7 +202,6 @@ def _cure(warning: FormatWarning, file: str, reading: Reading) -> str:
 
 
 def _base(file: str, reading: Reading) -> int:
-    """Return the number of the first word in a file of links."""
     if reading.one_based:
         return 1
     return 0 if file == STANDARD_INPUT else int(links_signature(file, reading.format, None)[-1])

@@ -401,7 +401,6 @@ def _measures(job: Job, pairs: "Sequence[TranslationPair]") -> "dict[str, list[A
 
 
 def _measure(settings: AlignerSettings) -> AlignmentMeasure:
-    """Return the measure of settings `for_model`."""
     assert settings.measure is not None  # noqa: S101
     return settings.measure
 

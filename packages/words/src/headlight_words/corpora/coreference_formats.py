@@ -247,7 +247,6 @@ def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, f
 
 
 def _in_order(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
-    """Return words and empty nodes by line, with the first and last word of mentions there."""
     # At an empty node a mention begins with the next word, and ends with the one before.
     words = [(row, start + n, start + n) for n, row in enumerate(rows.words)]
     empty = [(row, start + before, start + before - 1) for before, row in rows.empty]

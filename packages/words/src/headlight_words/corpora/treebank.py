@@ -201,7 +201,6 @@ def _sentences(
 
 
 def _sentence(block: Block, format: str, document: str) -> Sentence | None:
-    """Return the sentence of a block; None for comments alone."""
     chosen = TREEBANK_FORMATS[format]
     rows = chosen.rows(block)
     return sentence_of_rows(block, rows, chosen.layout, document=document) if rows else None

@@ -133,7 +133,6 @@ def links_of_pieces(
 
 
 def _marked(word: Int64[Tensor, "batch head row"], width: int) -> LinkMatrix:
-    """Mark the word of each row; a row whose number is negative has none."""
     numbers = torch.arange(width, device=word.device)
     return word[..., None] == numbers
 
@@ -309,7 +308,6 @@ class Aligner(PairAligner):
         )
 
     def _verify(self, examples: Sequence[EncodedTranslation]) -> None:
-        """Check Eq. 3 of the captured attention, and padding, on real input, once."""
         if self.settings.of_attention:
             self._verified = self.model.verify_on(examples) is not None
 

@@ -118,7 +118,6 @@ def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
 
 
 def _places(units: Units) -> Float[Tensor, "batch unit"]:
-    """Return relative places, from 0 for the first unit to 1 for the last."""
     number = units.real.cumsum(-1) - 1
     last = (units.real.sum(-1, keepdim=True) - 1).clamp_min(1)
     return number / last

@@ -277,7 +277,7 @@ class BehaviourCounter(PartObserver):
 
     @property
     def _places(self) -> dict[str, int]:
-        """Return the place of the sum of each statistic; `SHOWN` are one after the other."""
+        # `means_of_weight` slices the sums of `SHOWN`, which must stand one after the other.
         words = self._words if self._own else ()
         names = ("missing", *words, *reversed(FIRST_TOKENS), *GROUPS, *self._keys, *COPIES)
         return {name: place for place, name in enumerate(names)}
@@ -407,7 +407,7 @@ class BehaviourCounter(PartObserver):
         return self._described[1]
 
     def _masks_of(self, first: int, size: int, keys: int) -> _Masks:
-        """Return the masks of a block of queries; cached for the next layer."""
+        # All layers have the same blocks, so that masks are made once for each block.
         if self._masks is None or self._masks.block != (first, size, keys):
             self._masks = self._make_masks(first, size, keys)
         return self._masks
@@ -480,7 +480,6 @@ class BehaviourCounter(PartObserver):
     def _drain(
         self, norm: Float64[np.ndarray, "batch layer head key"]
     ) -> Float64[np.ndarray, "batch layer head"]:
-        """Return the ratio of the length of the first token's vector to the median length."""
         key_mask, texts = self._key_there.numpy()[:, None, None], np.arange(len(norm))
         median = medians(np.where(key_mask, norm, np.nan))
         return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
@@ -505,7 +504,6 @@ def _joined(behaviours: KeySums, along: tuple[Numbers, Numbers], totals: Sequenc
 
 
 def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
-    """Return the ids and words of the text that attends to itself."""
     if kind == "decoder" and batch.target_ids is not None and batch.target_word is not None:
         return batch.target_ids, batch.target_word
     return batch.input_ids, batch.word

@@ -60,6 +60,5 @@ def lengths_table(result: xr.Dataset) -> Table | None:
 
 
 def _where(result: xr.Dataset, place: int, dims: tuple[str, ...]) -> str:
-    """Return the name of a layer or head, given its place in the flattened array."""
     row, *head = map(int, np.unravel_index(place, tuple(result.sizes[dim] for dim in dims)))
     return name_of(result, int(result["layer"].values[row]), *head)

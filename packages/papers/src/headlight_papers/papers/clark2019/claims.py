@@ -237,20 +237,20 @@ def alike_in_layers(result: xarray.Dataset) -> Claim:
 
 
 def _any_lies(numbers: Estimate, result: xarray.Dataset, **where: float) -> Answer:
-    """Return whether at least one number lies there, by intervals that hold for all of them."""
+    # The intervals hold for all numbers at once, since any of them may decide.
     ends = numbers.simultaneous(independent_units(result))
     return any_of(*(within(ends.at(place), **where) for place in np.ndindex(ends.value.shape)))
 
 
 def _largest(numbers: Estimate, result: xarray.Dataset) -> str:
-    """Return the largest share, and its cross-fit estimate, free of the bias of selection."""
+    # The largest of many is too large by chance; the cross-fit estimate is not.
     chosen = numbers.largest()
     beside = f"; by cross-fit {chosen.value:.1%}" if numbers.known else ""
     return f"{largest(numbers, independent_units(result)):.1%}{beside}"
 
 
 def _of_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> Estimate:
-    """Return a number of the best head of a relation, which was chosen among all heads."""
+    # The head was chosen among all heads, and its interval has to allow for that.
     of_relation = result.sel(measure=row["measure"], relation=row["relation"])
     accuracy = estimates(of_relation, "accuracy", ("layer", "head", "direction"))
     return largest(gains(of_relation) if name == "gain" else accuracy, independent_units(result))

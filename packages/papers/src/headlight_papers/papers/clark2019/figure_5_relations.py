@@ -103,7 +103,7 @@ def _word_maps(
 
 
 def _measure(reproduction: Reproduction[Settings]) -> str:
-    """Return the measure by which single heads are drawn: where possible, one without gradients."""
+    # Drawing single sentences takes a forward pass only, where a measure without gradients exists.
     return next(iter(reproduction.forward_measures), reproduction.settings.measures[0])
 
 

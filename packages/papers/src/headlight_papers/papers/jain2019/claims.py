@@ -99,7 +99,6 @@ def _column(
 
 
 def _gains(encoder: Encoder) -> Numbers:
-    """Return the numbers by which τ (gradient, left out) exceeds either τ of attention."""
     pairs = ("attention_gradient", "attention_left_out")
     return lambda frames, title: [mean_of(gain(frames[title, encoder], pair)) for pair in pairs]
 

@@ -185,7 +185,7 @@ def norms_of_heads(result: xarray.Dataset) -> Claim:
 
 
 def _best_rate(result: xarray.Dataset, measure: str, step: str) -> Estimate:
-    """Return the rate of the best layer, with ends that hold although it was chosen."""
+    # The ends hold although the layer was chosen by this very rate.
     rates = layer_rates(result, measure, step)
     return rates.simultaneous(independent_units(result)).at(lowest(rates))
 

@@ -91,5 +91,4 @@ def judge_claims(result: xarray.Dataset) -> list[Claim]:
 
 
 def _of_interest(result: xarray.Dataset) -> list[str]:
-    """Return the categories of tokens that say little by themselves."""
     return [name for name in categories(result) if name != "other"]

@@ -191,14 +191,14 @@ def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
 
 
 def _kept_up_to(models: pandas.DataFrame, encoder: Encoder) -> float:
-    """Return the largest TVD that counts as small: no more than other seeds have."""
+    # A TVD no larger than that of other seeds is as small as training allows.
     return max([SAME, *map(float, _of(models, "seed", encoder).tvd)])
 
 
 def _adversaries(
     models: pandas.DataFrame, encoder: Encoder, *, control: bool = False
 ) -> pandas.DataFrame:
-    """Return the adversaries of λ > 0, or the control, λ = 0, which is no finding."""
+    # An adversary of λ = 0 is the control: that it predicts the same is no finding.
     taught = _of(models, "adversary", encoder)
     return taught[taught.weight == 0] if control else taught[taught.weight > 0]
 
@@ -208,7 +208,7 @@ def _of(models: pandas.DataFrame, kind: str, encoder: Encoder) -> pandas.DataFra
 
 
 def _nearest(taught: pandas.DataFrame) -> str:
-    """Return the start of a clause where no TVD is small enough; its bound follows."""
+    # The caller closes the parenthesis, behind the bound.
     smallest = f"the smallest is {taught.tvd.min():.3f}" if len(taught) else "there are 0"
     return f"(none with such a TVD: {smallest}"
 

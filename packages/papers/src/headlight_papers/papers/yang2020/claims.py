@@ -193,7 +193,6 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
 
 
 def _reached(rows: pandas.DataFrame) -> "pandas.Series[float]":
-    """Return, by seed, the largest JSD of an adversary that predicts nearly as its base does."""
     taught = rows[(rows.kind == "adversary") & (rows.weight > 0) & (rows.tvd <= SAME)]
     return taught.groupby("seed").jsd.max()
 
@@ -214,7 +213,7 @@ def learnt(rows: pandas.DataFrame) -> Answer:
 
 
 def _stands_for(weight: float, length: float, paper: float) -> Answer:
-    """Whether a λ of ours is one of the paper; no other λ of the sweep may decide in its place."""
+    # No other λ of the sweep may decide in the place of one of the paper.
     scaled = weight * length
     return None if not 0 < scaled < inf or abs(log(scaled / paper)) > log(NEAR) else True
 

@@ -93,10 +93,7 @@ def _run_table(
 
 
 def _references(trainer: TaggerTrainer, seed: int) -> Rows:
-    """Return rows of the base of the seed before, and of a base with uniform attention.
-
-    Each pair of seeds is there once, since all distances are the same the other way round.
-    """
+    # Each pair of seeds is there once, since all distances are the same the other way round.
     others = [Job("base", seed - 1)] if seed else []
     rows = reference_rows(trainer, Job("base", seed), others)
     return [({**about, "seed": seed}, measured) for about, measured in rows]

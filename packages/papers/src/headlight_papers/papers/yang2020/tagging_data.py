@@ -159,7 +159,7 @@ def _word_types(
 
 
 def _end(word: str, length: int) -> str:
-    """Return the last letters, with the requested length, since a word may be shorter."""
+    # The length stands before the letters, since a word may be shorter than the ending.
     return f"{length}{word[-length:]}"
 
 

@@ -175,7 +175,6 @@ class AttributionObserver(Observer):
             )
 
     def _pairs(self, texts: Sequence[Sums]) -> Slots:
-        """Return the contributions in each text, with the number of its pairs of tokens."""
         totals = np.stack([sums.total for sums in texts])
         return Slots.of(self._units, totals, np.stack([sums.count for sums in texts])[:, None])
 

@@ -91,5 +91,4 @@ def kept_attention(
 
 
 def _text(weight: Weights, row: int, size: tuple[int, int]) -> Float[np.ndarray, "head query key"]:
-    """Return the attention of one text without padding."""
     return weight[row, :, : size[0], : size[1]]

@@ -143,7 +143,7 @@ class Lookup:
 
 
 def _same(goals: Rows) -> Int64[np.ndarray, " token"]:
-    """Return a number for each row, equal for rows that are equal throughout."""
+    # Whole rows are compared as bytes, by which `unique` sorts them at once.
     rows = np.ascontiguousarray(goals.cpu().numpy())
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
     return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)

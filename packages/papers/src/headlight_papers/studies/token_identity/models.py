@@ -112,13 +112,12 @@ class Linear:
     def _wide(
         matrix: Float[Tensor, "group rate input model"], batch: Batch
     ) -> Float[Tensor, "group token rate input"]:
-        """Multiply the batch of each group by the matrices of all its rates at once."""
         product = torch.bmm(batch, matrix.flatten(1, 2).mT)
         return product.view(*product.shape[:2], *matrix.shape[1:3])
 
     @staticmethod
     def _squares_are_cheaper(matrix: Float[Tensor, "group rate input model"], batch: Batch) -> bool:
-        """Whether W XᵀX takes fewer multiplications than X W and then its product with Xᵀ."""
+        # Multiplications of W XᵀX against those of X W and its product with Xᵀ.
         (rates, out, width), tokens = matrix.shape[1:], batch.shape[1]
         shared = tokens * width * (width + out)
         return rates * out * width * width + shared < 2 * rates * tokens * out * width
@@ -169,7 +168,6 @@ class Mlp:
 
     @staticmethod
     def _inwards(weights: Weights, batch: Batch) -> Float[Tensor, "group rate token hidden"]:
-        """Return the input of the hidden units: x W₁ + b₁."""
         repeated = _repeated(batch, weights[0].shape[1])
         return _times(repeated, weights[0].mT).add_(weights[1].unsqueeze(2))
 
@@ -177,7 +175,6 @@ class Mlp:
     def _outwards(
         weights: Weights, active: Float[Tensor, "group rate token hidden"]
     ) -> Predictions:
-        """Return the output of the map: h W₂ + b₂."""
         return _times(active, weights[2].mT).add_(weights[3].unsqueeze(2))
 
 

@@ -169,7 +169,6 @@ def _with_best_rate(
 
 
 def _dependencies(settings: TokenIdentitySettings, training: MapTrainingSettings) -> dict[str, Any]:
-    """Return the dependencies of a map besides the case and the tokens."""
     names = ("solver", "target", "seed")
     return {**{name: getattr(settings, name) for name in names}, "training": training.signature()}
 

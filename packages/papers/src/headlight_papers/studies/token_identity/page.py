@@ -50,7 +50,6 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _plain(result: xr.Dataset) -> xr.Dataset:
-    """Select the token itself, from all training sequences."""
     offset = int(np.abs(result["offset"].values).argmin())
     return result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
 

@@ -390,7 +390,7 @@ def _training_data(tokens: Tokens, case: Case, pairs: Pairs) -> TrainingData:
 def _begin(
     model: MapFamily, case: Case, layer: int, seed: int, device: torch.device
 ) -> list[Float[Tensor, "..."]]:
-    """Draw initial weights, which depend on nothing but seed, fold and layer."""
+    # Weights depend on seed, fold and layer alone, and not on what else is trained beside them.
     drawn = first_weights(model.shapes, [seed, case.fold, layer])
     return [tensor.to(device) for tensor in drawn]
 

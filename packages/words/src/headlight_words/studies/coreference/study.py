@@ -379,7 +379,7 @@ def to_dataset(
 def _counted(
     accuracy: Float64[np.ndarray, "*cell kind"], count: Float64[np.ndarray, " kind"]
 ) -> Float64[np.ndarray, "*cell kind"]:
-    """Return the number of right picks among `count`, from their share."""
+    # Shares of whole numbers are whole again after rounding.
     right: Float64[np.ndarray, "*cell kind"] = np.rint(np.nan_to_num(accuracy) * count)
     return right
 

@@ -127,7 +127,7 @@ def _variables(
 
 
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Return relations that occur, the most frequent first; in alphabetical order among equals."""
+    # Equal counts are ordered by name, so that the order is the same in every run.
     order = np.lexsort((names, -count))
     return order[count[order] > 0]
 

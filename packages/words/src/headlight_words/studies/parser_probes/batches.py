@@ -151,7 +151,7 @@ class ParserData:
         )
 
     def _maps(self, word_maps: WordMaps, numbers: Sequence[int]) -> Maps:
-        """Return maps in float32; to another device they are sent in float16, half the size."""
+        # To another device they are sent in float16, which is half of the bytes.
         if torch.device(self.device).type == "cpu":
             return word_maps.maps(numbers, torch.float32)
         return word_maps.maps(numbers).to(self.device).float()

@@ -210,7 +210,7 @@ def distance_features(batch: ParserBatch) -> Float[Tensor, "sentence dependent c
 
 
 def _glorot(shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:
-    """Draw uniformly within ±√(6 / (fan_in + fan_out)), Keras' default and so the authors'."""
+    # Keras' default, and so that of the authors.
     limit = (6 / (fan_in + fan_out)) ** 0.5
     return torch.empty(shape).uniform_(-limit, limit)
 

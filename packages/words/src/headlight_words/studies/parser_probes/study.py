@@ -276,6 +276,6 @@ def _attributes(plans: Sequence[WordMapPlan], control: RandomControl | None) -> 
 
 
 def _root(plans: Sequence[WordMapPlan]) -> list[str]:
-    """Return the special tokens that the root's score is made of; without any it is 0."""
+    # A special token counts only where every sentence of both treebanks has it.
     always = np.logical_and.reduce([plan.index.special for plan in plans])
     return [name for name, has_token in zip(("begin", "end"), always, strict=True) if has_token]
