@@ -139,11 +139,11 @@ class AblationStudy(CorpusStudy[AblationSettings]):
     the model as it is.
 
     Args:
-        source: of a language model, see `headlight.engine.text_sources.TextSource`; of a
-            classifier, see `headlight.engine.labelled_texts.LabelledSource`.
-        model: with its head.
-        settings: see `AblationSettings`.
-        objective: which words a language model should predict; by default what it was trained for.
+        source: Texts for a language model (`headlight.engine.text_sources.TextSource`), or
+            labelled texts for a classifier (`headlight.engine.labelled_texts.LabelledSource`).
+        model: Model with its head.
+        settings: Settings of the study.
+        objective: Objective of a language model; by default that of its training.
 
     Source: Michel et al. (2019), Section 3, who remove heads of a translator and of BERT; the
         length is that of Kobayashi et al. (2020), Eq. 3, summed over keys.

@@ -69,11 +69,11 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
     each fact it has given again.
 
     Args:
-        source: texts of which haystacks are cut (a path, a glob, ``hf:NAME``, texts, an open
+        source: Texts that haystacks are cut from (a path, a glob, ``hf:NAME``, texts, an open
             corpus); by default the sample corpus.
-        model: of an encoder-decoder its encoder is looked at; with its head where `copying` or
-            `needle` are asked for.
-        settings: see `CircuitsSettings`.
+        model: Model, with its head if `copying` or `needle` are requested; of an encoder-decoder
+            the encoder is observed.
+        settings: Settings of the study.
 
     Source: Elhage et al. (2021), "A mathematical framework for transformer circuits"; Olsson et al.
         (2022), "In-context learning and induction heads"; Wu et al. (2024), "Retrieval head

@@ -34,9 +34,9 @@ class ClassifierStudy(CorpusStudy[S]):
     """A study of a classifier; a subclass says what is observed, and what the result is.
 
     Args:
-        source: see `headlight.engine.labelled_texts.LabelledSource`.
-        model: a classifier of texts or of tokens.
-        settings: of the study.
+        source: Labelled texts; see `headlight.engine.labelled_texts.LabelledSource`.
+        model: Classifier of texts or of tokens.
+        settings: Settings of the study.
 
     Attributes:
         plan: Plan of the pass over the texts.

@@ -62,7 +62,7 @@ def open_data(reproduction: Reproduction, source: str) -> TextData:
 
     Args:
         reproduction: Reproduction whose settings and word vectors are used.
-        source: One of `Sources.labelled`.
+        source: Labelled set, one of `Sources.labelled`.
 
     Raises:
         CorpusError: The set cannot be read, does not have two classes, or has too few texts.

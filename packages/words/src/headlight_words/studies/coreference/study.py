@@ -399,12 +399,12 @@ class CoreferenceStudy(CorpusStudy[CoreferenceSettings]):
     `headlight_words.findings.coreference.systems_table` makes Table 2 of it.
 
     Args:
-        source: what `headlight_words.corpora.open_coreference` takes: a path, a pattern, or
-            documents that can be iterated again.
-        model: the model.
-        settings: see `CoreferenceSettings`.
-        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
-            that of what the model was trained for.
+        source: Documents, as `headlight_words.corpora.open_coreference` takes them: a path, a
+            pattern, or documents that can be iterated again.
+        model: Model whose heads are evaluated.
+        settings: Settings of the study.
+        objective: Loss whose ``gradient`` is taken, in a pass of its own; by default that of the
+            model's training.
     """
 
     name = "coreference"

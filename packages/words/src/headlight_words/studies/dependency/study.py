@@ -147,12 +147,12 @@ class DependencyStudy(CorpusStudy[DependencySettings]):
     Table 1 of it.
 
     Args:
-        source: what `headlight_words.corpora.open_treebank` takes: a path, a pattern, or sentences
-            that can be iterated more than once.
-        model: the model.
-        settings: see `DependencySettings`.
-        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
-            that of what the model was trained for.
+        source: Treebank, as `headlight_words.corpora.open_treebank` takes it: a path, a pattern, or
+            sentences that can be iterated more than once.
+        model: Model whose heads are evaluated.
+        settings: Settings of the study.
+        objective: Loss whose ``gradient`` is taken, in a pass of its own; by default that of the
+            model's training.
 
     Source: Clark et al. (2019), Section 4.2, Table 1 and Figure 5, and their notebook.
     """
