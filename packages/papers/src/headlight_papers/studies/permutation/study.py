@@ -196,7 +196,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
             self._kept.save_text(self._examples[row], stream, self._settings.seed, result)
 
     def _draws(self, change: Change) -> Iterator[int]:
-        # The last number is that of the other changes, so that permutations share no draw with them.
+        # Other changes have the last number, so that permutations share no draw with them.
         shuffles = self._settings.shuffles
         return iter(range(shuffles) if change == "permuted" else (shuffles,))
 
