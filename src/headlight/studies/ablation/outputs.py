@@ -94,9 +94,9 @@ class Outputs:
         parts = (torch.split(values, rows) for values in (before, after, self.labels))
         tables = [_statistics(*part) for part in zip(*parts, strict=True)]
         by_output = torch.cat(tables)
-        return self._by_text(by_output), by_output[:, STATISTICS.index("kl")]
+        return self._average_by_text(by_output), by_output[:, STATISTICS.index("kl")]
 
-    def _by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
+    def _average_by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
         """Return means over the predictions of each text, ignoring NaN; NaN if all are NaN."""
         rows = array(values)
         has_number = ~np.isnan(rows)

@@ -79,11 +79,11 @@ class PassageSeeker:
         at = int(divergence.argmax())
         most, row = float(divergence[at]), np.full(WIDTH, np.nan)
         row[:CHOICES] = [*_choice(before[at]), *_choice(after[at])]
-        row[CHOICES:] = self._around(self._places[at])
+        row[CHOICES:] = self._ids_around(self._places[at])
         score = most if most > 0 else np.nan
         self._found.append((score, self._ranks[self._owners[at]], row))
 
-    def _around(self, number: int) -> Float64[np.ndarray, " number"]:
+    def _ids_around(self, number: int) -> Float64[np.ndarray, " number"]:
         text, place = divmod(number, self._ids.shape[1])
         padded = np.pad(self._ids[text], (BEFORE, AFTER), constant_values=np.nan)
         return padded[place : place + BEFORE + 1 + AFTER]

@@ -159,7 +159,7 @@ def _check_lengths(
         return
     lengths = {"tokens": 2 * settings.tokens, "haystack": settings.haystack}
     if "needle" in parts:
-        lengths["haystack"] += max(_around(fact, tokenizer) for fact in FACTS)
+        lengths["haystack"] += max(_count_beside(fact, tokenizer) for fact in FACTS)
     for name, part in (("tokens", "repeated"), ("haystack", "needle")):
         over = lengths[name] + assembly.single.size - longest
         if part in parts and over > 0:
@@ -175,7 +175,7 @@ def _check_lengths(
             )
 
 
-def _around(fact: Fact, tokenizer: Any) -> int:
+def _count_beside(fact: Fact, tokenizer: Any) -> int:
     # The needle counts twice: it is hidden in the haystack and repeated as the answer.
     pieces = [len(tokens) for tokens in tokenise(tokenizer, list(_texts(fact)))]
     return sum(pieces) + 2 * pieces[1]

@@ -172,7 +172,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         """Return the dataset of these variables and the scores of weights, with coordinates."""
         layers = [site.layer for site in self.sites]
         heads = list(range(max(site.heads for site in self.sites)))
-        variables = {**self._of_weights(), **variables}
+        variables = {**self._score_weights(), **variables}
         coordinates: dict[str, Any] = {
             "layer": layers,
             "head": heads,
@@ -189,7 +189,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
             variables, {axis: coordinates[axis] for axis in coordinates if axis in used}, VARIABLES
         )
 
-    def _of_weights(self) -> dict[str, Any]:
+    def _score_weights(self) -> dict[str, Any]:
         chosen_parts = [part for part in OF_WEIGHTS if part in self.parts]
         if not chosen_parts:
             return {}
@@ -213,13 +213,13 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
                     None if weighted is None else copying(head_weight, weighted)
                     for head_weight in mine
                 ]
-                variables[name] = _by_head(scores, nothing)
+                variables[name] = _arrange_by_head(scores, nothing)
         if "matching" in chosen_parts:
             product = gram(embedded, embedded) if embedded.shape[1] == width else None
             scores = [
                 None if product is None else matching(head_weight, product) for head_weight in mine
             ]
-            variables["matching"] = _by_head(scores, nothing)
+            variables["matching"] = _arrange_by_head(scores, nothing)
         if "composition" in chosen_parts:
             axes = ("path", "layer", "head", "later_layer", "later_head")
             variables["composition"] = (axes, self._compositions(mine, embedded.dtype))
@@ -236,7 +236,9 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         return scores
 
 
-def _by_head(scores: Sequence[Any], nothing: Sequence[torch.Tensor]) -> tuple[Any, np.ndarray]:
+def _arrange_by_head(
+    scores: Sequence[Any], nothing: Sequence[torch.Tensor]
+) -> tuple[Any, np.ndarray]:
     rows = [none if score is None else score for score, none in zip(scores, nothing, strict=True)]
     return ("layer", "head"), stacked([row[None].cpu() for row in rows])[0]
 

@@ -160,7 +160,7 @@ class DistancesObserver(Observer):
         shape = (len(self.measures), heads * (heads - 1) // 2)
         moments, of_texts = Moments(shape), Slots(shape, (1, 1))
         for text in range(len(self.queries.category)):
-            queries, keys = (_there(side.category[text]) for side in (self.queries, self.keys))
+            queries, keys = (_text_slice(side.category[text]) for side in (self.queries, self.keys))
             number = queries.stop - queries.start
             means = np.stack(
                 [self._divergence(name, text, queries, keys) / number for name in self.measures]
@@ -187,7 +187,7 @@ class DistancesObserver(Observer):
         return distances[np.triu_indices(len(distances), 1)]
 
 
-def _there(category: Int64[Tensor, " position"]) -> slice:
+def _text_slice(category: Int64[Tensor, " position"]) -> slice:
     places = (category >= 0).nonzero()[:, 0]
     return slice(int(places[0]), int(places[-1]) + 1)
 

@@ -238,7 +238,7 @@ class FaithfulnessObserver(Observer):
         maps = self._maps()
         self._answers.ask(self._needed(maps))
         rows = [
-            self._of_text(text, {name: by_text[text] for name, by_text in maps.items()})
+            self._measure_text(text, {name: by_text[text] for name, by_text in maps.items()})
             for text in range(len(self._examples))
         ]
         return Tally(
@@ -273,7 +273,7 @@ class FaithfulnessObserver(Observer):
                     for words in removed_sets(order_of(importance), self._settings.shares):
                         yield text, words
 
-    def _of_text(self, text: int, maps: Mapping[str, list[Importance]]) -> dict[str, Any]:
+    def _measure_text(self, text: int, maps: Mapping[str, list[Importance]]) -> dict[str, Any]:
         """Return all numbers of one text; NaN if it has fewer than two removable tokens."""
         tokens, sizes = self._examples[text].tokens, self._study.sizes
         numbers = {

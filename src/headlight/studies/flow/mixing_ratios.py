@@ -92,7 +92,7 @@ class MixingObserver:
 
     def rows(self) -> dict[str, Float64[np.ndarray, "batch *axes"]]:
         """Return the means over the tokens of each text, by the names of `MIXING_AXES`."""
-        ratios, category = self._of_tokens(), self.texts.category
+        ratios, category = self._select_tokens(), self.texts.category
         band = np.searchsorted(BANDS, self.counts[self.texts.ids], "right") - 1
         valid = category >= 0
         hidden = valid & (self.texts.ids == (NONE if self.mask is None else self.mask))
@@ -108,9 +108,9 @@ class MixingObserver:
 
     def tokens(self) -> Moments:
         """Return the moments over single tokens, by scope and layer."""
-        return moments(np.moveaxis(self._of_tokens(), (2, 3), (0, 1))[self.texts.category >= 0])
+        return moments(np.moveaxis(self._select_tokens(), (2, 3), (0, 1))[self.texts.category >= 0])
 
-    def _of_tokens(self) -> Float64[np.ndarray, "scope layer batch query"]:
+    def _select_tokens(self) -> Float64[np.ndarray, "scope layer batch query"]:
         return array(torch.stack([self._ratios[layer] for layer in sorted(self._ratios)], 1))
 
 

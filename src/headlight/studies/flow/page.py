@@ -65,7 +65,12 @@ def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections by layer, token and distance, on agreement, and on mixing ratios."""
     parts = []
     if "own" in result:
-        parts += [_by_layer(result), _by_category(result), _by_distance(result), _agreement(result)]
+        parts += [
+            _layers_section(result),
+            _categories_section(result),
+            _distances_section(result),
+            _agreement(result),
+        ]
     if "mixing" in result:
         parts += [_mixing_by_layer(result), *_mixing_by_groups(result)]
     return parts
@@ -96,7 +101,7 @@ def _mixing_by_groups(result: xr.Dataset) -> list[Section]:
     return [_mixing_by_group(result, group, *about) for group, about in groups.items()]
 
 
-def _by_layer(result: xr.Dataset) -> Section:
+def _layers_section(result: xr.Dataset) -> Section:
     whole = result.sel(token="all")
     both = [
         Curve(name, panel=panel, by=BY_METHOD, interval=True, percent=True)
@@ -127,14 +132,14 @@ def _by_layer(result: xr.Dataset) -> Section:
         "What stays of a token",
         "The share of a token after a layer that comes from the input token at its own place, and "
         "from the first token of the text, by each method. Each row of shares sums to 100%. "
-        f"{_at_the_end(result)}Intervals: 95%, over documents or texts.",
+        f"{_describe_end(result)}Intervals: 95%, over documents or texts.",
         "",
         [Drawing("layers", "", "Shares by layer, a line for each method.", curves(whole, *both))],
         tables,
     )
 
 
-def _at_the_end(result: xr.Dataset) -> str:
+def _describe_end(result: xr.Dataset) -> str:
     """Describe which vector ends the last layer, if methods of both kinds are compared."""
     through_all = [METHODS[str(name)].layer_map is None for name in result["map"].values]
     if all(through_all) or not any(through_all):
@@ -147,7 +152,7 @@ def _at_the_end(result: xr.Dataset) -> str:
     )
 
 
-def _by_category(result: xr.Dataset) -> Section:
+def _categories_section(result: xr.Dataset) -> Section:
     names = categories(result, "category")
     last = result.isel(layer=-1)
     occurring = [
@@ -177,7 +182,7 @@ def _by_category(result: xr.Dataset) -> Section:
     )
 
 
-def _by_distance(result: xr.Dataset) -> Section:
+def _distances_section(result: xr.Dataset) -> Section:
     last = result.isel(layer=-1)
     occurring = [
         distance
@@ -268,7 +273,7 @@ def _mixing_by_layer(result: xr.Dataset) -> Section:
         "of what the token gives itself: 0 keeps the token as it is, 1 replaces it by its context. "
         "Seen by weights or norms alone, attention mixes; the residual connection keeps the token, "
         "and so does the norm behind it where there is one. In the paper these are ATTN-W, ATTN-N, "
-        f"ATTNRES-W, ATTNRES-N and ATTNRESLN-N. {_behind_feed_forward(result)}"
+        f"ATTNRES-W, ATTNRES-N and ATTNRESLN-N. {_describe_feed_forward(result)}"
         "Intervals: 95%, over documents or texts.",
         MIXING_PAPER,
         [Drawing("mixing", "", "Mixing ratios by layer.", curves(result, curve))],
@@ -276,7 +281,7 @@ def _mixing_by_layer(result: xr.Dataset) -> Section:
     )
 
 
-def _behind_feed_forward(result: xr.Dataset) -> str:
+def _describe_feed_forward(result: xr.Dataset) -> str:
     """Return the sentences on the feed-forward network; empty where it was left out."""
     if result.sizes["scope"] < len(SCOPES):
         return ""

@@ -227,15 +227,15 @@ def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarr
     of_category[~np.array(occurs)] = np.nan
     of_band[[not (band == number).any() for number in range(len(DISTANCES))]] = np.nan
     return {
-        "own": _of_tokens(diagonal),
-        "first": _of_tokens(maps[..., 0]),
-        "by_category": _of_tokens(np.moveaxis(of_category, 0, 1)),
-        "by_distance": _of_tokens(np.moveaxis(of_band, 0, 1)),
+        "own": _stack_tokens(diagonal),
+        "first": _stack_tokens(maps[..., 0]),
+        "by_category": _stack_tokens(np.moveaxis(of_category, 0, 1)),
+        "by_distance": _stack_tokens(np.moveaxis(of_band, 0, 1)),
         "agreement": agreement(maps, causal=causal),
     }
 
 
-def _of_tokens(shares: np.ndarray) -> np.ndarray:
+def _stack_tokens(shares: np.ndarray) -> np.ndarray:
     return np.stack([shares.mean(-1), shares[..., 0], shares[..., -1]])
 
 

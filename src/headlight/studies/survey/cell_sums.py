@@ -50,7 +50,7 @@ class CellSums:
             for score in measured.values()
         )
         if in_loops:
-            return self._in_loops(measured, heads, first)
+            return self._sum_in_loops(measured, heads, first)
         score = torch.cat([*measured.values()], 1).detach()
         queries, keys = score.shape[2:]
         asked, form = self._asked, (first, queries, keys, str(heads), score.dtype, score.device)
@@ -82,10 +82,10 @@ class CellSums:
             pairs=self._pairs(score, constants, len(pairs.lists), pairs.copies),
             received=self._received(factor, score),
             diagonal=over_offsets(score, counted)[..., constants.order],
-            **self._by_products(score.abs() if signed else score, score, total),
+            **self._sum_by_products(score.abs() if signed else score, score, total),
         )
 
-    def _in_loops(
+    def _sum_in_loops(
         self, measured: Mapping[str, Score], heads: Mapping[str, slice], first: int
     ) -> RowSums:
         """Return the sums of rows of float32 on a CPU."""
@@ -96,7 +96,7 @@ class CellSums:
         arrays = sum_written(scores, shares, first, WHOLE, compiled.keys, listed)
         return compiled.row_sums(arrays, heads, first, keys)
 
-    def _by_products(self, size: Score, score: Score, total: Tensor) -> dict[str, Tensor]:
+    def _sum_by_products(self, size: Score, score: Score, total: Tensor) -> dict[str, Tensor]:
         """Return the sums that take one operation each, on every device and in every precision."""
         return {
             "entropy": entropy_of_sizes(size),

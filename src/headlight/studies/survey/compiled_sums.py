@@ -24,7 +24,7 @@ class CompiledSums:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._beside_by: dict[tuple[int, int, int], Tensor] = {}
+        self._neighbours_by: dict[tuple[int, int, int], Tensor] = {}
 
     @cached_property
     def keys(self) -> Keys:
@@ -79,7 +79,8 @@ class CompiledSums:
         return RowSums(
             heads=heads,
             columns=columns,
-            neighbours=torch.from_numpy(arrays.neighbours) * self._beside(first, queries, keys),
+            neighbours=torch.from_numpy(arrays.neighbours)
+            * self._mark_neighbours(first, queries, keys),
             entropy=torch.from_numpy(rows.entropy),
             size=torch.from_numpy(rows.size),
             total=total,
@@ -93,10 +94,12 @@ class CompiledSums:
             diagonal=torch.from_numpy(diagonal),
         )
 
-    def _beside(self, first: int, queries: int, keys: int) -> Float[Tensor, "query offset"]:
+    def _mark_neighbours(
+        self, first: int, queries: int, keys: int
+    ) -> Float[Tensor, "query offset"]:
         """Return 1 where a query has such a neighbour, else NaN."""
         form = first, queries, keys
-        if form not in self._beside_by:
+        if form not in self._neighbours_by:
             asked = self._asked
-            self._beside_by[form] = Beside.of(asked.offsets, *form, asked.keys).factor
-        return self._beside_by[form]
+            self._neighbours_by[form] = Beside.of(asked.offsets, *form, asked.keys).factor
+        return self._neighbours_by[form]

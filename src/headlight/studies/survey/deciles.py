@@ -128,7 +128,7 @@ class DrawnTexts(PartObserver):
             else:  # the layer came in one block, whose cells were not copied
                 place = self._texts[:, None], head, in_batch[number]
                 rows.append(
-                    self._filled(single_rows(block.scores, name, *place)[..., self._spans[1]])
+                    self._fill(single_rows(block.scores, name, *place)[..., self._spans[1]])
                 )
         score = strengths.gather(-1, query[..., None])[..., 0]
         self._found[record.site.layer] = score, query, rows
@@ -206,7 +206,7 @@ class DrawnTexts(PartObserver):
         queries = self._spans[0]
         return slice(*(max(0, at - record.first) for at in (queries.start, queries.stop)))
 
-    def _of_texts(self, rows: Tensor) -> Tensor:
+    def _select_texts(self, rows: Tensor) -> Tensor:
         # Mostly all texts are kept, and then a copy of the rows is saved.
         return rows if len(self._texts) == len(rows) else rows[self._texts]
 
@@ -214,9 +214,9 @@ class DrawnTexts(PartObserver):
         self, score: Score, record: LayerRecord
     ) -> Float[Tensor, "text head row key_of_text"]:
         cells = score.detach()[:, :, self._rows_of(record), self._spans[1]]
-        return self._filled(self._of_texts(cells).float())
+        return self._fill(self._select_texts(cells).float())
 
-    def _filled(self, rows: Tensor) -> Tensor:
+    def _fill(self, rows: Tensor) -> Tensor:
         # Keys that a block leaves out are behind all of its queries, and get 0.
         span = self._spans[1]
         missing = span.stop - span.start - rows.shape[-1]

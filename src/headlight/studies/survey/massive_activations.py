@@ -103,11 +103,13 @@ class ResidualObserver(PartObserver):
         rows = np.full((len(self._ids), len(layers), 7), np.nan)
         for at, of_stream in enumerate(layers):
             if of_stream:
-                rows[:, at] = self._of_stream(*of_stream)
+                rows[:, at] = self._measure_stream(*of_stream)
         members = means("residual", rows[..., :4], self._units)
         members["residual_largest"] = self._largest(rows[..., 0], rows[..., 4:])
         if len(self._inputs) == len(layers):
-            of_inputs = [self._of_inputs(*self._inputs[layer]) for layer in sorted(self._inputs)]
+            of_inputs = [
+                self._measure_inputs(*self._inputs[layer]) for layer in sorted(self._inputs)
+            ]
             rows = np.stack(of_inputs, 1)
             members |= means("activation", rows[..., :2], self._units)
             members["largest_activation"] = self._largest(rows[..., 0], rows[..., 2:])
@@ -118,7 +120,7 @@ class ResidualObserver(PartObserver):
         largest.update(score, np.broadcast_to(self._ranks[:, None], score.shape), rows)
         return largest
 
-    def _of_stream(
+    def _measure_stream(
         self,
         place: Int64[Tensor, " batch"],
         size: Float[Tensor, "batch size"],
@@ -136,7 +138,7 @@ class ResidualObserver(PartObserver):
         statistics = largest, ratio, massive, beside, dimension, place - begin, token
         return torch.stack([double(values) for values in statistics], 1).numpy()
 
-    def _of_inputs(
+    def _measure_inputs(
         self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
     ) -> Float64[np.ndarray, "batch 4"]:
         """Return size, ratio to the median of its vector, dimension and place of the largest."""

@@ -106,7 +106,7 @@ class PassageSeeker(PartObserver):
         # Attention from special tokens says least about a text; a text may have no other tokens.
         is_token = self._category[0] >= 0
         askable = torch.where(words.any(1, keepdim=True), words, is_token)
-        masks = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
+        masks = torch.stack([_rows_beside_words(askable, words, name) for name in STATISTICS])
         self._barred = masks.new_zeros(masks.shape, dtype=torch.float32)
         self._barred = self._barred.masked_fill(~masks, -torch.inf)[:, :, None]
         self._found: dict[int, Row] = {}
@@ -202,7 +202,7 @@ class PassageSeeker(PartObserver):
         return np.concatenate([np.stack(about, -1), *values], axis=-1)
 
 
-def _beside_words(
+def _rows_beside_words(
     askable: Bool[Tensor, "batch query"], words: Bool[Tensor, "batch query"], name: str
 ) -> Bool[Tensor, "batch query"]:
     """Return the mask of rows to choose from: for neighbours, those whose neighbour is a word.

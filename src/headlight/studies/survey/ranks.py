@@ -153,8 +153,8 @@ class RankObserver(PartObserver):
         members = self._members.to(norm.dtype)
         numbers = {
             "category_norm": (norm @ members) / members.sum(1)[:, None],  # NaN where there is none
-            "length": self._of_tokens(norm),
-            "received": self._of_tokens(received / self._watching(record.visible)),
+            "length": self._select_tokens(norm),
+            "received": self._select_tokens(received / self._watching(record.visible)),
         }
         if self._known.sinks is not None:
             numbers["group_weight"], numbers["group_norm"] = mean @ members, (mean * norm) @ members
@@ -166,25 +166,25 @@ class RankObserver(PartObserver):
         """Return the statistics of the batch."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
-        frequency = self._of_frequency(rows.pop("received"), rows.pop("length"))
+        frequency = self._correlate_frequency(rows.pop("received"), rows.pop("length"))
         tokens = Count((self._members.shape[2],))
         tokens.update(array(self._members.sum(1)))
         return {
             "ranks": self._ranks.correlation(),
             "pairs": self._pairs.collect(),
             **frequency,
-            **self._of_texts(rows),
+            **self._average_texts(rows),
             "group_tokens": tokens,
         }
 
-    def _of_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
+    def _average_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
         """Return means over texts, and their sums in blocks of the corpus."""
         members: dict[str, Accumulator] = {}
         for name, values in rows.items():
             members |= means(name, values, self._units)
         return Tally(members)
 
-    def _of_frequency(
+    def _correlate_frequency(
         self,
         received: Float64[np.ndarray, "token layer head"],
         norm: Float64[np.ndarray, "token layer head"],
@@ -199,7 +199,9 @@ class RankObserver(PartObserver):
             "occurrences": occurrence_sample(self._texts, fields, self._tokens),
         }
 
-    def _of_tokens(self, per_key: Float[Tensor, "batch *head key"]) -> Float[Tensor, "token *head"]:
+    def _select_tokens(
+        self, per_key: Float[Tensor, "batch *head key"]
+    ) -> Float[Tensor, "token *head"]:
         return per_key.movedim(-1, 1)[self._texts.keys >= 0]
 
     def _watching(

@@ -175,7 +175,7 @@ def of_token_types(sums: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     if "token_key_sums" not in sums:
         return {}
     parts = [
-        _of_side(*(sums[f"token_{side}_{statistic}"] for statistic in ("sums", "counts")))
+        _summarise_side(*(sums[f"token_{side}_{statistic}"] for statistic in ("sums", "counts")))
         for side in SIDES
     ]
     ids, *numbers = (np.stack(values) for values in zip(*parts, strict=True))
@@ -193,7 +193,7 @@ def of_token_types(sums: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     }
 
 
-def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Array, ...]:
+def _summarise_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Array, ...]:
     """Return ids, shares, lifts and counts of the tokens of each head; divergence; coverage."""
     keys, received, whole = (
         sums["key"],

@@ -42,12 +42,12 @@ def largest(numbers: Estimate, units: int) -> Estimate:
 
 def mean_of(values: ArrayLike) -> Estimate:
     """Return the mean over seeds, splits or texts; those without a number are left out."""
-    return _of_mean(mean_interval(_measured(values)))
+    return _estimate_mean(mean_interval(_measured(values)))
 
 
 def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
     """Return the mean of one group minus that of another; see `mean_difference`."""
-    return _of_mean(mean_difference(_measured(first), _measured(second)))
+    return _estimate_mean(mean_difference(_measured(first), _measured(second)))
 
 
 def median_of(values: ArrayLike) -> Estimate:
@@ -62,7 +62,7 @@ def correlation(rho: float, count: int) -> Estimate:
     return Estimate.with_ends(rho, *correlation_interval(rho, count))
 
 
-def _of_mean(interval: MeanInterval) -> Estimate:
+def _estimate_mean(interval: MeanInterval) -> Estimate:
     # Values that are all the same do not tell how far off their mean may be.
     same = interval.half <= ROUNDING * abs(interval.mean)
     return around(interval.mean, nan if same else interval.half)

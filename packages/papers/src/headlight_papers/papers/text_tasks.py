@@ -156,11 +156,11 @@ def _files_of(place: Path) -> str:
     for names in PART_NAMES.values():
         chosen = next((file for file in within if any(name in file.name for name in names)), None)
         if chosen is not None:
-            return _with_its_parts(chosen, [file.name for file in within])
+            return _pattern_of_parts(chosen, [file.name for file in within])
     return str(within[0])
 
 
-def _with_its_parts(file: Path, others: list[str]) -> str:
+def _pattern_of_parts(file: Path, others: list[str]) -> str:
     """Return a pattern for files whose names differ in the part alone; without others, the file."""
     names_of_parts = "|".join(name for names in PART_NAMES.values() for name in names)
     here = re.search(names_of_parts, file.name)

@@ -237,7 +237,7 @@ def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, f
             raise CorpusError(
                 f"{block.place(row.line)}: a multi-word token has an Entity; move it to its words."
             )
-    for row, opening, closing in _in_order(rows, start):
+    for row, opening, closing in _order_rows(rows, start):
         place = block.place(row.line)
         for name, part, opens, closes in _events(_entity(row), field, place):
             if opens:
@@ -246,7 +246,7 @@ def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, f
                 brackets.close(name, closing, place, part)
 
 
-def _in_order(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
+def _order_rows(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
     # At an empty node a mention begins with the next word, and ends with the one before.
     words = [(row, start + n, start + n) for n, row in enumerate(rows.words)]
     empty = [(row, start + before, start + before - 1) for before, row in rows.empty]
@@ -355,10 +355,10 @@ def open_coreference(
     corpus = corpus_of_files(
         source, "coreference", partial(_documents, format=format, invalid=invalid)
     )
-    return replace(corpus, read=partial(_with_mentions, corpus))
+    return replace(corpus, read=partial(_require_mentions, corpus))
 
 
-def _with_mentions(
+def _require_mentions(
     corpus: Corpus[CoreferenceDocument], counts: CorpusCounts
 ) -> Iterator[CoreferenceDocument]:
     """Yield all documents; refuse a corpus that is not annotated."""

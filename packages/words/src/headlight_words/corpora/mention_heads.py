@@ -149,13 +149,15 @@ def head_child(category: str, labels: Sequence[str]) -> int:
     words = [n for n, label in enumerate(labels) if label not in PUNCTUATION]
     words = words or list(range(len(labels)))
     kept_labels = [labels[n] for n in words]
-    head = _by_table(category, kept_labels) if category in RULES else _of_noun_phrase(kept_labels)
+    head = (
+        _table_head(category, kept_labels) if category in RULES else _noun_phrase_head(kept_labels)
+    )
     if head >= 2 and kept_labels[head - 1] == CONJUNCTION:
         head -= 2
     return words[head]
 
 
-def _of_noun_phrase(labels: Sequence[str]) -> int:
+def _noun_phrase_head(labels: Sequence[str]) -> int:
     for end, wanted in NOUN_SEARCHES:
         place = _search(end, labels, wanted)
         if place is not None:
@@ -163,7 +165,7 @@ def _of_noun_phrase(labels: Sequence[str]) -> int:
     return len(labels) - 1
 
 
-def _by_table(category: str, labels: Sequence[str]) -> int:
+def _table_head(category: str, labels: Sequence[str]) -> int:
     end, priorities = RULES[category]
     for label in priorities.split():
         place = _search(end, labels, {label})

@@ -155,11 +155,11 @@ def table_pairs(
     names = columns or known_columns(first) or (1, 2)
     source, target = (_number(name, first, place) for name in names)
     if all(isinstance(name, int) for name in names):
-        yield _of_row(place, first, source, target)
+        yield _pair_from_row(place, first, source, target)
     for place, row in rows:
         if any(field.strip() for field in row):
             check_width(row, len(first), place, dialect)
-        yield _of_row(place, row, source, target)
+        yield _pair_from_row(place, row, source, target)
 
 
 def _number(name: Column, header: Sequence[str], place: str) -> int:
@@ -175,7 +175,7 @@ def _number(name: Column, header: Sequence[str], place: str) -> int:
     return header.index(name) + 1
 
 
-def _of_row(place: str, row: Sequence[str], source: int, target: int) -> TranslationPair:
+def _pair_from_row(place: str, row: Sequence[str], source: int, target: int) -> TranslationPair:
     if not any(field.strip() for field in row):
         return TranslationPair(place, "", "")
     if len(row) < max(source, target):
@@ -272,19 +272,19 @@ def open_parallel(
     if format == "bars" and wanted:
         raise UsageError("the format 'bars' has no columns; leave them out.")
     if target is not None:
-        return _of_two(source, target, format, wanted)
+        return _pairs_from_two(source, target, format, wanted)
     if not isinstance(source, str | Location):
-        return _in_memory(source, format, wanted)
+        return _pairs_in_memory(source, format, wanted)
     if source == "-":
         return corpus_read_once(
             "standard input", partial(_standard_input, format, wanted), "parallel"
         )
     if isinstance(source, str) and source.startswith(PREFIX):
-        return _of_hub(source, format, wanted)
+        return _pairs_from_hub(source, format, wanted)
     return corpus_of_files(source, "parallel", lambda lines, _: _pairs(lines, format, wanted))
 
 
-def _of_two(
+def _pairs_from_two(
     source: object,
     target: str | Location,
     format: str | None,
@@ -318,7 +318,7 @@ def _demand_as_many(sources: int, targets: int, label: str) -> None:
         )
 
 
-def _in_memory(
+def _pairs_in_memory(
     source: Pairs, format: str | None, columns: tuple[Column, Column] | None
 ) -> Corpus[TranslationPair]:
     if columns is not None:
@@ -346,7 +346,7 @@ def _standard_input(
     return _pairs(lines, format, columns)
 
 
-def _of_hub(
+def _pairs_from_hub(
     source: str, format: str | None, columns: tuple[Column, Column] | None
 ) -> Corpus[TranslationPair]:
     parts = HubSource.parse(source, format)

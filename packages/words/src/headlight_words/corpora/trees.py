@@ -24,7 +24,7 @@ def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:
         return 0, "no word of the sentence is its root (head 0)"
     if one_root and len(roots) > 1:
         return roots[1], f"the sentence has {len(roots)} roots (head 0) instead of one"
-    word = _in_a_cycle(heads)
+    word = _find_cycle(heads)
     if word is not None:
         return word, f"word {word + 1} governs itself, directly or through others"
     return None
@@ -44,7 +44,7 @@ def depths(heads: Sequence[int]) -> list[int]:
     return depth
 
 
-def _in_a_cycle(heads: Sequence[int]) -> int | None:
+def _find_cycle(heads: Sequence[int]) -> int | None:
     # Every word is entered once: it remembers from which word the walk towards the root began.
     walk = [-1] * len(heads)
     for start in range(len(heads)):

@@ -57,7 +57,7 @@ def best_heads(
     measures = result.measure.values if measure is None else [measure]
     rows = [
         _best(chosen.sel(relation=name))
-        for chosen in (_of(result, name) for name in measures)
+        for chosen in (_select_measure(result, name) for name in measures)
         for name in _listed(chosen, min_count)
     ]
     columns = ["measure", *_COLUMNS, "cross_fit", "baseline", "offset", *_GAIN]
@@ -90,7 +90,7 @@ def all_heads(
     Raises:
         UnknownNameError: The result has no such measure or relation.
     """
-    chosen = _of(result, measure)
+    chosen = _select_measure(result, measure)
     if relation is not None:
         require_choice("relation", relation, chosen.relation.values)
         chosen = chosen.sel(relation=[relation])
@@ -110,7 +110,7 @@ _GAIN = ("gain", "gain_low", "gain_high")
 _COLUMNS = ("relation", "count", "layer", "head", "direction", "accuracy", "low", "high")
 
 
-def _of(result: xarray.Dataset, measure: str) -> xarray.Dataset:
+def _select_measure(result: xarray.Dataset, measure: str) -> xarray.Dataset:
     require_choice("measure", measure, result.measure.values)
     return result.sel(measure=measure)
 

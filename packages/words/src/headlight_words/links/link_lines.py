@@ -145,10 +145,10 @@ def _links(words: list[str], place: str, base: int, possible: bool) -> Iterator[
                 f"{place}: {word!r} is a possible link, as they are in the format talp, which "
                 "counts words from 1; name that format."
             )
-        yield _from_zero(int(parts[1]), int(parts[3]), place, base), sure
+        yield _count_from_zero(int(parts[1]), int(parts[3]), place, base), sure
 
 
-def _from_zero(source: int, target: int, place: str, base: int) -> Link:
+def _count_from_zero(source: int, target: int, place: str, base: int) -> Link:
     if base > min(source, target):
         raise CorpusError(
             f"{place}: words are counted from {base} here, and there is a word {base - 1}; if the "
@@ -173,7 +173,7 @@ def _naacl_rows(lines: Lines, base: int) -> Iterator[_Row]:
                 "target, such as '1 3 4 S', and is not; correct it, or name the format of the file."
             )
         if parts is not None:
-            link = _from_zero(int(parts[2]), int(parts[3]), lines.place, base)
+            link = _count_from_zero(int(parts[2]), int(parts[3]), lines.place, base)
             yield _Row(int(parts[1]) - 1, link, parts[4] != "P")
 
 
@@ -193,7 +193,7 @@ def _table_rows(lines: Lines, base: int) -> Iterator[_Row]:
                 f"{lines.place}: the row must have {len(header)} fields, the first three of them "
                 "numbers; correct the line."
             )
-        link = _from_zero(numbers[1], numbers[2], lines.place, base)
+        link = _count_from_zero(numbers[1], numbers[2], lines.place, base)
         yield _Row(numbers[0], link, kind is None or row[kind] != "P")
 
 
@@ -240,7 +240,7 @@ def _json_links(value: object, place: str, base: int) -> Iterator[Link]:
     for link in value:
         if not (isinstance(link, list) and len(link) == 2 and all(type(n) is int for n in link)):
             raise CorpusError(f"{place}: {link!r:.60} is no link such as [3, 4]; correct the line.")
-        yield _from_zero(link[0], link[1], place, base)
+        yield _count_from_zero(link[0], link[1], place, base)
 
 
 _READERS: dict[LinkFormat, Callable[[Lines, int], Iterator[Gold]]] = {
@@ -296,7 +296,7 @@ def open_links(
 
     def read(_: CorpusCounts) -> Iterator[Gold]:
         opened = (lines for path in paths for lines in text_files(path)) if paths else _standard()
-        all_gold = _all_links(opened, format, base, sentences)
+        all_gold = _read_links(opened, format, base, sentences)
         if not swap:
             return all_gold
         return (Gold(swapped(gold.sure), swapped(gold.possible), gold.name) for gold in all_gold)
@@ -330,7 +330,7 @@ def _standard() -> Iterator[Lines]:
     yield Lines(decompress(standard_input()), "standard input")
 
 
-def _all_links(
+def _read_links(
     opened: Iterator[Lines], format: str | None, base: int | None, sentences: int | None
 ) -> Iterator[Gold]:
     """Yield the links in all files, for exactly the required number of sentences."""

@@ -158,12 +158,12 @@ def attention_links(
     """
     null = settings.null or "special"
     if settings.unit == "piece":
-        return links_of_pieces(_between_pieces(scores, measure, by_head), sides, step, null)
+        return links_of_pieces(_piece_matrix(scores, measure, by_head), sides, step, null)
     make = word_score if by_head else layer_matrix
     return links_of_words(make(scores, measure, sides.pairs[step], settings.pooling), sides, null)
 
 
-def _between_pieces(
+def _piece_matrix(
     scores: Scores, measure: str, by_head: bool
 ) -> Float[Tensor, "batch head target source"]:
     if by_head:
@@ -260,13 +260,13 @@ class PairAligner(ABC):
         examples = list(encode(self.model, window, self.settings))
         for chosen in length_batches(examples, self.settings.batch_tokens):
             together = [examples[at] for at in chosen]
-            for example, (links, soft) in zip(together, self._found(together), strict=True):
+            for example, (links, soft) in zip(together, self._link_batch(together), strict=True):
                 pair = window[example.index]
                 alignments[example.index] = Alignment(pair, links, soft)
         return alignments
 
     @abstractmethod
-    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+    def _link_batch(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
         """Yield the links and the soft matrix of each example of a batch."""
 
 
@@ -289,7 +289,7 @@ class Aligner(PairAligner):
         self._sites = _chosen_sites(model, settings)
         self._verified = False
 
-    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+    def _link_batch(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
         links, soft = self._batch(examples)
         for row, example in enumerate(examples):
             yield word_links(links[row, 0], example), _shares(soft[row, 0], example)
@@ -300,7 +300,7 @@ class Aligner(PairAligner):
         batch = self.model.collate(examples)
         sides = Sides.from_batch(batch)
         if self.settings.of_attention:
-            return self._by_attention(batch, sides)
+            return self._link_by_attention(batch, sides)
         return input_links(
             input_matrix(self.model, batch, self._measure, self.settings.inputs),
             sides,
@@ -311,18 +311,18 @@ class Aligner(PairAligner):
         if self.settings.of_attention:
             self._verified = self.model.verify_on(examples) is not None
 
-    def _by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
+    def _link_by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
         results: list[tuple[LinkMatrix, WordMatrix]] = []
 
         def visit(record: LayerRecord) -> None:
-            results.append(self._of_record(Scores(record, precision=torch.float32), sides))
+            results.append(self._link_record(Scores(record, precision=torch.float32), sides))
 
         with self.model.capture(self._sites) as recorder:
             recorder.visit = visit
             self.model.run(batch)
         return results[0]
 
-    def _of_record(self, scores: Scores, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
+    def _link_record(self, scores: Scores, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
         measure, step, head = self._measure, self.settings.step, self.settings.head
         make = layer_matrix if head is None else word_score
         matrix = make(scores, measure, sides.pairs[step], self.settings.pooling)
@@ -369,10 +369,12 @@ def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
     numbers = soft[:targets].cpu().double().numpy()
     total = np.abs(numbers).sum(-1, keepdims=True)
     shares = np.divide(numbers, total, out=np.zeros_like(numbers), where=total > 0)
-    return _of_words(shares, example, targets, sources)
+    return _word_columns(shares, example, targets, sources)
 
 
-def _of_words(shares: np.ndarray, example: EncodedTranslation, targets: int, sources: int) -> Soft:
+def _word_columns(
+    shares: np.ndarray, example: EncodedTranslation, targets: int, sources: int
+) -> Soft:
     """Return the columns of words alone, and a column of zeros for words without a piece."""
     units = _units(example.words)
     weights = np.zeros((targets, sources), dtype=np.float32)

@@ -254,7 +254,7 @@ class SimilarityAligner(PairAligner):
         self._states = HiddenStates(encoder, settings.layer)
         self._symmetrization = symmetrization
 
-    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+    def _link_batch(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
         batch = self.model.collate(examples)
         source, target = self._states(batch.source_alone()), self._states(batch.target_alone())
         with torch.inference_mode():
@@ -267,7 +267,7 @@ class SimilarityAligner(PairAligner):
             soft = pairs.largest_of_words(links_by_extraction[0][1]).float().cpu().numpy()
         for row, example in enumerate(examples):
             links = [word_links(linked[row], example) for linked in words]
-            yield self._together(links), _of_all_words(soft[row], example)
+            yield self._join_links(links), _pad_words(soft[row], example)
 
     @property
     def _extractions(self) -> tuple[Extraction, ...]:
@@ -275,13 +275,13 @@ class SimilarityAligner(PairAligner):
             return ("forward", "reverse")
         return (self.settings.extraction or "argmax",)
 
-    def _together(self, links: Sequence[Links]) -> Links:
+    def _join_links(self, links: Sequence[Links]) -> Links:
         if self._symmetrization is None:
             return links[0]
         return symmetrized(self._symmetrization, links[0], links[1])
 
 
-def _of_all_words(soft: Float[np.ndarray, "row column"], example: EncodedTranslation) -> Soft:
+def _pad_words(soft: Float[np.ndarray, "row column"], example: EncodedTranslation) -> Soft:
     """Pad with zeros for words without pieces at the end of a sentence, similar to no word."""
     shape = (len(example.target_text), len(example.source_text))
     of_words = np.zeros(shape, dtype=np.float32)
@@ -342,7 +342,7 @@ def align_pairs(  # noqa: PLR0913 - each is a choice of its own
         alignments = Aligner(model, settings).align(stream)
     else:
         both = Aligner(model, settings), Aligner(reverse_model, other)
-        alignments = _together(stream, *both, symmetrization or "grow-diag-final-and")
+        alignments = _join_links(stream, *both, symmetrization or "grow-diag-final-and")
     if tell and choice is not None:  # after whatever the aligners may refuse
         on_choice(choice)
     return alignments
@@ -422,7 +422,7 @@ def _check_directions(
         raise UsageError("a head is one of one model; leave it out where there are two models.")
 
 
-def _together(
+def _join_links(
     stream: Iterator[TranslationPair], forward: Aligner, backward: Aligner, method: Symmetrization
 ) -> Iterator[Alignment]:
     while window := list(islice(stream, WINDOW)):

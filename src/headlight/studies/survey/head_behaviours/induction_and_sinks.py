@@ -311,7 +311,7 @@ class BehaviourCounter(PartObserver):
 
     def members(self) -> dict[str, Accumulator]:
         """Return the statistics of the batch, by name; texts are along their first axis."""
-        layers = [self._by_field(self._found[layer]) for layer in sorted(self._found)]
+        layers = [self._sum_fields(self._found[layer]) for layer in sorted(self._found)]
         names = [name for name in layers[0] if all(name in layer for layer in layers)]
         totals = {name: stacked([layer[name] for layer in layers]) for name in names}
         queries = totals["queries"]
@@ -343,9 +343,9 @@ class BehaviourCounter(PartObserver):
             statistics |= means("drain", self._drain(totals["drain"]), self._units)
         return statistics
 
-    def _by_field(self, sums_of_layer: dict[str, Any]) -> dict[str, Tensor]:
+    def _sum_fields(self, sums_of_layer: dict[str, Any]) -> dict[str, Tensor]:
         """Return the sums of a layer by field, with measures along the third axis."""
-        parts = self._unstacked(sums_of_layer.pop("stacked"))
+        parts = self._unstack(sums_of_layer.pop("stacked"))
         by_measure = [parts[name] for name in self._measures]
         heads = max(part.given.shape[1] for part in by_measure)
         fields = zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
@@ -354,7 +354,7 @@ class BehaviourCounter(PartObserver):
         }
         return sums | sums_of_layer
 
-    def _unstacked(self, stacked: _Stacked) -> dict[str, Parts]:
+    def _unstack(self, stacked: _Stacked) -> dict[str, Parts]:
         """Return the parts of each measure; computed on the host, since no array here is large."""
         heads, received, query_counts, queries, along = stacked
         size, places = received.shape[2], self._places
@@ -380,7 +380,7 @@ class BehaviourCounter(PartObserver):
             values[..., no_rest] = none
         is_own = float(self._own)
         totals = fields.queries[..., 0], whole[..., 0], rest[..., 0]
-        joined = _joined(
+        joined = _join(
             ordered,
             (along, along - first[..., 2 * size :]),
             [total * is_own for total in totals],
@@ -485,7 +485,7 @@ class BehaviourCounter(PartObserver):
         return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
 
 
-def _joined(behaviours: KeySums, along: tuple[Numbers, Numbers], totals: Sequence[Tensor]) -> Parts:
+def _join(behaviours: KeySums, along: tuple[Numbers, Numbers], totals: Sequence[Tensor]) -> Parts:
     """Join the sums of behaviours with those along offsets.
 
     Args:

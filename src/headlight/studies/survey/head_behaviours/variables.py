@@ -84,7 +84,7 @@ def behaviours(outcome: Outcome) -> Variables:
         value = of_behaviours[..., kept]
         variables |= measures_first(with_slots(f"behaviour_{end}", dims, value, slots))
         if end == "share":
-            variables |= _of_first_token(value, slots, outcome.measures)
+            variables |= _first_token_variables(value, slots, outcome.measures)
         for name, shares in zip(("relative", "distance"), others, strict=True):
             moved = np.moveaxis(shares, (2, 3), (0, 1))
             variables[f"{name}_{end}"] = ("measure", name, "layer", "head"), moved
@@ -96,7 +96,9 @@ def behaviours(outcome: Outcome) -> Variables:
     return variables | input_activations(statistics)
 
 
-def _of_first_token(value: Array, slots: Mapping[str, Array], measures: Sequence[str]) -> Variables:
+def _first_token_variables(
+    value: Array, slots: Mapping[str, Array], measures: Sequence[str]
+) -> Variables:
     """Return the share of the first token, mean over heads, and its weight less its norm."""
     texts = slots["whole"][..., 0]
     shares = {"mean": value[..., 0], "without": slots["without"][..., 0]}

@@ -50,10 +50,10 @@ def _whole_layers(result: xr.Dataset) -> Table:
                 by_label |= _column(label, row, numbers_of(result, row, measure.name).mean(1).value)
     for label, name in (("‖x‖ mean", "mean"), ("‖x‖ σ", "std"), ("‖x‖ CV", "cv")):
         by_label[label] = observed(result, f"input_norm_{name}", ("layer",))
-    return _of_places(result, "layers_beside", "All layers: what heads have together", by_label)
+    return _places_table(result, "layers_beside", "All layers: what heads have together", by_label)
 
 
-def _of_places(
+def _places_table(
     result: xr.Dataset, name: str, caption: str, by_label: Mapping[str, NDArray[np.float64]]
 ) -> Table:
     """Return a table by layer, or by head, without columns that have no number."""

@@ -50,7 +50,9 @@ def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
     notes = identity_notes(reproduction, pairs, *results.values())
     dashed = [label for label in rates if label.endswith(LOSS_TITLES["l2"])]
-    return replace(_between(writer, rates, dashed, pairs), comparisons=[compared], notes=notes)
+    return replace(
+        _layers_section(writer, rates, dashed, pairs), comparisons=[compared], notes=notes
+    )
 
 
 def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
@@ -90,7 +92,7 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         for values in (_rates(result, loss),)
     ]
     notes = [*identity_notes(reproduction, pairs, results["the model"]), note]
-    return replace(_between(writer, rates, dashed, pairs), comparisons=changes, notes=notes)
+    return replace(_layers_section(writer, rates, dashed, pairs), comparisons=changes, notes=notes)
 
 
 figure_12, figure_13 = figures_of_sets(
@@ -102,7 +104,7 @@ figure_12, figure_13 = figures_of_sets(
 )
 
 
-def _between(
+def _layers_section(
     writer: ExhibitWriter,
     rates: Mapping[str, xarray.DataArray],
     dashed: Collection[str],

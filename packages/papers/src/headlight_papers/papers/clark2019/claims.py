@@ -140,7 +140,7 @@ def broad_below(survey: xarray.Dataset) -> Claim:
 def finds_relations(result: xarray.Dataset, name: str) -> Claim:
     """Judge Section 4.2, Table 1: each relation has a head that beats the best offset."""
     gains = [
-        _of_best(result, row, "gain")
+        _select_best(result, row, "gain")
         for row in _best(result).to_dict("records")
         if row["relation"] != ALL
     ]
@@ -160,7 +160,7 @@ def finds_relations(result: xarray.Dataset, name: str) -> Claim:
 def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
     """Judge Section 4.2: no single head does well at syntax over all."""
     bests = [
-        _of_best(result, row, "accuracy")
+        _select_best(result, row, "accuracy")
         for row in _best(result).to_dict("records")
         if row["relation"] == ALL
     ]
@@ -249,7 +249,7 @@ def _largest(numbers: Estimate, result: xarray.Dataset) -> str:
     return f"{largest(numbers, independent_units(result)):.1%}{beside}"
 
 
-def _of_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> Estimate:
+def _select_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> Estimate:
     # The head was chosen among all heads, and its interval has to allow for that.
     of_relation = result.sel(measure=row["measure"], relation=row["relation"])
     accuracy = estimates(of_relation, "accuracy", ("layer", "head", "direction"))

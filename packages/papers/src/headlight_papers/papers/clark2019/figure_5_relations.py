@@ -212,7 +212,7 @@ def _coreferent(
     room = min(ROOM, reproduction.model.longest or ROOM)
     read = _word_maps(reproduction, documents, link, room)
     for document, weights in islice(read, CANDIDATES):
-        links = _found_links(document, weights, link.direction)
+        links = _link_mentions(document, weights, link.direction)
         if links:
             words = [START, *document.words[: len(weights) - 2], END]
             notes, faint = [f"{100 * link.accuracy:.1f}% of antecedents found"], (0, len(words) - 1)
@@ -221,7 +221,7 @@ def _coreferent(
     return []
 
 
-def _found_links(
+def _link_mentions(
     document: CoreferenceDocument, weights: Map, direction: str
 ) -> list[tuple[int, int]]:
     """Link mentions to the earlier mention that they attend to most, if it is of the same chain."""

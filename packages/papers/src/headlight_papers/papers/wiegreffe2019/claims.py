@@ -45,7 +45,7 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
         lost = difference(_f1(models, "base", "lstm"), _f1(models, "guided", "lstm"))
         return lost, provided(learnt(models, "lstm"), within(lost, most=AS_GOOD))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "1. Attention is not needed everywhere",
         f"on at least one set F1 of the LSTM trained with uniform attention is at most {AS_GOOD} "
@@ -64,7 +64,7 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
         gain = difference(of_base, even)
         return gain, provided(learnt(models, "lstm"), within(gain, above=0))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "2. Attention is of use to another model",
         "F1 of the model without context is higher with the weights of the LSTM than with uniform "
@@ -87,7 +87,7 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
         students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
         return gap, provided(students, within(gap, below=0))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "3. That of adversaries is of less use",
         "F1 of the model without context is lower with the weights of the adversary of the largest "
@@ -105,7 +105,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
     """Judge Section 4: a trained model can predict the same and attend otherwise than seeds do."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
-        seeds, taught = _of(models, "seed", encoder), _adversaries(models, encoder)
+        seeds, taught = _select(models, "seed", encoder), _adversaries(models, encoder)
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
         alike = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
         exists = any_of(
@@ -119,7 +119,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
             fair, exists
         )
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     of_paper = encoder == "lstm"
     return Claim(
         "4. Adversaries of a whole model exist"
@@ -157,7 +157,7 @@ def harder_than_single_texts(
         least = min(near, key=lambda distance: distance.value, default=none)
         return least, provided(students, all_of(*answers))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "5. They are harder to find than those of single texts",
         "on every set all adversaries (λ > 0) of the LSTM have a larger TVD and a smaller JSD than "
@@ -172,7 +172,7 @@ def harder_than_single_texts(
 
 def learnt(models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether bases tell the classes apart; of one that does not nothing follows."""
-    return within(mean_of(_of(models, "base", encoder).accuracy), least=LEARNT)
+    return within(mean_of(_select(models, "base", encoder).accuracy), least=LEARNT)
 
 
 def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
@@ -186,24 +186,24 @@ def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a run predicts as its base does; not if its TVD is clearly above that of seeds."""
     if within(tvd, most=_kept_up_to(models, encoder)):
         return True
-    above = within(difference([tvd], _of(models, "seed", encoder).tvd), above=0)
+    above = within(difference([tvd], _select(models, "seed", encoder).tvd), above=0)
     return False if above else None
 
 
 def _kept_up_to(models: pandas.DataFrame, encoder: Encoder) -> float:
     # A TVD no larger than that of other seeds is as small as training allows.
-    return max([SAME, *map(float, _of(models, "seed", encoder).tvd)])
+    return max([SAME, *map(float, _select(models, "seed", encoder).tvd)])
 
 
 def _adversaries(
     models: pandas.DataFrame, encoder: Encoder, *, control: bool = False
 ) -> pandas.DataFrame:
     # An adversary of λ = 0 is the control: that it predicts the same is no finding.
-    taught = _of(models, "adversary", encoder)
+    taught = _select(models, "adversary", encoder)
     return taught[taught.weight == 0] if control else taught[taught.weight > 0]
 
 
-def _of(models: pandas.DataFrame, kind: str, encoder: Encoder) -> pandas.DataFrame:
+def _select(models: pandas.DataFrame, kind: str, encoder: Encoder) -> pandas.DataFrame:
     return models[(models.kind == kind) & (models.encoder == encoder)]
 
 
@@ -213,7 +213,9 @@ def _nearest(taught: pandas.DataFrame) -> str:
     return f"(none with such a TVD: {smallest}"
 
 
-def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Estimate | str], list[Answer]]:
+def _judge_sets(
+    rows: pandas.DataFrame, judge: Rule
+) -> tuple[dict[str, Estimate | str], list[Answer]]:
     judged = {str(title): judge(rows[rows.set == title]) for title in rows.set.unique()}
     return (
         {title: number for title, (number, _) in judged.items()},
@@ -224,7 +226,7 @@ def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Estimate | s
 def _f1(
     rows: pandas.DataFrame, kind: str, encoder: Encoder, guide: str = ""
 ) -> "pandas.Series[float]":
-    models = _of(rows, kind, encoder)
+    models = _select(rows, kind, encoder)
     return models[models.guide == guide].f1 if guide else models.f1
 
 

@@ -54,7 +54,7 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "logarithmic": True,
     }
     picture = writer.curves(
-        _by_lambda(rows),
+        _interval_by_lambda(rows),
         Curve("f1", "by λ", of={"zero": False}, **axes),
         Curve("f1", "λ = 0, at the left end", of={"zero": True}, joined=False, **axes),
         caption="F1 on the test part by λ; the band is a 95% interval over seeds.",
@@ -92,7 +92,7 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
     return pandas.DataFrame(table)
 
 
-def _by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
+def _interval_by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
     """Return F1 with half of its interval; 0, which a logarithmic axis has not, is at its left."""
     weights = np.array(sorted(rows[rows.kind == "adversary"].weight.unique()))
     intervals = [mean_interval(_adversaries(rows, weight).f1) for weight in weights]

@@ -116,11 +116,11 @@ def _models(result: xr.Dataset) -> Section:
         "on average, in nats. Models that differ in their seed alone say how far apart attention "
         "is without anybody asking for it.",
         WIEGREFFE.format("Section 4"),
-        tables=[Table("models", "Means over seeds", means, formats), _every(result)],
+        tables=[Table("models", "Means over seeds", means, formats), _runs_table(result)],
     )
 
 
-def _every(result: xr.Dataset) -> Table:
+def _runs_table(result: xr.Dataset) -> Table:
     seeds = pd.array(result["seed"].values, "Int64")
     table = columns(
         "runs",

@@ -110,7 +110,7 @@ def dataset(
         dims, slots = ["run"], {"units": numbers[0][name]["units"]}
         for part, axis in (("mean", 0), ("without", 1), ("whole", 1)):
             cells = np.stack([numbers_of_run[name][part] for numbers_of_run in numbers], axis)
-            slots[part] = _by_head(cells, selection) if name in OF_HEADS else cells
+            slots[part] = _arrange_by_head(cells, selection) if name in OF_HEADS else cells
         dims += ["layer", "head"] if name in OF_HEADS else []
         variables |= with_slots(name, dims, slots["mean"], slots)
     losses = np.full((len(runs), settings.epochs), np.nan)
@@ -147,7 +147,7 @@ def _numbers(tables: Tables, classes: Classes) -> dict[str, dict[str, np.ndarray
     }
 
 
-def _by_head(
+def _arrange_by_head(
     cells: Float64[np.ndarray, "*run place"], selection: AttentionSelection
 ) -> Float64[np.ndarray, "*run layer head"]:
     """Return cells of places as a table; NaN where a layer has no such head."""

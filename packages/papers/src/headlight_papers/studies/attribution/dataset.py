@@ -70,8 +70,8 @@ def dataset(
     """
     sums = tally.compute()
     groups = [*GROUPS, *tags]
-    to_itself = _all_groups(sums["own"], len(groups))
-    spread = _all_groups(sums["own_spread"], len(groups))
+    to_itself = _arrange_groups(sums["own"], len(groups))
+    spread = _arrange_groups(sums["own_spread"], len(groups))
     by_group = ("group", "layer")
     variables: dict[str, Any] = {
         **with_slots("own_mean", by_group, to_itself["mean"], sums["own_of_texts"]),
@@ -82,10 +82,10 @@ def dataset(
         **with_slots(
             "not_largest", ("layer",), sums["not_largest"]["mean"], sums["not_largest_of_texts"]
         ),
-        **_by_distance(sums),
-        **_by_offset("neighbour", sums, "offset", reach, without_own=True),
-        **_by_offset("cls", sums, "cls", reach),
-        **_by_offset("sep", sums, "sep", reach),
+        **_distance_variables(sums),
+        **_offset_variables("neighbour", sums, "offset", reach, without_own=True),
+        **_offset_variables("cls", sums, "cls", reach),
+        **_offset_variables("sep", sums, "sep", reach),
         **agreed,
     }
     if "own_error" in sums:
@@ -101,7 +101,7 @@ def dataset(
     return described(variables, coordinates, VARIABLES)
 
 
-def _all_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
+def _arrange_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
     """Return statistics of all groups in their order; NaN for those that do not occur."""
     filled = {}
     for name, values in statistics.items():
@@ -111,7 +111,7 @@ def _all_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
     return filled
 
 
-def _by_distance(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
+def _distance_variables(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
     """Return means by distance, and the spread of each group over the layers (Figure 4a)."""
     dims = ("layer", "distance")
     mean = statistics["distance"]["mean"]
@@ -123,7 +123,7 @@ def _by_distance(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
     }
 
 
-def _by_offset(
+def _offset_variables(
     name: str,
     statistics: Mapping[str, Statistics],
     pair_counts: str,

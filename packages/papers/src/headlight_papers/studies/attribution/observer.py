@@ -112,14 +112,14 @@ class AttributionObserver(Observer):
         self._found |= {"own": mean, "own_spread": spread}
         groups_and_tags = len(GROUPS) + len(self._spec.tags)
         keys, values = (np.concatenate(parts) for parts in zip(*groups, strict=True))
-        self._found["own_of_texts"] = self._of_texts(
+        self._found["own_of_texts"] = self._sum_texts(
             values, np.concatenate(texts), keys, groups_and_tags
         )
         others = self._tokens(is_not_largest(contribution))
         self._found["not_largest"] = moments(others)
-        self._found["not_largest_of_texts"] = self._of_texts(others, self._text)
+        self._found["not_largest_of_texts"] = self._sum_texts(others, self._text)
 
-    def _of_texts(
+    def _sum_texts(
         self,
         values: Float64[np.ndarray, "token *cell"],
         text: Int64[np.ndarray, " token"],
@@ -157,7 +157,7 @@ class AttributionObserver(Observer):
         present, reach = self._present, self._spec.settings.reach
         near = self._tokens(by_distance(contribution, present))
         self._found["distance"] = moments(near)
-        self._found["distance_of_texts"] = self._of_texts(near, self._text)
+        self._found["distance_of_texts"] = self._sum_texts(near, self._text)
         self._found["offset"] = _summed(by_offset(contribution, present, reach))
         rows = [slice(at, at + 1) for at in range(len(present))]
         self._found["offset_of_texts"] = self._pairs(

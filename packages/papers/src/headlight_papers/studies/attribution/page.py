@@ -24,11 +24,11 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections: own contributions, those of neighbours, errors of the estimate."""
-    hists = [_own(result), _neighbours(result)]
+    hists = [_own_section(result), _neighbours(result)]
     return [*hists, _exact(result)] if "exact_difference" in result else hists
 
 
-def _own(result: xr.Dataset) -> Section:
+def _own_section(result: xr.Dataset) -> Section:
     whole = result.sel(group="all")
     names = categories(result, "group")
     groups = [name for name in names if result["own_count"].sel(group=name) > 0]

@@ -62,7 +62,7 @@ def guided_texts(
         for text, word, name, weight in _measured(examples, model, sites, settings, tagger=tagger):
             texts[text][word].weights[name] = weight
     for other in settings.also:
-        reader = _also(other, model)
+        reader = _load_further(other, model)
         places = reader.sites_of(sites[0].kind, settings.layers)
         alone = settings.replace(measures=("weight",))
         for text, word, _, weight in _measured(examples, reader, places, alone, tagger=tagger):
@@ -161,14 +161,14 @@ def _rows(
     else:
         by_word = {name: values[:, None] for name, values in by_guide.items()}
     if "gradient_input" in settings.measures:
-        readings = [_of_one_word(examples, word) if tagger else examples for word in range(longest)]
+        readings = [_select_word(examples, word) if tagger else examples for word in range(longest)]
         by_word["gradient_input"] = torch.stack(
             [_gradient(reading, batch, model, sites) for reading in readings], 1
         )
     return by_word
 
 
-def _of_one_word(examples: Sequence[Classified], word: int) -> list[Classified]:
+def _select_word(examples: Sequence[Classified], word: int) -> list[Classified]:
     """Return sentences with the label of one word alone, or of the last if they are shorter."""
     at = [min(word, len(example.labels) - 1) for example in examples]
     return [
@@ -188,7 +188,7 @@ def _gradient(
     return predictor.gradient_input()
 
 
-def _also(name: str, model: CapturedModel) -> CapturedModel:
+def _load_further(name: str, model: CapturedModel) -> CapturedModel:
     """Return a further classifier, which reads the same tokens; refuse another tokenizer."""
     classifier = load_model(name, head="classification", device=str(model.transformer.device))
     tokenizer: Any = model.tokenizer

@@ -40,7 +40,7 @@ def sections(result: xr.Dataset) -> list[Section]:
     return [_guides(result)]
 
 
-def _with_the_model(result: xr.Dataset) -> xr.Dataset:
+def _add_model(result: xr.Dataset) -> xr.Dataset:
     """Return the numbers by guide, and after them those of the model that reads whole texts."""
     names = [f"{name}{part}" for name in COLUMNS for part in ("", MOVED, WEIGHTS)]
     by_guide = result.reset_coords([*(result.coords.keys() - result.dims)])
@@ -57,7 +57,7 @@ def _with_the_model(result: xr.Dataset) -> xr.Dataset:
 
 
 def _guides(result: xr.Dataset) -> Section:
-    by_guide = _with_the_model(result)
+    by_guide = _add_model(result)
 
     label = "correct predictions"
     guide_table = columns("", "", by_guide, GUIDE, Columns("accuracy", label=label, interval=True))

@@ -59,7 +59,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections: all layers, layers and heads, predicted classes, largest weights."""
-    parts = [_all(result)] if "jsd" in result else []
+    parts = [_joint_section(result)] if "jsd" in result else []
     if "layer_jsd" in result:
         parts.append(_layers(result))
     if "head_jsd" in result:
@@ -96,7 +96,7 @@ def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: st
     return columns(name, caption, result, rows, *(column.of(scope) for column in COLUMNS))
 
 
-def _all(result: xr.Dataset) -> Section:
+def _joint_section(result: xr.Dataset) -> Section:
     exact = float(result["exact_moved"])
     certificate = (
         f" With all exact alternatives at once the prediction moves by {exact:.1e}, which is "
@@ -156,7 +156,7 @@ def _heads(result: xr.Dataset) -> Section:
     )
 
 
-def _by_class(result: xr.Dataset) -> Groups:
+def _draw_classes(result: xr.Dataset) -> Groups:
     """Draw the divergences of single texts by place, all and by the predicted class."""
     groups = {}
     for place in places_of(result):
@@ -174,7 +174,7 @@ def _by_class(result: xr.Dataset) -> Groups:
 
 
 def _texts(result: xr.Dataset) -> Section:
-    groups, kind = _by_class(result), "predicted class"
+    groups, kind = _draw_classes(result), "predicted class"
     distances = [
         values[np.isfinite(values)] for group in groups.values() for values in group.values()
     ]

@@ -174,7 +174,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             before = self._positions.probabilities(self._model, self._batch)
         components = components_of(settings.by, self._sites)
         right = (before.argmax(-1).numpy() == self._positions.labels).astype(np.float64)
-        rows = np.stack([self._of_place(before, component) for component in components], -1)
+        rows = np.stack([self._measure_place(before, component) for component in components], -1)
         self._keep(before)
         chosen = np.full(len(rows), -1)
         if self._classes:
@@ -235,7 +235,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             logits[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
         return torch.from_numpy(logits).to(weight.device)
 
-    def _of_place(
+    def _measure_place(
         self, before: Outputs, component: Component
     ) -> Float64[np.ndarray, "batch statistic"]:
         """Return the statistics of the search where the attention of one place may change."""

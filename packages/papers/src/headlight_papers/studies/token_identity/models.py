@@ -103,7 +103,7 @@ class Linear:
         """See `MapFamily`."""
         (matrix,) = weights
         if loss == "l2" and self._exact and self._squares_are_cheaper(matrix, batch):
-            return [self._from_squares(matrix, batch, goals)]
+            return [self._gradient_from_squares(matrix, batch, goals)]
         predicted = self._wide(matrix, batch)
         towards = gradient_(predicted, goals.unsqueeze(2), loss, batch.shape[1])
         return [torch.bmm(towards.flatten(2).mT, batch).view_as(matrix)]
@@ -123,7 +123,7 @@ class Linear:
         return rates * out * width * width + shared < 2 * rates * tokens * out * width
 
     @staticmethod
-    def _from_squares(
+    def _gradient_from_squares(
         matrix: Float[Tensor, "group rate input model"], batch: Batch, goals: Goals
     ) -> Float[Tensor, "group rate input model"]:
         """Compute 2 (W XᵀX − YᵀX) / (tokens · input); all rates share the products with X."""

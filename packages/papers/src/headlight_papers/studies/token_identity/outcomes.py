@@ -87,7 +87,7 @@ def evaluate_maps(
             training = settings.training
             shared = settings.rate_search == "shared" and len(training.rates) > 1
             if shared and _is_trained(kind, settings):
-                training = _with_best_rate(tokens, kind, loss, settings, cache)
+                training = _choose_rate(tokens, kind, loss, settings, cache)
             cases = list(_cases(kind, loss, tokens, settings, training, device))
             jobs.append(_Job(tokens, settings, training, cache, cases))
         seconds = [job.seconds / _threads(device) if progress else 0.0 for job in jobs]
@@ -153,7 +153,7 @@ def _is_trained(kind: MapKind, settings: TokenIdentitySettings) -> bool:
     return kind == "mlp" or (kind == "linear" and settings.solver == "adam")
 
 
-def _with_best_rate(
+def _choose_rate(
     tokens: Tokens, kind: MapKind, loss: Loss, settings: TokenIdentitySettings, cache: JsonCache
 ) -> MapTrainingSettings:
     """Return the settings of training with the learning rate best for the highest layer."""

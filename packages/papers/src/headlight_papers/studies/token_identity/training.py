@@ -69,12 +69,14 @@ class Validation:
         """Return the mean loss of every map of a stack whose rows are of these groups; float64."""
         return torch.stack(
             [
-                self._of_group(model, [w[row : row + 1] for w in weights], group)
+                self._select_group(model, [w[row : row + 1] for w in weights], group)
                 for row, group in enumerate(groups)
             ]
         )
 
-    def _of_group(self, model: MapFamily, weights: Weights, group: int) -> Float[Tensor, " rate"]:
+    def _select_group(
+        self, model: MapFamily, weights: Weights, group: int
+    ) -> Float[Tensor, " rate"]:
         total: Tensor | float = self._rest[group]
         sides = (self._hidden[group], self._goals[group])
         for hidden, goals in zip(*(torch.split(side, TOKENS) for side in sides), strict=True):
@@ -160,7 +162,7 @@ class Stack:
     def __post_init__(self) -> None:
         self.means = self.means or [torch.zeros_like(tensor) for tensor in self.weights]
         self.squares = self.squares or [torch.zeros_like(tensor) for tensor in self.weights]
-        self._places = self._by_rate()
+        self._places = self._places_by_rate()
         self._parts = {
             rate: [_parts(side, places) for side in (self.weights, self.means, self.squares)]
             for rate, places in self._places.items()
@@ -195,7 +197,7 @@ class Stack:
             )
         self.steps += 1
 
-    def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
+    def _places_by_rate(self) -> dict[int, list[tuple[int, int]]]:
         """Return the places in the table of the maps of each learning rate."""
         places: dict[int, list[tuple[int, int]]] = {}
         for row, column in enumerate(self.rates):
@@ -346,7 +348,7 @@ def fit(
     model = family_of(case.map, sizes, training.hidden, exact=exact)
     validation = Validation(held_out.hidden, held_out.goals, case.loss, model)
     if case.map == "linear" and settings.solver == "ridge":
-        return _in_closed_form(model, learned, validation, case.loss, RIDGES)
+        return _fit_closed_form(model, learned, validation, case.loss, RIDGES)
     device = learned.hidden[0].device
     begin = [_begin(model, case, layer, settings.seed, device) for layer in case.layers]
     histories = train(
@@ -409,7 +411,7 @@ def _best(
     return Fitted(model, history.weights, rates[number], history.loss, history.best, history.epochs)
 
 
-def _in_closed_form(
+def _fit_closed_form(
     model: MapFamily,
     training: TrainingData,
     validation: Validation,

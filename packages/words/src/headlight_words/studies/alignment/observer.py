@@ -128,13 +128,13 @@ class AttentionAlignmentObserver(Observer):
         layers = [site.layer for site in self.sites]
         return Tally(
             {
-                "counts": self.gold.summed(self._all_counts()),
+                "counts": self.gold.summed(self._count_layers()),
                 "norm": moments(stacked([self._norms[layer] for layer in layers])),
                 "merged_norm": moments(array(torch.cat([self._merged[n] for n in layers], 1))),
             }
         )
 
-    def _all_counts(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
+    def _count_layers(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
         """Return the counts of whole layers, then of heads; heads that a layer lacks have 0."""
         measures = self.settings.of_attention
         axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(COUNTS))
@@ -270,16 +270,16 @@ class SpeechAlignmentObserver(Observer):
         """Return the numbers of words by measure, step, layer and head, then of chosen heads."""
         rows, chosen = [], []
         for row, example in enumerate(self.examples):
-            rows.append(self._of_layers(row, len(example.target_text)))
+            rows.append(self._measure_layers(row, len(example.target_text)))
             if self.chosen:
-                chosen.append(self._of_chosen(row, example))
+                chosen.append(self._measure_chosen(row, example))
         units = np.repeat(units_of(self.examples), [len(words) for words in rows])
         members = {"words": Slots.of(units, np.concatenate(rows))}
         if chosen:
             members["chosen"] = Slots.of(units, np.concatenate(chosen))
         return Tally(dict(members))
 
-    def _of_layers(
+    def _measure_layers(
         self, row: int, words: int
     ) -> Float64[np.ndarray, "word measure step layer unit number"]:
         """Return the numbers of whole layers, then of heads; NaN for heads that a layer lacks."""
@@ -293,7 +293,7 @@ class SpeechAlignmentObserver(Observer):
                     errors[:, at, column, place, : len(numbers)] = numbers.swapaxes(0, 1)
         return errors
 
-    def _of_chosen(
+    def _measure_chosen(
         self, row: int, example: EncodedSpeech
     ) -> Float64[np.ndarray, "word measure step number"]:
         by_step = []
@@ -328,7 +328,7 @@ def judge_maps(
         np.concatenate([maps.mean(0, keepdims=True), maps]), starts, round(AROUND / example.frame)
     )
     numbers = np.full((*stretches.shape[:2], len(OF_WORDS)), np.nan)
-    numbers[..., -1] = _by_word(shares, words, numbers.shape[1])
+    numbers[..., -1] = _average_pieces(shares, words, numbers.shape[1])
     if example.times is not None:
         begins, ends = np.transpose(example.times)
         begin, end = np.moveaxis(stretches * example.frame, -1, 0)
@@ -354,7 +354,7 @@ def _rows(
     return rows, words[rows]
 
 
-def _by_word(
+def _average_pieces(
     shares: Float64[np.ndarray, "unit row"], words: Int64[np.ndarray, " row"], number: int
 ) -> Float64[np.ndarray, "unit word"]:
     """Return the mean of the pieces of each word."""

@@ -64,7 +64,7 @@ class AntecedentTask:
 
     def antecedent_words(self) -> Bool[np.ndarray, "mention word"]:
         """Whether a word is the head word of an antecedent."""
-        return self._at_heads(self.antecedent)
+        return self._select_heads(self.antecedent)
 
     def candidate_words(
         self, candidates: Candidates, *, preceding: bool
@@ -73,10 +73,10 @@ class AntecedentTask:
         number, query = np.arange(len(self.words)), self.query[:, None]
         allowed: Bool[np.ndarray, "mention word"] = number < query if preceding else number != query
         if candidates == "mentions":
-            allowed &= self._at_heads(self.other)
+            allowed &= self._select_heads(self.other)
         return allowed
 
-    def _at_heads(
+    def _select_heads(
         self, chosen: Bool[np.ndarray, "mention candidate"]
     ) -> Bool[np.ndarray, "mention word"]:
         words = np.zeros((len(self), len(self.words)), dtype=bool)

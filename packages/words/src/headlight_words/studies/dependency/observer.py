@@ -107,7 +107,7 @@ class DependencyObserver(Observer):
         branching = self._count(predict_right_branching(gold))
         units, words = units_of(self.examples), gold.members.sum(1).cpu().numpy()
         counts = {
-            "correct": (self._all_correct(), words[:, None, None, None, None]),
+            "correct": (self._count_correct(), words[:, None, None, None, None]),
             "offset": (offsets.cpu().numpy(), words[:, None]),
             "right_branching": (branching[:, 0].cpu().numpy(), words),
         }
@@ -136,7 +136,7 @@ class DependencyObserver(Observer):
     ) -> Float[Tensor, "batch *any relation"]:
         return count_by_relation(is_correct(predicted, self.gold), self.gold)
 
-    def _all_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
+    def _count_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
         """Return counts of all layers; heads that a layer lacks have 0."""
         heads = max(site.heads for site in self.sites)
         axes = (len(self.measures), len(self.sites), heads, len(DIRECTIONS), self.gold.relations)

@@ -63,7 +63,7 @@ def to_dataset(
     names = np.array(relations)
     order = _order(names, count.sum(0))
     counts = {
-        name: _with_all(statistics[name]["part"][..., order])
+        name: _add_total(statistics[name]["part"][..., order])
         for name in ("correct", "offset", "right_branching")
     }
     exists = head_mask(measures, [site.heads for site in sites])
@@ -72,7 +72,7 @@ def to_dataset(
     )
     sentences, words, cut, lost = map(int, tally["sentences"].compute()["total"])
     variables = _variables(
-        counts | {"count": _with_all(count[..., order])},
+        counts | {"count": _add_total(count[..., order])},
         statistics["correct"]["units"],
         exists[..., None, None],
         plain,
@@ -132,7 +132,7 @@ def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
     return order[count[order] > 0]
 
 
-def _with_all(counts: np.ndarray) -> np.ndarray:
+def _add_total(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
 
 

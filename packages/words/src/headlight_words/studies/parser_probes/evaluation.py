@@ -189,7 +189,7 @@ def evaluate(model: Parser, data: ParserData) -> Counts:
         batch = data.batch(numbers)
         scores = model(batch).double().log_softmax(-1).cpu().numpy()
         for place, number in enumerate(numbers):
-            counts_by_name = _one(batch, place, scores[place])
+            counts_by_name = _count_sentence(batch, place, scores[place])
             for name, count in counts_by_name.items():
                 counts[name][number] = count
     return Counts(**counts)
@@ -200,7 +200,7 @@ def share(correct: PerSentence, total: PerSentence) -> float:
     return float(correct.sum() / total.sum()) if total.sum() else np.nan
 
 
-def _one(
+def _count_sentence(
     batch: ParserBatch, place: int, scores: Float[np.ndarray, "word candidate"]
 ) -> dict[str, int]:
     length = int(batch.lengths[place])
@@ -256,12 +256,12 @@ class Row:
         """Return the label, unique among rows."""
         return f"{self.probe}/{self.measure}" if self.measure else self.probe
 
-    def together(self) -> Float64[np.ndarray, "2 sentence metric"]:
+    def sum_seeds(self) -> Float64[np.ndarray, "2 sentence metric"]:
         """Return correct predictions and their totals, by sentence, summed over seeds."""
         of_seeds = [[counts.select(metric) for metric in METRICS] for counts in self.counts]
         return np.asarray(np.moveaxis(np.sum(of_seeds, 0), 0, -1), dtype=np.float64)
 
-    def by_seed(self) -> list[list[float]]:
+    def score_seeds(self) -> list[list[float]]:
         """Return the share for each seed and metric."""
         return [[share(*counts.select(metric)) for metric in METRICS] for counts in self.counts]
 
@@ -270,15 +270,15 @@ def dataset(
     rows: Sequence[Row], seeds: Sequence[int], attributes: Mapping[str, Any]
 ) -> xarray.Dataset:
     """Return named arrays of the scores and the training of probes."""
-    correct, total = np.stack([row.together() for row in rows], 2)
+    correct, total = np.stack([row.sum_seeds() for row in rows], 2)
     scores = Slots.of(np.arange(len(correct)), correct, total).compute()
     variables: dict[str, Any] = {
         **with_slots("score", ("row", "metric"), scores["mean"], scores),
-        "by_seed": (("row", "seed", "metric"), np.array([row.by_seed() for row in rows])),
+        "by_seed": (("row", "seed", "metric"), np.array([row.score_seeds() for row in rows])),
         "parameters": ("row", np.array([row.parameters for row in rows])),
-        "epochs": (("row", "seed"), _of_histories(rows, lambda history: history.epochs)),
-        "best_epoch": (("row", "seed"), _of_histories(rows, lambda history: history.best)),
-        "loss": (("row", "seed"), _of_histories(rows, _best_loss)),
+        "epochs": (("row", "seed"), _history_variables(rows, lambda history: history.epochs)),
+        "best_epoch": (("row", "seed"), _history_variables(rows, lambda history: history.best)),
+        "loss": (("row", "seed"), _history_variables(rows, _best_loss)),
     }
     coordinates = {
         "row": [row.label for row in rows],
@@ -294,7 +294,7 @@ def _best_loss(history: TrainingHistory) -> float:
     return history.losses[history.best - 1] if history.losses else np.nan
 
 
-def _of_histories(rows: Sequence[Row], what: Any) -> np.ndarray:
+def _history_variables(rows: Sequence[Row], what: Any) -> np.ndarray:
     return np.array([[what(history) for history in row.histories] for row in rows])
 
 

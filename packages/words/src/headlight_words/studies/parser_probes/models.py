@@ -118,8 +118,8 @@ class AttentionAndWords(Parser):
         # One product for both words of a pair; then each word goes to the places that it has.
         products = vectors @ self.weight.permute(1, 0, 2, 3).flatten(1)
         of_dependents, of_candidates = products.chunk(2, dim=-1)
-        dependent = self._by_direction(position_vectors(of_dependents))
-        candidate = self._by_direction(position_vectors(of_candidates, self.align_root))
+        dependent = self._split_directions(position_vectors(of_dependents))
+        candidate = self._split_directions(position_vectors(of_candidates, self.align_root))
         if self.bias is not None:
             dependent = dependent + self.bias
         # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
@@ -129,7 +129,7 @@ class AttentionAndWords(Parser):
         logits: Logits = self.root(forth + back.mT)
         return logits
 
-    def _by_direction(self, weights: Vectors) -> OfPositions:
+    def _split_directions(self, weights: Vectors) -> OfPositions:
         return weights.reshape(*weights.shape[:2], *self.weight.shape[2:])
 
 
