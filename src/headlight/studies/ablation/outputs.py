@@ -59,6 +59,7 @@ class Outputs:
                 "it out, or give that of a language model."
             )
         words = batch.word if batch.target_word is None else batch.target_word
+        # Words without a label still have a prediction, whose divergence counts.
         rows, places = ((labels != NOTHING) | (words >= 0)).nonzero(as_tuple=True)
         return Outputs(
             rows.cpu().numpy(),
@@ -100,6 +101,7 @@ class Outputs:
         """Return means over the predictions of each text, ignoring NaN; NaN if all are NaN."""
         rows = array(values)
         has_number = ~np.isnan(rows)
+        # `+=` would count one prediction only of a text that has several.
         sums, counts = (np.zeros((self.texts, rows.shape[1])) for _ in range(2))
         np.add.at(sums, self.owners, np.where(has_number, rows, 0))
         np.add.at(counts, self.owners, has_number)
@@ -128,6 +130,7 @@ def _statistics(
     """Return `STATISTICS` of each prediction; NaN where it needs a label and there is none."""
     predictions = after.argmax(-1)
     labelled = labels != NOTHING
+    # `NOTHING` is negative, which `gather` refuses; the loss at the clamped place is masked below.
     loss = -after.gather(-1, labels.clamp_min(0)[:, None])[:, 0]
     return torch.stack(
         [

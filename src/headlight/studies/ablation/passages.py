@@ -62,7 +62,10 @@ class PassageSeeker:
             else (batch.target_ids, batch.target_mask)
         )
         assert ids is not None and mask is not None  # noqa: S101, PT018 - one of the two pairs
+        # Ids and NaN for padding stand in one float array; ids are exact in float64.
         self._ids = np.where(mask.cpu().numpy() > 0, ids.cpu().numpy(), np.nan)
+        # Numbers of all positions go through `choose` like logits, which tells where predictions
+        # stand.
         numbers = torch.arange(self._ids.size, device=ids.device).view(ids.shape)
         self._places = outputs.choose(numbers).tolist()
         self._ranks = [rank_of(example, kind) for example in examples]
@@ -73,6 +76,7 @@ class PassageSeeker:
         self, divergence: Float[Tensor, " output"], before: Logarithms, after: Logarithms
     ) -> None:
         """Note the predictions under the next removal."""
+        # A batch without a prediction still has a row for the removal, so that rows stay in step.
         if not len(divergence):
             self._found.append((np.nan, np.nan, np.full(WIDTH, np.nan)))
             return
@@ -80,6 +84,7 @@ class PassageSeeker:
         most, row = float(divergence[at]), np.full(WIDTH, np.nan)
         row[:CHOICES] = [*_choice(before[at]), *_choice(after[at])]
         row[CHOICES:] = self._ids_around(self._places[at])
+        # Heads that change nothing show no passage.
         score = most if most > 0 else np.nan
         self._found.append((score, self._ranks[self._owners[at]], row))
 

@@ -228,6 +228,8 @@ class AblationObserver(Observer):
             and "head" in self.settings.by
             and isinstance(self.batch, Prepared)
         ):
+            # A classifier's batch is not prepared: its texts have no single token that changes
+            # most.
             self._passages = PassageSeeker(
                 self.batch, self.examples, self.outputs, self.sites[0].kind
             )
@@ -256,9 +258,12 @@ class AblationObserver(Observer):
     def _look(self, record: LayerRecord) -> None:
         """Compute the norms of the outputs of each head, and of all heads together."""
         projection, layer = record.site.projection, record.site.layer
+        # The gate multiplies what a head reads before the projection, and so belongs to what it
+        # writes.
         context = context_of(record.weight, record.value)
         if record.gate is not None:
             context = context * record.gate.transpose(1, 2)
+        # The length of one head follows from its own block of W^O; that of all needs their sum.
         by_head = vector_norm(context.transpose(1, 2), projection.factor)
         together = double(context.flatten(2)) @ double(projection.weight).flatten(0, 1)
         self._lengths[layer, None] = self._mean_over_queries(together.norm(dim=-1))
@@ -286,6 +291,7 @@ class AblationObserver(Observer):
 
     def _without(self, components: Sequence[Component]) -> Iterator[tuple[Component, Logarithms]]:
         """Yield the predictions without each component; copies of small batches run together."""
+        # As many copies run together as a batch has room for their tokens.
         together = max(1, batch_tokens(self.model, self.settings) // self.batch.input_ids.numel())
         for first in range(0, len(components), together):
             some = components[first : first + together]

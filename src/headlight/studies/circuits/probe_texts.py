@@ -116,6 +116,7 @@ class _Items:
             while sum(map(len, parts)) < wanted:
                 document = next(documents, None)
                 if document is None:
+                    # A short corpus is begun again, but a haystack is never joined across its end.
                     documents = iter(corpus)
                     if parts:
                         break
@@ -163,6 +164,8 @@ def _check_lengths(
     for name, part in (("tokens", "repeated"), ("haystack", "needle")):
         over = lengths[name] + assembly.single.size - longest
         if part in parts and over > 0:
+            # The random tokens stand twice in a sequence, so that each one too many costs two
+            # places.
             fewer = getattr(settings, name) - (-(-over // 2) if name == "tokens" else over)
             cure = (
                 f"ask for at most {fewer}"
@@ -176,7 +179,7 @@ def _check_lengths(
 
 
 def _count_beside(fact: Fact, tokenizer: Any) -> int:
-    # The needle counts twice: it is hidden in the haystack and repeated as the answer.
+    # An answer is cut off at twice the tokens of its needle.
     pieces = [len(tokens) for tokens in tokenise(tokenizer, list(_texts(fact)))]
     return sum(pieces) + 2 * pieces[1]
 

@@ -145,6 +145,8 @@ class DistancesObserver(Observer):
 
     def visit(self, record: LayerRecord) -> None:
         """Keep the scores of a layer whole, since every pair of layers is compared later."""
+        # Rows are compared in float32 whatever the model computes in, since halves lose small
+        # divergences.
         scores = Scores(record, self.value_bias, precision=torch.float32)
         self._seen[record.site.layer] = {
             measure: single(scores.of(measure)) for measure in self.measures
@@ -156,6 +158,7 @@ class DistancesObserver(Observer):
         Raises:
             CaptureError: a score is not finite.
         """
+        # Layers may have different numbers of heads; all pairs of all of them are compared.
         heads = sum(layer[self.measures[0]].shape[1] for layer in self._seen.values())
         shape = (len(self.measures), heads * (heads - 1) // 2)
         moments, of_texts = Moments(shape), Slots(shape, (1, 1))
@@ -169,6 +172,8 @@ class DistancesObserver(Observer):
                 raise CaptureError(
                     "attention that is not finite cannot be compared; load the model in float32."
                 )
+            # The text's mean enters with its number of queries as weight, without a variance within
+            # it.
             moments.absorb(float(number), means, 0.0, means, means)
             of_texts.update(
                 self.units[[text]], number * means[None], np.full((1, 1, 1), float(number))

@@ -77,6 +77,7 @@ def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
             leaves the pieces out, ``attention`` keeps them and hides them from attention.
         mask: Id of the mask token; only ``mask`` needs it.
     """
+    # Numbers stand for single tokens or for words, whose pieces share a number.
     gone = tuple(at for at, word in enumerate(example.words) if word in words)
     if removal == "attention":
         return Cut(example, gone)
@@ -119,6 +120,8 @@ class TargetProbabilities:
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
         """Run the model on numbered texts without these tokens, unless the result is known."""
+        # Orders of different maps share many sets of tokens, and `fromkeys` keeps the first of
+        # each.
         missing = [key for key in dict.fromkeys(wanted) if key not in self._known]
         cuts = [cut(self.examples[text], words, self.removal, self.mask) for text, words in missing]
         for chosen in length_batches([part.example for part in cuts], self.batch_tokens):

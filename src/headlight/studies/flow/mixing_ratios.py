@@ -95,13 +95,17 @@ class MixingObserver:
         ratios, category = self._select_tokens(), self.texts.category
         band = np.searchsorted(BANDS, self.counts[self.texts.ids], "right") - 1
         valid = category >= 0
+        # No id is `NONE`, so that without a mask token no position is hidden.
         hidden = valid & (self.texts.ids == (NONE if self.mask is None else self.mask))
         states = np.stack([hidden, valid & ~hidden & ~np.isin(category, SPECIAL)], -1)
         return {
             "mixing": _means(ratios, valid[..., None])[..., 0],
             "mixing_by_category": _means(ratios, category[..., None] == np.arange(len(CATEGORIES))),
             "mixing_by_frequency": _means(
-                ratios, (valid & ~hidden)[..., None] & (band[..., None] == np.arange(len(BANDS)))
+                # Mask tokens have no frequency: their type is that of the mask, not of the word
+                # below it.
+                ratios,
+                (valid & ~hidden)[..., None] & (band[..., None] == np.arange(len(BANDS))),
             ),
             "mixing_by_state": _means(ratios, states),
         }
@@ -141,6 +145,7 @@ def visit_behind_feed_forward(
         behind = followed(model.residuals[site]).feed_forward
         norm = None if behind is None else behind.norm
         after = ratios_behind_feed_forward(parts[:texts], parts[texts:], norm)
+        # `pop` frees the ratios of a layer as soon as they are joined with those behind it.
         observer.keep(site.layer, torch.cat([before.pop(site), after]))
 
     copies = batch.repeated(2)

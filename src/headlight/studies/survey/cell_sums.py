@@ -45,6 +45,7 @@ class CellSums:
             first: Number of the first query.
         """
         heads = heads_of(measured)
+        # Loops read float32 in host memory; any other precision or device takes the products.
         in_loops = self._compiled and all(
             score.device.type == "cpu" and score.dtype == torch.float32
             for score in measured.values()
@@ -53,6 +54,7 @@ class CellSums:
             return self._sum_in_loops(measured, heads, first)
         score = torch.cat([*measured.values()], 1).detach()
         queries, keys = score.shape[2:]
+        # Masks and lists of pairs depend on the form alone, and are made once for all layers.
         asked, form = self._asked, (first, queries, keys, str(heads), score.dtype, score.device)
         if form not in self._constants:
             self._constants[form] = self._constants_of(heads, score, first)
@@ -65,10 +67,12 @@ class CellSums:
         if constants.linked is not None and constants.barred is not None:
             linked = (score[constants.linked] + constants.barred).amax(-1)
         counted = whole = factor = constants.present.expand_as(total)
+        # Rows of a measure that is no share count only where they give something at all.
         if constants.share is not None:
             counted = counted * (constants.share | (total > 0))
             whole = torch.where(constants.share, 1, total) * counted
             factor = (counted / whole).where(whole > 0, 0)
+        # Signed measures cancel in a plain sum, so that entropy is taken of sizes.
         signed = any(measure(name).signed for name in heads)
         return RowSums(
             heads=heads,
@@ -114,6 +118,7 @@ class CellSums:
         self, score: Score, constants: "_Constants", lists: int, copies: int
     ) -> Float[Tensor, "batch head query list"]:
         """Return the sums over the keys of each list."""
+        # A copy is the largest of its row, which needs the row's maximum rather than its sum.
         text, query, key, row, copy = constants.pairs
         values, largest = score[text, :, query, key], score.amax(3)[text, :, query]
         values = torch.where(copy, values >= largest, values)

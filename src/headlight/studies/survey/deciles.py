@@ -225,6 +225,7 @@ class DrawnTexts(PartObserver):
 
 def highest_hash(examples: Sequence[Encoded], kind: Kind) -> float:
     """Return the hash of the last text of a shard that may be drawn from the corpus."""
+    # A shard cannot hold more of the drawn texts than are drawn from the whole corpus.
     return sorted(hash_of(example, kind) for example in examples)[:SAMPLED][-1]
 
 
@@ -257,6 +258,7 @@ def _strongest(
     """Return the query of the strongest link of each head, the first of those within tolerance."""
     wide = double(strengths)
     top = wide.amax(-1, keepdim=True)
+    # Rounding differs between batches and devices, and must not decide which link is shown.
     alike = wide >= top - top.abs() / (2 * ALIKE)
     return alike.to(torch.uint8).argmax(-1).to(strengths.device)
 
@@ -269,6 +271,7 @@ def _largest(
     Of equal keys the first are kept; NaN is the highest.
     """
     number = min(LINKS, rows.shape[1])
+    # A partition is faster than a sort, which only rows with ties or NaN need.
     top = np.partition(rows, rows.shape[1] - number, axis=1)[:, rows.shape[1] - number :]
     chosen = rows >= top.min(1, keepdims=True)
     unclear = np.flatnonzero((chosen.sum(1) != number) | np.isnan(top).any(1))
@@ -290,6 +293,7 @@ def of_deciles(
         measures: Measures of the survey.
     """
     rows = drawn.compute()["rows"]
+    # A corpus of fewer texts leaves rows empty, which begin with NaN.
     rows = rows[np.isfinite(rows[:, 0])]
     ids, numbers = np.split(rows, [2 * LONGEST], 1)
     by, heads = with_links(measures), max(site.heads for site in plan.sites)

@@ -64,6 +64,7 @@ class GateObserver(PartObserver):
         record = block.record
         if record.gate is None:
             shape = (*record.weight.shape[:3], 2)
+            # A layer without gates has NaN, and so the same shape as its neighbours.
             rows = single(record.weight[..., :2]).new_full(shape, torch.nan)
         else:
             gate = single(record.gate)

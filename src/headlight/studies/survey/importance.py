@@ -103,12 +103,14 @@ class ImportanceObserver(PartObserver):
         queries, keys = Positions.for_kind(batch, kind)
         of_source = batch.masked
         none_masked = torch.zeros_like(queries.category, dtype=torch.bool)
+        # Only the side that the model reads masked has mask tokens; the other keeps all categories.
         self._queries = _members(
             queries.category, of_source if queries.category is batch.category else none_masked
         )
         self._keys = _members(
             keys.category, of_source if keys.category is batch.category else none_masked
         )
+        # The first category of queries is every token, masked ones included, unlike that of keys.
         self._queries[..., 0] = (queries.category >= 0).float()
         self._masked = of_source.sum(-1)
         self._predicted = batch.predicted
@@ -143,6 +145,7 @@ class ImportanceObserver(PartObserver):
         predicted, losses = self._predicted, self._losses
         assert losses is not None  # noqa: S101 - the model was run backward
         counted = torch.ones_like(losses, dtype=torch.bool) if predicted is None else predicted > 0
+        # The sum over tokens is divided again, so that the printed loss is that of a token.
         if predicted is not None and self._reduction == "sum":
             losses = losses / predicted.clamp_min(1)
         predicting = array(counted) > 0

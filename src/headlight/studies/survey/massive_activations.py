@@ -79,6 +79,7 @@ class ResidualObserver(PartObserver):
         ids, categories = sides(batch, kind)
         self._ids = ids[0]
         self._masks = [category >= 0 for category in categories]
+        # Padding may stand before a text, so that texts need not begin at 0.
         self._begins = [mask.int().argmax(1) for mask in self._masks]
         self._units = units_of(examples)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
@@ -106,6 +107,7 @@ class ResidualObserver(PartObserver):
                 rows[:, at] = self._measure_stream(*of_stream)
         members = means("residual", rows[..., :4], self._units)
         members["residual_largest"] = self._largest(rows[..., 0], rows[..., 4:])
+        # Where some layer's inputs were not captured, none are reported.
         if len(self._inputs) == len(layers):
             of_inputs = [
                 self._measure_inputs(*self._inputs[layer]) for layer in sorted(self._inputs)
@@ -199,6 +201,7 @@ def _find_peaks(bits, peaks):
         for position in range(bits.shape[1]):
             vector, peak = bits[text, position], np.int32(0)
             for place in range(len(vector)):
+                # Without the sign, the bits of floats are ordered as their sizes are.
                 peak = max(peak, np.int32(vector[place] & MAGNITUDE))
             peaks[text, position] = peak
 
@@ -218,6 +221,7 @@ def _find_medians(bits, sample, medians):
             for place in range(size):
                 entries[begin + place] = np.int32(vector[place] & MAGNITUDE)
         count, rank = len(entries), (len(entries) - 1) // 2
+        # Three steps of 11, 11 and 9 bits cover the 31 bits below the sign.
         for shift in (20, 9, 0):
             counts[:] = 0
             for place in range(count):
@@ -229,6 +233,7 @@ def _find_medians(bits, sample, medians):
             end = 0
             for place in range(count):
                 entries[end] = entries[place]
+                # The entry is written first and kept only if the end moves, which saves a branch.
                 end += ((entries[end] >> shift) & 2047) == part
             count = end
         medians[text] = entries[0]
