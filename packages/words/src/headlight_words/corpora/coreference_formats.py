@@ -77,6 +77,7 @@ def conll2012_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
                 f"{outside[0].place(0)}: the line is outside '{BEGIN} ...' and '{END}'; "
                 "correct the file, or name its format."
             )
+        # A fault is kept with the document, so that `skip` can leave out this one and read on.
         fault = None
         if len(inside) == len(rest):
             message = f"{raw.place}: the document that begins here has no '{END}'; add it."
@@ -106,6 +107,7 @@ def parse_conll2012(raw: RawDocument) -> Annotated:
     spans = brackets.finish()
     words = [word for sentence in sentences for word in sentence.words]
     parsed = [tree for tree in trees if tree is not None]
+    # Collins' rules need every sentence parsed; otherwise all heads come from the surface, alike.
     rule = constituency_heads(parsed) if len(parsed) == len(trees) else surface_heads(words)
     return annotate_mentions(raw.name(raw.title), sentences, spans, rule, kinds(sentences))
 
@@ -217,6 +219,7 @@ def parse_entities(raw: RawDocument) -> Annotated:
     identity = new_document(raw.blocks[0], "")
     for block in raw.blocks:
         rows = tokens(block)
+        # The declaration of the fields holds for all sentences behind it.
         field = _chain_field(block, field)
         if not rows.words:
             continue
@@ -232,6 +235,7 @@ def parse_entities(raw: RawDocument) -> Annotated:
 
 
 def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, field: int) -> None:
+    # The mention would begin at no word of its own.
     for row in rows.ranges:
         if _entity(row):
             raise CorpusError(
@@ -299,6 +303,7 @@ def _chain_field(block: Block, current: int) -> int:
         match = GLOBAL.match(line)
         if match:
             names: Sequence[str] = match[1].split("-")
+            # A declaration without a known name of the chain leaves the first field.
             return next((names.index(name) for name in CHAIN_FIELDS if name in names), 0)
     return current
 
@@ -378,6 +383,7 @@ def _documents(
 ) -> Iterator[CoreferenceDocument]:
     stream = blocks(lines)
     first = next(stream, None)
+    # An empty file of a folder is no document, and nothing to refuse.
     if first is None:
         return
     chosen = COREFERENCE_FORMATS[format or _guess(first)]
@@ -393,6 +399,7 @@ def _documents(
 def _guess(block: Block) -> str:
     if block.lines[0].startswith(BEGIN):
         return "conll2012"
+    # CoNLL-U may begin with a comment, an empty node or a multi-word token.
     if block.lines[0].startswith("#") or block.lines[0].split("\t")[0] in ("1", "0.1", "1-2"):
         return "conllu"
     names = ", ".join(COREFERENCE_FORMATS)

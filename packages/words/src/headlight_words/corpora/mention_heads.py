@@ -42,6 +42,7 @@ def constituents(bits: Sequence[str], tags: Sequence[str], start: int = 0) -> Co
     """
     stack: list[tuple[str, int, list[Constituent]]] = [(TOP, start, [])]
     for index, (bit, tag) in enumerate(zip(bits, tags, strict=True)):
+        # What the pattern does not cover would be lost without a word.
         if "".join(match.group() for match in PIECES.finditer(bit)) != bit or bit.count("*") != 1:
             raise ValueError(f"{bit!r} is no part of a tree", index)
         for label, word, _ in PIECES.findall(bit):
@@ -147,11 +148,13 @@ def head_child(category: str, labels: Sequence[str]) -> int:
     Source: Collins (1999), *Head-Driven Statistical Models for Natural Language Parsing*, App. A.
     """
     words = [n for n, label in enumerate(labels) if label not in PUNCTUATION]
+    # A phrase of punctuation alone still has a head.
     words = words or list(range(len(labels)))
     kept_labels = [labels[n] for n in words]
     head = (
         _table_head(category, kept_labels) if category in RULES else _noun_phrase_head(kept_labels)
     )
+    # A conjunct stands two places before the conjunction's other side.
     if head >= 2 and kept_labels[head - 1] == CONJUNCTION:
         head -= 2
     return words[head]
@@ -171,6 +174,7 @@ def _table_head(category: str, labels: Sequence[str]) -> int:
         place = _search(end, labels, {label})
         if place is not None:
             return place
+    # Collins' tables end in the first or last child where no label matches.
     return 0 if end == LEFT else len(labels) - 1
 
 
@@ -382,6 +386,8 @@ def dependency_heads(sentences: Sequence[Sentence]) -> HeadRule:
     def head(words: Sequence[int]) -> int:
         within = set(words)
         outer = [word for word in words if governors[word] not in within]
+        # In a tree only one word has its governor outside; a mention of several pieces may have
+        # more.
         return min(outer, key=lambda word: (punctuation[word], depth[word], word))
 
     return head
@@ -393,6 +399,7 @@ def constituency_heads(trees: Sequence[Constituent]) -> HeadRule:
     A mention that is no phrase is treated as one: its largest phrases are the children, and their
     parent gives the category.  What reaches beyond its first sentence does not count.
     """
+    # Word by word, so that the tree of a mention is found by its first word.
     tree_of = [tree for tree in trees for _ in range(tree.first, tree.last + 1)]
 
     def head(words: Sequence[int]) -> int:
@@ -415,6 +422,7 @@ def surface_heads(words: Sequence[str]) -> HeadRule:
     """
 
     def head(mention: Sequence[int]) -> int:
+        # A mention that begins with a word that ends nouns would otherwise be empty.
         start = next((n for n, word in enumerate(mention) if not _ends_nouns(words[word])), 0)
         end = start + 1
         while end < len(mention) and not _ends_nouns(words[mention[end]]):
@@ -456,6 +464,7 @@ def kinds(sentences: Sequence[Sentence]) -> KindRule:
     if all(sentence.xpos for sentence in sentences):
         tags = [tag for sentence in sentences for tag in sentence.xpos]
         return lambda word: (
+            # The Penn Treebank tags demonstratives as determiners.
             "pronoun" if words[word].lower() in DEMONSTRATIVES else XPOS.get(tags[word], "nominal")
         )
     return surface_kinds(sentences)
@@ -478,6 +487,7 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
     written = set(words)
 
     def kind(number: int) -> MentionKind:
+        # A capital at the beginning of a sentence says nothing of the word.
         word = words[number]
         if word.lower() in PRONOUNS:
             return "pronoun"

@@ -82,6 +82,7 @@ def word_rows(block: Block) -> tuple[Row, ...]:
     rows = []
     for index, line in enumerate(block.lines):
         parts = BLANKS.split(line.strip(" \t"))
+        # The relation may hold further hyphens, which belong to its name.
         head, hyphen, relation = parts[-1].partition("-")
         if len(parts) != 2 or not hyphen or not relation:
             raise CorpusError(
@@ -120,8 +121,10 @@ def guess(suffix: str, block: Block) -> str:
     """
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
+    # Lines that all begin with `#` are no comments, but words in plain columns.
     lines = [line for line in block.lines if not line.startswith("#")] or [block.lines[0]]
     fields = split_columns(lines[0])
+    # The number of the first word may be that of a range, such as `1-2`.
     if number(fields[0].partition("-")[0]) == 1 and len(fields) >= 8:
         return _guess_numbered(block, len(fields))
     if len(fields) in COLUMNS.widths and number(fields[COLUMNS.head]) is not None:
@@ -192,6 +195,7 @@ def _sentences(
     format = format or guess(lines.suffix, first)
     document = ""
     for block in chain([first], stream):
+        # Only CoNLL-U says where documents begin; the other formats hold one.
         if format == "conllu":
             document = new_document(block, document)
         parse = partial(_sentence, block, format, document)

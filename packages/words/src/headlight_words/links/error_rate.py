@@ -72,6 +72,7 @@ def link_rates(counts: Float64[np.ndarray, "*cell count=6"]) -> Float64[np.ndarr
     """
     parts, wholes = _fractions(counts)
     rates = share(parts, wholes)
+    # The error is what is missing of the last share.
     rates[..., -1] = 1 - rates[..., -1]
     return rates
 
@@ -89,6 +90,7 @@ def link_rate_slots(
         Arrays as of `headlight.reduce.of_sums`.
     """
     slots = of_sums(*_fractions(counts), units)
+    # Blocks are turned around as the rate is, since intervals are of the error.
     for name in ("mean", "without"):
         slots[name][..., -1] = 1 - slots[name][..., -1]
     return slots
@@ -172,6 +174,7 @@ def score_links(gold: Iterable[Gold], links: Iterable[Iterable[Link]]) -> LinkSc
         ValueError: Gold and links differ in their number of sentences.
     """
     rows = [astuple(LinkCounts.of(*both)) for both in zip(gold, links, strict=True)]
+    # Counts are summed before rates are taken: AER is a micro average.
     counts = np.array(rows, dtype=np.int64).reshape(-1, len(COUNTS))
     return LinkScore.of(Slots.of(np.arange(len(rows)), counts))
 
@@ -215,8 +218,10 @@ def check_format(gold: Sequence[Gold], links: Sequence[Links]) -> FormatWarning 
         links: Links that an aligner found in each sentence.
     """
     error_rate = score_links(gold, links).error_rate
+    # Both bounds must hold: a large share of a small rate, or a small gain, proves nothing.
     limit = min(SHARE * error_rate, error_rate - GAIN)
     warnings: list[FormatWarning] = []
+    # A file may have either word first, and count words from 0 or from 1.
     for swap, step in product((False, True), (0, 1, -1)):
         others = [_moved(swapped(sentence) if swap else sentence, step) for sentence in links]
         other = score_links(gold, others).error_rate

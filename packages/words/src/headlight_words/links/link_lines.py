@@ -108,6 +108,7 @@ def link_format(lines: Lines) -> LinkFormat:
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]
     first = lines.first()
+    # A first line tells formats apart, but for `pharaoh` from 0 and the sure links of `talp`.
     if first.startswith("{"):
         return "jsonl"
     if _fields(first)[:3] == list(COLUMNS[:3]):
@@ -158,6 +159,7 @@ def _count_from_zero(source: int, target: int, place: str, base: int) -> Link:
 
 
 def _gold(rows: Iterable[tuple[Link, bool]], place: str) -> Gold:
+    # `rows` may be an iterator, and is gone through twice.
     links = dict.fromkeys(rows)
     return Gold(
         frozenset(link for link, sure in links if sure), frozenset(link for link, _ in links), place
@@ -173,6 +175,7 @@ def _naacl_rows(lines: Lines, base: int) -> Iterator[_Row]:
                 "target, such as '1 3 4 S', and is not; correct it, or name the format of the file."
             )
         if parts is not None:
+            # Sentences are counted from 1 in this format, and from 0 here.
             link = _count_from_zero(int(parts[2]), int(parts[3]), lines.place, base)
             yield _Row(int(parts[1]) - 1, link, parts[4] != "P")
 
@@ -205,6 +208,7 @@ def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
     """Yield the links of each sentence, from rows sorted by sentence; some have no rows."""
     number, pairs, place = 0, list[tuple[Link, bool]](), ""
     for row in rows:
+        # Blank sentences have no lines; a large gap is more likely a wrong column.
         if not 0 <= row.sentence - number <= BLANK_LIMIT:
             raise CorpusError(
                 f"{lines.place}: the numbers of the sentences must rise, from the first on, and "
@@ -222,6 +226,7 @@ def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
 def _json_lines(lines: Lines, base: int) -> Iterator[Gold]:
     """Yield the links of lines ``{"links": [[0, 1]], "possible": [[2, 2]]}``, one per sentence."""
     for line in lines:
+        # A blank line is a sentence without links, as in the formats of one sentence a line.
         row = json_object(line, lines.place) if line.strip() else {"links": []}
         pairs = [
             (link, key == "links")
@@ -291,6 +296,7 @@ def open_links(
             a number below the base, or there are more or fewer sentences.
     """
     _check(format, base)
+    # Standard input can be read once only, and is opened when reading begins.
     name = "standard input" if source == STANDARD_INPUT else storable(source)
     paths: Sequence[Location] = [] if source == STANDARD_INPUT else files(source)
 
@@ -355,5 +361,6 @@ def _read_links(
             f"{last}: there must be {sentences:,} sentences, and the file ends after {number:,}; "
             "give links of the same sentences."
         )
+    # Numbered formats do not write sentences without links, not even the last.
     for _ in range(sentences - number):
         yield Gold(frozenset(), frozenset())

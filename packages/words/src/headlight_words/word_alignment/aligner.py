@@ -104,7 +104,9 @@ def links_of_words(matrix: WordMatrix, sides: Sides, null: str) -> LinkMatrix:
     closed = number < 0 if null == "exclude" else number < NO_WORD
     best = matrix.masked_fill(closed, -torch.inf).argmax(-1)
     word = number.expand(*best.shape, -1).gather(-1, best[..., None])[..., 0]
+    # Rows are words of the target, whichever step they stand for.
     targets = Words.of(sides.read)
+    # A row of zeros has no largest entry, although `argmax` names one.
     has_link = targets.present[:, None] & (matrix.masked_fill(closed, 0) != 0).any(-1)
     return _marked(word.masked_fill(~has_link, NO_WORD), sides.shape[1])
 
@@ -168,6 +170,7 @@ def _piece_matrix(
 ) -> Float[Tensor, "batch head target source"]:
     if by_head:
         return scores.of(measure)
+    # Merged norms are of all heads already, so that no mean is taken.
     return scores.of("merged_norm") if measure == "norm" else scores.of(measure).mean(1)[:, None]
 
 
@@ -254,6 +257,7 @@ class PairAligner(ABC):
 
     def _align_window(self, window: Sequence[TranslationPair]) -> list[Alignment]:
         alignments = [
+            # Every pair is left out until the encoder yields it, too long unless a side is empty.
             Alignment(pair, omitted="too long" if pair.source and pair.target else "empty")
             for pair in window
         ]
@@ -295,6 +299,7 @@ class Aligner(PairAligner):
             yield word_links(links[row, 0], example), _shares(soft[row, 0], example)
 
     def _batch(self, examples: Sequence[EncodedTranslation]) -> tuple[LinkMatrix, WordMatrix]:
+        # The first batch verifies the capture for all that follow.
         if not self._verified:
             self._verify(examples)
         batch = self.model.collate(examples)
@@ -367,6 +372,7 @@ def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
     """Return the share of every source word in the row of each target word."""
     targets, sources = len(example.target_text), len(example.source_text)
     numbers = soft[:targets].cpu().double().numpy()
+    # Shares of signed measures are of the sum of sizes, which does not cancel.
     total = np.abs(numbers).sum(-1, keepdims=True)
     shares = np.divide(numbers, total, out=np.zeros_like(numbers), where=total > 0)
     return _word_columns(shares, example, targets, sources)
@@ -380,6 +386,7 @@ def _word_columns(
     weights = np.zeros((targets, sources), dtype=np.float32)
     for unit, word in enumerate(units):
         if word >= 0:
+            # Shares may have fewer rows than words, where the last words of a target have no piece.
             weights[: len(shares), word] = shares[:, unit]
     return weights
 

@@ -89,6 +89,7 @@ def _largest(
     score: Float[Tensor, "batch unit other"], members: Float[Tensor, "batch word unit"]
 ) -> Float[Tensor, "batch word other"]:
     """Return the largest entry over the units of each word; scores are at least 0."""
+    # The row behind the last word collects units of no word, and is cut off.
     word = members.argmax(1).where(members.any(1), members.shape[1])
     maxima = score.new_zeros(len(score), members.shape[1] + 1, score.shape[2])
     place = word[..., None].expand_as(score)
@@ -113,6 +114,7 @@ def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
     if not distortion:
         return cosine
     apart = _places(pairs.target)[:, :, None] - _places(pairs.source)[:, None]
+    # A sentence of one unit has no places to be far apart.
     several = (pairs.target.real.sum(-1) > 1) & (pairs.source.real.sum(-1) > 1)
     return cosine * (1 - distortion * several[:, None, None] * apart.square())
 
@@ -145,6 +147,7 @@ def _most_similar(similarity: Similarity, mask: UnitLinks, axis: int) -> UnitLin
     best: Int64[Tensor, "batch _ _"] = similarity.masked_fill(~mask, -torch.inf).argmax(
         axis, keepdim=True
     )
+    # A row of padding alone has its largest entry somewhere; the mask takes it out again.
     return torch.zeros_like(mask).scatter_(axis, best, value=True) & mask
 
 
@@ -169,6 +172,8 @@ def itermax(similarity: Similarity, mask: UnitLinks, iterations: int = 2) -> Uni
         target = ~links.any(-1, keepdim=True) & mask.any(-1, keepdim=True)
         source = ~links.any(-2, keepdim=True) & mask.any(-2, keepdim=True)
         going = long & target.any(-2, keepdim=True) & source.any(-1, keepdim=True)
+        # Damped to 2 · DAMPING at most 1 where both units are free, DAMPING where one is, 0 where
+        # none.
         damped = similarity * (DAMPING * target + DAMPING * source).clamp_max(1)
         new = argmax(damped, mask) & (target | source) & going
         if not bool(new.any()):
@@ -181,6 +186,7 @@ def match(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
     """Return the links of largest sum, one for each unit of the shorter side and no unit in two."""
     links = torch.zeros_like(mask)
     rows, columns = mask.any(-1).cpu(), mask.any(-2).cpu()
+    # SciPy solves on the host, a sentence at a time.
     for number, matrix in enumerate(double(similarity).cpu()):
         targets = rows[number].nonzero()[:, 0]
         sources = columns[number].nonzero()[:, 0]

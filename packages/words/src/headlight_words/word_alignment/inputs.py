@@ -154,6 +154,7 @@ def _gradients(
     examples, width = batch.input_ids.shape
     total = torch.zeros(examples, batch.target_ids.shape[1], width, device=batch.input_ids.device)
     noises = _Noise(batch, copies, noise, settings.seed)
+    # Inference mode of a caller would forbid gradients; weights need none themselves.
     with frozen(model.transformer), torch.inference_mode(mode=False), torch.enable_grad():
         row_count = 0
         for rows in _runs(batch, copies):
@@ -184,10 +185,12 @@ def _shares(
         chances = _log_probabilities(model, batch, rows, change)
     leaf, mask = clean[0], batch.attention_mask[rows].bool()
     ((states, hidden),) = cut
+    # One pass through the head serves all places; the decoder needs one for each.
     (of_states,) = torch.autograd.grad(chances.sum(), hidden)
     sizes_by_step = [leaf.new_zeros(leaf.shape[:2])]  # the start is not predicted
     predicted = chances.shape[1] - 1
     for place in range(predicted):
+        # With the last place the graph is freed, before the next rows run.
         (gradient,) = torch.autograd.grad(
             states[:, place], leaf, of_states[:, place], retain_graph=place < predicted - 1
         )

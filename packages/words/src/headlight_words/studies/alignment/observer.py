@@ -114,6 +114,7 @@ class AttentionAlignmentObserver(Observer):
         for measure in self.settings.of_attention:
             for step in STEPS:
                 links = [
+                    # Layers as a whole come first and heads after them, along one axis.
                     attention_links(
                         scores, measure, self._sides, step, self.settings, by_head=by_head
                     )
@@ -165,6 +166,7 @@ class InputAlignmentObserver(Observer):
         for measure in settings.of_input:
             matrix = input_matrix(self.model, self.batch, measure, settings.inputs)
             links, _ = input_links(matrix, sides, settings)
+            # Measures of the input have neither step nor head.
             counts.append(self.gold.counts(links)[:, 0])
         return Tally({"counts": self.gold.summed(np.stack(counts, 1))})
 
@@ -258,6 +260,7 @@ class SpeechAlignmentObserver(Observer):
         for measure in self.settings.of_attention:
             score = scores.of(measure).cpu().double().numpy()
             for row, example in enumerate(self.examples):
+                # Recordings may be padded, and only frames that are heard can be linked.
                 maps = score[row, :, :, : example.heard]
                 for step in STEPS:
                     self._found[row, measure, step, layer] = judge_maps(
@@ -298,6 +301,7 @@ class SpeechAlignmentObserver(Observer):
     ) -> Float64[np.ndarray, "word measure step number"]:
         by_step = []
         for measure in self.settings.of_attention:
+            # Heads are combined as maps, before a path is sought, not as times afterwards.
             maps = np.concatenate([self._kept[row, measure, *place] for place in self.chosen])
             by_step.append([judge_maps(maps, example, step, measure)[0] for step in STEPS])
         return np.moveaxis(np.array(by_step), 2, 0)
@@ -317,6 +321,7 @@ def judge_maps(
     rows, words = _rows(example, step)
     maps, frames = maps[:, rows], example.heard
     if described_measure(measure).signed:
+        # Times follow sizes: a negative effect of a frame is an effect.
         maps = np.abs(maps)
     whole = maps.sum(2, keepdims=True)
     maps = np.divide(maps, whole, out=np.zeros_like(maps), where=whole > 0)
@@ -347,6 +352,7 @@ def _rows(
     """
     words = np.array(example.target_words)
     if step == "output":
+        # A piece is predicted one place before it is read, so that words move by one.
         words = np.append(words[1:], NO_WORD)
     of_words = np.flatnonzero(words >= 0)
     last = int(of_words[-1])

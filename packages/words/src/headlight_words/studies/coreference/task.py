@@ -162,8 +162,10 @@ class MentionTable:
         first, last, heads, chain = (
             values[places] for values in (self.first, self.last, self.heads, self.chain)
         )
+        # Two mentions with one head word cannot be told apart by attention between words.
         other = heads[:, None] != heads
         if self.settings.nested == "exclude":
+            # A mention and one inside it share words, and may be left out as candidates.
             inside = (first[:, None] >= first) & (last[:, None] <= last)
             other &= ~(inside | inside.T)
         earlier = other & (heads < heads[:, None])
@@ -187,6 +189,7 @@ class MentionTable:
         here = np.flatnonzero((self.first >= first) & (self.last < stop))
         pairs = self.pairs(here)
         asks_all = self.settings.evaluated == "all"
+        # Mentions whose antecedents all lie outside the window cannot be found, but may be asked.
         fit = self.resolvable[here] if asks_all else pairs.antecedent.any(1)
         questions = np.flatnonzero(fit & (self.last[here] >= done))
         return AntecedentTask(
@@ -327,6 +330,7 @@ class _Reading:
 
     def goes_on(self, span: EncodedSpan) -> bool:
         """Whether the window is a later one of the same document."""
+        # The same document may be read twice in a row; then its windows begin anew.
         return span.document is self._table.document and span.first > self._first
 
     def task(self, span: EncodedSpan) -> AntecedentTask:

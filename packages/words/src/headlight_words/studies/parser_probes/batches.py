@@ -172,6 +172,7 @@ class ParserData:
 
     def by_length(self, numbers: Sequence[int], sentences: int) -> list[list[int]]:
         """Return these sentences in batches of similar lengths, the shortest first."""
+        # Equal lengths are ordered by number, so that batches are the same in every run.
         order = sorted(numbers, key=lambda number: (self.index.lengths[number], number))
         return list(self.in_order(order, sentences))
 
@@ -262,6 +263,7 @@ def _fresh(model: CapturedModel, seed: int) -> Any:
     network: Any = model.transformer
     try:
         with torch.random.fork_rng():
+            # A fork leaves the random state of the caller as it was.
             torch.manual_seed(seed)
             fresh = type(network)(copy.deepcopy(network.config))
     except Exception as problem:  # models raise whatever they like
@@ -283,6 +285,7 @@ def _embeddings(model: CapturedModel) -> tuple[str, ...]:
         words = None
     if words is None:
         raise UnsupportedModelError(f"{model} has no input embeddings that can be kept.")
+    # Tables within attention, as of relative positions, belong to what is random.
     attention = {id(inner) for site in model.sites for inner in site.module.modules()}
     tables = [
         module

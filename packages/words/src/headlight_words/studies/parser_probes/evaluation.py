@@ -109,6 +109,7 @@ def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
         return heads
     outside = np.setdiff1d(np.arange(len(score)), cycle)
     leaving = score[np.ix_(outside, cycle)]
+    # An arc into the cycle replaces the head of one of its nodes, whose score is lost.
     entering = score[np.ix_(cycle, outside)] - score[cycle, heads[cycle]][:, None]
     small = np.full((len(outside) + 1, len(outside) + 1), -np.inf)
     small[:-1, :-1] = score[np.ix_(outside, outside)]
@@ -118,6 +119,7 @@ def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
     below = subtree[:-1] == len(outside)  # whose head is the cycle
     inner, outer = cycle[leaving.argmax(axis=1)], np.append(outside, 0)[subtree[:-1]]
     heads[outside] = np.where(below, inner, outer)
+    # Node 0 has no head, although the assignment above may have given it one.
     heads[0] = 0
     entry = subtree[-1]
     heads[cycle[entering[:, entry].argmax()]] = outside[entry]
@@ -133,6 +135,7 @@ def _cycle(heads: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " member"]:
             visited_from[node] = start
             node = int(heads[node])
         if node and visited_from[node] == start:
+            # The walk has met its own trace, so that the cycle runs through this node.
             members = [node]
             while heads[members[-1]] != node:
                 members.append(int(heads[members[-1]]))
@@ -207,12 +210,14 @@ def _count_sentence(
     gold = batch.heads[place, :length].cpu().numpy()
     plain = ~batch.punctuation[place, :length].cpu().numpy()
     scores = scores[:length, : length + 1]
+    # Gold heads beyond the cut are unknown; predictions of other words still make the tree.
     counted = plain & (gold != NO_HEAD)
     right = {
         "uas": scores.argmax(-1) == gold if length else counted,
         "uas_tree": arborescence(scores) == gold,
     }
     edges = gold_edges(gold, plain)
+    # Undirected edges are those among words without punctuation, in gold and prediction.
     words = np.flatnonzero(plain)
     predicted_edges = words[spanning_edges(scores[:, 1:][np.ix_(words, words)])]
     return {

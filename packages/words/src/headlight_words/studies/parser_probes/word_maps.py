@@ -155,6 +155,7 @@ class MapsObserver(Observer):
         heads = max(columns.stop for columns in self.columns.values())
         size = self._words.present.shape[1]
         shape = (len(self.examples), size, size, heads)
+        # Zeros are right for heads that a layer lacks, and for padding.
         self._maps = {measure: np.zeros(shape, dtype=np.float32) for measure in self.measures}
 
     def visit(self, record: LayerRecord) -> None:
@@ -311,6 +312,7 @@ def missing_size(plan: WordMapPlan, folder: Path, measures: Sequence[str]) -> in
 def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
     """Return the maps in the folder; None if there are none; refuse maps of another signature."""
     maps = open_word_maps(folder, signature["measure"])
+    # A signature is compared as JSON, in which tuples are lists.
     if maps is None or maps.signature == json.loads(json.dumps(signature)):
         return maps
     different = [name for name in signature if maps.signature.get(name) != signature[name]]
@@ -344,6 +346,7 @@ def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: b
                     size = example.kept + SPECIALS
                     writer.put(example.number, word_map[:size, :size])
 
+        # Maps of other sentences than those that were indexed would be put in wrong places.
         if _pass(plan, plan.numbered(), measures, put, progress) != plan.digest:
             raise RunError("the sentences were others when they were read again; nothing is kept.")
         for writer in writers.values():
