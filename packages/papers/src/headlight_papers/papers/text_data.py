@@ -105,6 +105,7 @@ def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> list[Tex
         (torch.tensor([numbers.get(word, UNKNOWN) for word in text.words]), text.label, number)
         for number, text in enumerate(texts)
     ]
+    # Texts of like lengths make batches with little padding; batches are shuffled, not texts.
     return _make_batches(sorted(rows, key=lambda row: len(row[0])), BATCH)
 
 

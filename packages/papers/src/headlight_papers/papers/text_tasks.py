@@ -106,6 +106,7 @@ def labelled_in(folder: Path) -> tuple[str, ...]:
     ]
     order = list(TASKS)
     labelled = [(_task_name(place.name), _files_of(place)) for place in places]
+    # The sort is stable, so that unknown sets keep the order of their names.
     labelled.sort(key=lambda named: order.index(named[0]) if named[0] else len(order))
     return tuple(source for _, source in labelled)
 
@@ -139,6 +140,7 @@ def named_sets(sources: Sequence[str]) -> dict[str, str]:
 
 def _task_name(source: str) -> str | None:
     matches = IN_A_NAME.findall(source.lower())
+    # The last name decides, since the folders before it may name other sets.
     return NAMES[matches[-1]] if matches else None
 
 

@@ -95,6 +95,7 @@ class TextPredictor:
                 rows = np.full((len(questions), whole.shape[-1]), np.nan)
             else:
                 rest = [[at for at in range(len(row)) if at not in words] for _, words in questions]
+                # Reading without each word in turn needs as many copies of a text as it has words.
                 parts = torch.split(row[torch.tensor(rest)], max(1, MOST_STATES // len(row)))
                 chances = [self._probability(part, torch.ones_like(part).bool()) for part in parts]
                 rows = np.concatenate(chances)
@@ -111,6 +112,7 @@ class TextPredictor:
 
     def _probability(self, words: Tensor, real: Tensor) -> Float64[np.ndarray, "text class"]:
         logits: Tensor = self.model(words, real)[0]
+        # In float64: the change without one word is a small difference of probabilities.
         return logits.double().softmax(-1).numpy()
 
 

@@ -92,6 +92,7 @@ class TaggingData:
     @property
     def row_length(self) -> float:
         """Return the mean, over training words, of the number of words in their sentence."""
+        # Weighted by words, as a mean over rows weighs sentences.
         lengths = torch.cat([batch.real.sum(-1) for batch in self.parts["train"]]).double()
         return float(lengths.square().sum() / lengths.sum())
 

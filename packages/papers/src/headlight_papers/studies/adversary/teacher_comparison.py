@@ -99,6 +99,7 @@ def _visible(
 
 def _compared(read: ReadBatch, output: ModelOutputs, reference: ModelOutputs) -> Tables:
     """Return means over the predictions of each text, and over the rows of each component."""
+    # Logarithms come of logits in float64, so that no probability is rounded to 0.
     log = output.logits.double().log_softmax(-1)
     gold = read.labels
     student = Outputs(log.exp(), output.attention.double())

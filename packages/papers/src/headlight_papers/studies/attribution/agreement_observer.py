@@ -39,6 +39,7 @@ class AgreementObserver(Observer):
         estimate = self._estimate.contribution[self._layers].double()
         pair = self._present[:, :, None] & self._present[:, None]
         truth, guess = selected_rows(exact, pair), selected_rows(estimate, pair)
+        # Exact zeros, as under a causal mask, would make the relative error infinite.
         some = np.where(truth > 0, truth, np.nan)
         difference = np.abs(guess - some)
         self._found |= {
@@ -48,6 +49,7 @@ class AgreementObserver(Observer):
         }
         if self._estimate.standard_error is not None:
             error = selected_rows(self._estimate.standard_error[self._layers], pair)
+            # Two standard errors hold about 95% of estimates, if these are right.
             inside = np.where(np.isnan(difference), np.nan, difference <= 2 * error)
             self._found["inside"] = moments(inside)
         for name, contribution in (("exact", exact), ("estimated", estimate)):

@@ -76,6 +76,7 @@ def dataset(
     variables: dict[str, Any] = {
         **with_slots("own_mean", by_group, to_itself["mean"], sums["own_of_texts"]),
         "own_std": (by_group, to_itself["std"]),
+        # A group has the same tokens in every layer.
         "own_count": ("group", np.nan_to_num(to_itself["count"].max(axis=1))),
         "own_box": ((*by_group, "mark"), boxes(np.nan_to_num(spread["counts"]), np.array(EDGES))),
         "own_histogram": (("layer", "bin"), spread["counts"][0]),
@@ -89,6 +90,7 @@ def dataset(
         **agreed,
     }
     if "own_error" in sums:
+        # Variances are averaged, rather than standard errors, whose mean is smaller.
         variables["own_estimate_error"] = ("layer", np.sqrt(sums["own_error"]["mean"]))
     coordinates = {
         "layer": list(layers),
@@ -118,6 +120,7 @@ def _distance_variables(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
     whole = mean.sum(axis=0, keepdims=True)
     return {
         **with_slots("by_distance", dims, mean, statistics["distance_of_texts"]),
+        # A distance that no text has leaves its column empty.
         "by_distance_share": (dims, mean / np.where(whole > 0, whole, np.nan)),
         "by_distance_count": ("distance", statistics["distance"]["count"].max(axis=0)),
     }
@@ -136,6 +139,7 @@ def _offset_variables(
     count, mean = statistics[pair_counts]["count"], statistics[pair_counts]["mean"]
     total = np.where(count > 0, np.nan_to_num(mean) * count, np.nan)
     counted = total.copy()
+    # The token itself stands at offset 0, and would dwarf its neighbours.
     if without_own:
         counted[:, reach] = np.nan
     whole = np.nansum(counted, axis=1, keepdims=True)

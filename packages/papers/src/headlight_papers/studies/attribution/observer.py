@@ -98,6 +98,7 @@ class AttributionObserver(Observer):
         """Add what tokens contribute to themselves: of all, by category, by part of speech."""
         rows = self._tokens(own_contribution(contribution))
         category = self._category[self._present].cpu().numpy()
+        # Group 0 is all tokens; categories follow, as in `GROUPS`.
         groups = [(np.zeros_like(category), rows), (1 + category, rows)]
         texts = [self._text, self._text]
         if self._spec.tags:
@@ -108,6 +109,7 @@ class AttributionObserver(Observer):
         spread = Grouped(Histogram(EDGES, rows.shape[1:]))
         for keys, values in groups:
             mean.update(keys, values)
+            # Estimates scatter beyond 0 and 1, where the histogram has no bins.
             spread.update(keys, values.clip(0.0, 1.0))
         self._found |= {"own": mean, "own_spread": spread}
         groups_and_tags = len(GROUPS) + len(self._spec.tags)
@@ -130,6 +132,7 @@ class AttributionObserver(Observer):
         place = text * groups + (0 if group is None else group)
         shape = (len(self._present) * groups, *values.shape[1:])
         sums, counts = np.zeros(shape), np.zeros(shape)
+        # Several tokens of a text add to one cell, which `+=` with an index array would not do.
         np.add.at(sums, place, np.nan_to_num(values))
         np.add.at(counts, place, np.isfinite(values))
         cells = (groups, *shape[1:]) if group is not None else shape[1:]
@@ -159,12 +162,14 @@ class AttributionObserver(Observer):
         self._found["distance"] = moments(near)
         self._found["distance_of_texts"] = self._sum_texts(near, self._text)
         self._found["offset"] = _summed(by_offset(contribution, present, reach))
+        # One-element slices keep the axis of texts, which the sums need.
         rows = [slice(at, at + 1) for at in range(len(present))]
         self._found["offset_of_texts"] = self._pairs(
             [by_offset(contribution[:, row], present[row], reach) for row in rows]
         )
         classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
         text = torch.arange(len(classes), device=classes.device)
+        # Texts without the token read row 0 here, and are masked in the loop.
         received = contribution[:, text, classes.clamp_min(0)]
         others = present & (torch.arange(present.shape[1], device=text.device) != classes[:, None])
         for name, centre in (("cls", classes), ("sep", separators)):

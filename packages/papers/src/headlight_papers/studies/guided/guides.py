@@ -83,6 +83,7 @@ def _plain(
     tokens = tokens_of(example)
     ids = np.array(example.ids, dtype=np.int64)[tokens]
     for word, label in enumerate(example.labels):
+        # The draw has the number of the word, so that words of a sentence get different noise.
         drawn = random_source(settings.seed, stream, draw=word).random(len(ids))
         weights = {"uniform": share(np.ones(len(ids))), "random": share(drawn)}
         if itself:
@@ -98,8 +99,10 @@ def tokens_of(example: Classified) -> list[int]:
 
 def share(sizes: Any) -> Weights:
     """Return sizes as a distribution, which is uniform where all are 0."""
+    # Gradients may be negative; only their size says how much a token matters.
     size = np.abs(np.asarray(sizes, dtype=np.float64))
     whole = size.sum()
+    # A row of zeros says nothing of any token.
     shares = size / whole if whole > 0 else np.full(len(size), 1 / len(size))
     return shares.astype(np.float32)
 
@@ -151,6 +154,8 @@ def _rows(
     if tagger:
         places = torch.tensor(
             [
+                # Behind the last word a sentence repeats it, so that all have the same number of
+                # rows.
                 [example.places[min(at, len(example.places) - 1)] for at in range(longest)]
                 for example in examples
             ],
@@ -161,6 +166,7 @@ def _rows(
     else:
         by_word = {name: values[:, None] for name, values in by_guide.items()}
     if "gradient_input" in settings.measures:
+        # The gradient is that of one word's prediction, and so the tagger is asked word by word.
         readings = [_select_word(examples, word) if tagger else examples for word in range(longest)]
         by_word["gradient_input"] = torch.stack(
             [_gradient(reading, batch, model, sites) for reading in readings], 1

@@ -112,6 +112,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
     def optimizer(self, model: TextClassifier) -> tuple[Adam, LRScheduler]:
         """Return Adam, and a scheduler whose rate rises and falls."""
         adam = Adam(model.parameters(), lr=self.settings.learning_rate)
+        # A last batch that is not full takes a step as well.
         steps = self.settings.epochs * -(-len(self.training) // BATCH_SIZE)
         return adam, rise_and_fall(adam, steps)
 
@@ -119,6 +120,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
         """Train a model, try it, and write its file."""
         guide = self.guides[job.guide]
         task = TrainingTask((self.settings.seed, job.seed))
+        # Weights, order and dropout come from the seed alone, alike for every guide.
         with seeded(task.seed):
             model = self.begin(job)
             epochs = self.epochs(

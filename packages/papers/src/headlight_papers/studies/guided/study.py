@@ -87,6 +87,7 @@ class Evaluation:
 
     @cached_property
     def _starts(self) -> Int64[np.ndarray, " text"]:
+        # Words of a sentence stand together, so that a new number begins a new sentence.
         return np.flatnonzero(np.diff(self.text_ids, prepend=-1))
 
     def numbers(self, probability: Probabilities) -> dict[str, dict[str, np.ndarray]]:
@@ -97,10 +98,12 @@ class Evaluation:
         lost = -np.log(np.maximum(probability[np.arange(len(right)), self.labels], 1e-300))
         # Held-out texts are numbered one after the other, whichever were drawn.
         _, units = np.unique(self.units, return_inverse=True)
+        # Tags of spans are scored by span, all other classes by the mean F1 of classes.
         if any(tag.startswith("B-") for tag in self.tags):
             spans = Slots.of(units[self._starts], self._spans(predictions)).compute()
             f1 = derived_slots(spans, span_f1)
         else:
+            # F1 is a function of the confusion matrix, whose cells are summed by block.
             cells = np.eye(number**2)[self.labels * number + predictions]
             f1 = derived_slots(Slots.of(units, cells).compute(), macro_f1)
         return {
@@ -143,6 +146,7 @@ def dataset(
             for part in ("mean", "without", "whole")
         )
         slots = {
+            # Means over seeds are taken before intervals, which are over texts.
             "mean": by_seed.mean(1),
             "without": without.mean(1).T,
             "whole": whole[:, 0].T,
@@ -216,6 +220,8 @@ def run(
     def compute(place: Location | None) -> xarray.Dataset:
         model.verify_on(training)
         with work_place(place, [RUNS], overwrite=folder.overwrite) as work_folder:
+            # The number of seeds is no part of the signature: finished models of other seeds are
+            # used again.
             alike = replace(plan, settings=settings.replace(repeats=1))
             about = alike.signature() | {"texts": digest}
             tagger = classes.task == "token"

@@ -127,6 +127,7 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
         for at, name in enumerate(STATISTICS):
+            # Group 0 is all texts; the predicted classes follow.
             groups = {"": (0, ()), "predicted_class_": (slice(1, None), ("predicted_class",))}
             for group, (place, of_group) in groups.items():
                 if group and not (classes and name in BY_ANSWER):
@@ -211,6 +212,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         layer = record.site.layer
         alternatives = exact_rows(record, keys, self._settings.exact)
         self._exact[layer] = alternatives.weight
+        # A row of one key has no other distribution.
         able = (keys.sum(-1) > 1).cpu().numpy()
         number = np.maximum(able.sum(-1), 1)
         weight = torch.from_numpy(array(record.weight))
@@ -229,6 +231,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         logits = np.zeros((number, *weight.shape), dtype=np.float32)
         for row, stream in enumerate(self._texts.text_ids):
+            # The stream is that of the text, so that batches do not change what is drawn.
             random = random_source(self._settings.seed, stream, layer=site.layer)
             shape = (number, site.heads, int(queries[row]), int(keys[row]))
             drawn = random.standard_normal(shape, dtype=np.float32)
@@ -285,6 +288,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         replacements: Replacements = dict(self._exact.items())
         with attention_replaced(self._model, replacements, kind=self._sites[0].kind):
             after = self._positions.probabilities(self._model, self._batch)
+        # The exact alternatives change no output, so that what is left is rounding.
         return self._positions.by_text(total_variation(after, before).numpy())
 
     def _points(
@@ -301,5 +305,6 @@ def by_predicted_class(
     """Return rows once for all texts, and once for the predicted class; NaN elsewhere."""
     grouped = np.full((len(rows), 1 + classes, *rows.shape[1:]), np.nan)
     grouped[:, 0] = rows
+    # Each text is in the group of all, and in that of the class that is predicted.
     grouped[np.arange(len(rows)), 1 + chosen] = rows
     return grouped

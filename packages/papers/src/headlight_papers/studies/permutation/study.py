@@ -207,6 +207,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         predictions = after.argmax(-1).numpy()
         same = (predictions == before.argmax(-1).numpy()).mean(0)
         right = (predictions == self._positions.labels).mean(0)
+        # Jain and Wallace report the median of the distances over permutations.
         return np.stack([median_change(before, after), same, right], -1)
 
     def _run(self, component: Component, change: Change, draw: int) -> Outputs:
@@ -227,6 +228,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
             return uniform(weight, keys)
         if change == "largest":
             return put_all_on_last(weight, keys, weight)
+        # Noise is drawn for all heads, so that a head alone is permuted as it is among all.
         noise = self._noise(self._heads[layer], layer, draw).to(weight.device)
         noise = noise if head is None else noise[:, head, None]
         return (permuted if change == "permuted" else put_all_on_last)(weight, keys, noise)

@@ -31,6 +31,7 @@ def prepared(targets: Float[Tensor, "*rows dim"], loss: Loss) -> Float[Tensor, "
 def unit(rows: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
     """Divide rows by their length."""
     length: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
+    # A vector of length 0 stays 0.
     return rows / length.clamp(min=_SMALLEST)
 
 
@@ -41,6 +42,7 @@ def gradient_(predicted: Rows, targets: Targets, loss: Loss, count: int) -> Rows
     ``torch.nn.MSELoss``: 2 (p − y) / dim.
     """
     if loss == "l2":
+        # In place: predictions are the largest tensor of a step.
         return predicted.sub_(targets).mul_(2 / (count * predicted.shape[-1]))
     length = torch.linalg.vector_norm(predicted, dim=-1, keepdim=True).clamp_(min=_SMALLEST)
     # `torch.einsum` would be a product of matrices for each row, and might round it to bfloat16.
@@ -102,6 +104,7 @@ class Linear:
     def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
         """See `MapFamily`."""
         (matrix,) = weights
+        # Differences of rounded products would lose digits that the other way keeps.
         if loss == "l2" and self._exact and self._squares_are_cheaper(matrix, batch):
             return [self._gradient_from_squares(matrix, batch, goals)]
         predicted = self._wide(matrix, batch)
@@ -206,6 +209,7 @@ def first_weights(
     generator = np.random.default_rng([*seed, 2])
     weights = []
     for shape in shapes:
+        # Biases begin at 0, and have one axis.
         bound = math.sqrt(6 / sum(shape)) if len(shape) == 2 else 0.0
         weights.append(torch.from_numpy(generator.uniform(-bound, bound, shape)).float())
     return weights
@@ -237,6 +241,7 @@ def ridge_maps(
     x, y = hidden.double(), prepared(goals, loss).double()
     squares, vectors = torch.linalg.eigh(x.mT @ x)
     squares = squares.clamp(min=0)  # rounding makes zeros slightly negative
+    # Without any variance, λ would be a multiple of 0.
     scale = squares.mean().clamp(min=torch.finfo(torch.float64).tiny)
     towards = (y.mT @ x) @ vectors
     maps = [(towards / (squares + ridge * scale)) @ vectors.mT for ridge in ridges]

@@ -86,6 +86,8 @@ def evaluate_maps(
         for kind, loss in product(settings.maps, settings.losses):
             training = settings.training
             shared = settings.rate_search == "shared" and len(training.rates) > 1
+            # One rate for all layers, searched on the highest alone, costs a fraction of a search
+            # for each.
             if shared and _is_trained(kind, settings):
                 training = _choose_rate(tokens, kind, loss, settings, cache)
             cases = list(_cases(kind, loss, tokens, settings, training, device))
@@ -182,6 +184,7 @@ def _cases(
     device: torch.device,
 ) -> Iterator[Case]:
     """Yield every offset, fraction and fold; layers one by one, or together if that is faster."""
+    # On a processor one layer at a time keeps its data in the cache of a core.
     together = 1 if device.type == "cpu" else _layers_that_fit(kind, tokens, settings, training)
     layers = tokens.layers
     for offset, fraction, fold in product(
@@ -200,6 +203,7 @@ def _layers_that_fit(
     hidden = training.hidden if kind == "mlp" else 0
     parameters = hidden * (width + goal + 1) + goal if hidden else width * goal
     activations = training.batch * (3 * goal + 4 * hidden)
+    # Weights, their gradient, and two averages of Adam with the best weights so far: five of each.
     maps = 4 * len(training.rates) * (5 * parameters + activations)
     data = 4 * len(tokens.vectors.inputs) * (width + goal)
     return max(1, settings.memory // (maps + data))
@@ -245,6 +249,7 @@ class _Job:
     def _key(self, case: Case) -> dict[str, Any]:
         return {
             "case": asdict(case),
+            # Only maps that are tested across layers depend on which layers there are.
             "tested": self.tokens.layers if self.settings.across else None,
             **_dependencies(self.settings, self.training),
         }
@@ -271,6 +276,7 @@ class _Job:
             pairs = getattr(parts, part)
             hidden = tokens.some(tokens.hidden(tested), pairs.source)
             if fitted is None:
+                # Without a map, vectors of different sizes cannot be compared.
                 comparable = hidden.shape[1] == tokens.goals(layer).shape[1]
                 return lookup.rate(hidden, pairs) if comparable else math.nan
             return lookup.rate(predicted(fitted, hidden, self.training), pairs)
