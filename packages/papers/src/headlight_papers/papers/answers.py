@@ -53,6 +53,7 @@ def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
 def median_of(values: ArrayLike) -> Estimate:
     """Return the median over texts; see `median_interval`."""
     value, *ends = median_interval(_measured(values))
+    # The median of equal values has an interval of no width, which claims too much.
     same = isclose(*ends, rel_tol=ROUNDING)
     return Estimate.with_ends(value, *((nan, nan) if same else ends))
 

@@ -137,6 +137,7 @@ def claims_content(
             "here": [claim.verdict for claim in claims],
         }
     )
+    # Questions of ours stand in the table, but not in the count.
     answers = [claim.answer for claim in claims if not claim.extension]
     count = (
         f"{answers.count(True)} of {len(answers)} hold, {answers.count(False)} do not, "

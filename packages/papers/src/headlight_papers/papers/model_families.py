@@ -77,6 +77,7 @@ class ModelFamily(Generic[TrainerOf]):
                 begun_folder(folder, signature_of(None, shared)),
             )
             run_stages(trainer, stages, settings.processes, show=self.reproduction.progress)
+            # One thread, so that sums have one order however many models were trained at once.
             with one_thread():
                 return measure(trainer)
 

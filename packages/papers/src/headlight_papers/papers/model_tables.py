@@ -71,6 +71,7 @@ def run_table(
             [np.asarray(numbers_of_run[part].get(name, np.nan)) for part in COMPARED]
             for _, numbers_of_run in rows
         ]
+        # Numbers of single heads have an axis more than those of a model.
         shape = np.broadcast_shapes(*(cell.shape for row in cells for cell in row))
         table = [[np.broadcast_to(cell, shape) for cell in row] for row in cells]
         values[name] = (("run", "part", "head")[: 2 + len(shape)], np.array(table, dtype=float))
@@ -79,6 +80,7 @@ def run_table(
     for row, curve in zip(selected, curves, strict=True):
         row[: len(curve)] = curve
     values |= {
+        # References bring no curve, and have no epochs here.
         "epochs": ("run", [float(len(curve)) or np.nan for curve in curves]),
         f"{trainer.metric}_by_epoch": (("run", "epoch"), selected),
     }

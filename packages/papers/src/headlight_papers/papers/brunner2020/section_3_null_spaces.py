@@ -33,6 +33,7 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     means = result[list(BY_LENGTH.values())].mean(("layer", "head"))
     table = pandas.DataFrame({label: means[name].values for label, name in BY_LENGTH.items()})
     table["texts"] = table["texts"].astype(int)
+    # Texts are counted by their length, and each of them has every head.
     pairs = float((result["rank_by_length"].notnull() * result["text_count"]).sum())
     most = float(tried["difference"].max())
     rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
@@ -109,6 +110,7 @@ BY_LENGTH = {
 
 def _dimensions(largest: float) -> Iterator[Curve]:
     """Yield both dimensions side by side, on the same axes, since they differ by one at most."""
+    # A dimension of 0 everywhere still needs an axis.
     top = 1.05 * largest or 1.0
     axes: dict[str, Any] = {
         "over": "keys_mean",

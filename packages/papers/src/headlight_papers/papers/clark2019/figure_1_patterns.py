@@ -58,9 +58,11 @@ def example_heads(result: xarray.Dataset) -> dict[str, ExampleHead]:
         "sep": share(result, measure, "sep"),
         "punctuation": share(result, measure, "punctuation"),
     }
+    # Patterns are clear from half of the attention on; broad ones from a share of even entropy.
     enough = dict.fromkeys(numbers, MOST) | {"broad": BROAD * float(result["entropy_uniform"])}
     examples = {}
     for pattern, values in numbers.items():
+        # Without a single positive value, as of separators in a decoder, there is no example.
         if (values > 0).any():
             layer, head = np.unravel_index(np.nanargmax(values), values.shape)
             place = int(result["layer"].values[layer]), int(result["head"].values[head])

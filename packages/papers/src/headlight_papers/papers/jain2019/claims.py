@@ -57,9 +57,11 @@ class SetRule:
 
     def judge(self, frames: Frames) -> Claim:
         """Return the claim on these models."""
+        # Each set is there once for each encoder.
         titles = list(dict.fromkeys(title for title, _ in frames))
         numbers = {title: self.numbers(frames, title) for title in titles}
         join = any_of if self.one_suffices else all_of
+        # The smallest decides where all have to hold, and is the one to be printed.
         smallest = {
             title: min(estimates, key=lambda estimate: estimate.value)
             for title, estimates in numbers.items()
@@ -100,11 +102,13 @@ def _column(
 
 def _gains(encoder: Encoder) -> Numbers:
     pairs = ("attention_gradient", "attention_left_out")
+    # Paired by text: the gain of a text is between two correlations of the same words.
     return lambda frames, title: [mean_of(gain(frames[title, encoder], pair)) for pair in pairs]
 
 
 def _least(released: published.Released) -> float:
     others = (released.attention_gradient.mean, released.attention_left_out.mean)
+    # As with our numbers, the larger of attention's correlations is subtracted.
     return released.gradient_left_out.mean - max(others)
 
 

@@ -87,6 +87,7 @@ def judge_claims(result: xarray.Dataset) -> list[Claim]:
         name: around(float(result["frequency_spearman"].sel(quantity=name)), BINNED)
         for name in ("weight", "norm")
     }
+    # A claim about |ρ| is two: ρ of norms lies above that of weights, and above its negative.
     return [*claims, *judge_rows(FREQUENCY, rhos | {"against": rhos["weight"].times(-1)})]
 
 

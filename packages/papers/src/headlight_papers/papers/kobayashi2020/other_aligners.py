@@ -51,6 +51,7 @@ class OtherAligner:
     @property
     def published(self) -> str:
         """Return the aligner whose published error rate is of such links; empty for none."""
+        # File names write the same aligner as fast_align, fastalign or fast-align.
         plain = self.name.lower().replace("_", "").replace("-", "")
         names = (name for word, name in KNOWN.items() if word in plain)
         return next(names, "") if self.is_forward else ""
@@ -80,6 +81,7 @@ def trained_on_the_spot(
     for aligner in get_args(Aligner):
         try:
             result = _load_aligner(reproduction, aligner)
+        # An aligner that is not installed is left out, and the page says so.
         except UsageError as missing:
             notes.append(f"{aligner} is missing: {missing}")
             continue
@@ -143,6 +145,7 @@ def _training(reproduction: Reproduction[Settings]) -> Iterator[tuple[list[str],
     assert sources.parallel is not None  # noqa: S101 - it has been asked
     pairs = open_parallel(sources.parallel, sources.parallel_target)
     for pair in islice(pairs, reproduction.settings.max_parallel):
+        # Small letters, as the pairs that are aligned: `words` lowers them too.
         yield pair.source.lower().split(), pair.target.lower().split()
 
 

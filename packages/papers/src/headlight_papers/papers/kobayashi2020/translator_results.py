@@ -64,6 +64,7 @@ def aligned_of(reproduction: Reproduction) -> AlignedPairs:
 
 def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
     """Load weights, norms and effective attention of every layer and head, in one pass."""
+    # The first pairs alone are another result, which must not replace that of all.
     name = "alignment" if max_pairs is None else "alignment-first"
     return _load(reproduction, name, measures=tuple(LABELS), max_examples=max_pairs)
 
@@ -79,6 +80,7 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Es
         "max_examples": max_gradients(reproduction),
     }
     if method.form:
+        # As Ding et al. link: each piece of the target to one of the source.
         settings |= {"inputs": {"form": method.form}, "unit": "piece"}
         if method.measure == "smoothgrad":
             options = reproduction.settings
@@ -116,6 +118,7 @@ def layer_rates(result: xarray.Dataset, measure: str, step: str) -> Estimate:
 
 def lowest(rates: Estimate) -> int:
     """Return where the lowest rate stands."""
+    # A layer without a rate is never the lowest.
     return int(np.nan_to_num(rates.value, nan=np.inf).argmin())
 
 

@@ -43,6 +43,7 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         lost = difference(_f1(models, "base", "lstm"), _f1(models, "guided", "lstm"))
+        # A base that has not learnt loses nothing by uniform attention, and proves nothing.
         return lost, provided(learnt(models, "lstm"), within(lost, most=AS_GOOD))
 
     numbers, answers = _judge_sets(rows, judge)
@@ -106,6 +107,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
         seeds, taught = _select(models, "seed", encoder), _adversaries(models, encoder)
+        # One adversary beside several seeds: its distance is compared with their mean.
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
         alike = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
         exists = any_of(
@@ -150,10 +152,12 @@ def harder_than_single_texts(
             jsd = single["jsd"].minus(exact(of_attention))
             worse = all_of(within(tvd, above=0), within(jsd, above=0))
             as_good = all_of(within(tvd, most=0), within(jsd, most=0))
+            # Better in one and worse in the other decides nothing.
             answers.append(True if worse else negate(as_good) if as_good else None)
             near += [jsd] if within(tvd, most=0) else []
         students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
         none = f"{_nearest(taught)}, that of single texts {single['tvd']:.3f})"
+        # Where none has a TVD as small, the reason is printed in the place of a number.
         least = min(near, key=lambda distance: distance.value, default=none)
         return least, provided(students, all_of(*answers))
 
@@ -184,6 +188,7 @@ def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
 
 def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a run predicts as its base does; not if its TVD is clearly above that of seeds."""
+    # Between the bound and what is clearly above other seeds, the answer is inconclusive.
     if within(tvd, most=_kept_up_to(models, encoder)):
         return True
     above = within(difference([tvd], _select(models, "seed", encoder).tvd), above=0)
@@ -237,6 +242,7 @@ def _without_control(
     reasons = {}
     for title, answer in zip(rows.set.unique(), answers, strict=True):
         models = rows[rows.set == title]
+        # Only an inconclusive answer needs the reason.
         if answer is None and control_keeps(models, encoder) is not True:
             tvd = _adversaries(models, encoder, control=True).tvd
             learnt = f"has not learnt (TVD {tvd.max():.3f})" if len(tvd) else "is missing"
