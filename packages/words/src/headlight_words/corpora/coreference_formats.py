@@ -39,6 +39,7 @@ from headlight_words.corpora.mention_heads import (
     kinds,
     surface_heads,
 )
+from headlight_words.corpora.samples import name_sample
 from headlight_words.corpora.treebank import split_columns
 from headlight_words.corpora.trees import (
     CONLLU,
@@ -360,7 +361,7 @@ def open_coreference(
     corpus = corpus_of_files(
         source, "coreference", partial(_documents, format=format, invalid=invalid)
     )
-    return replace(corpus, read=partial(_require_mentions, corpus))
+    return name_sample(replace(corpus, read=partial(_require_mentions, corpus)), source)
 
 
 def _require_mentions(

@@ -37,6 +37,7 @@ from headlight_words.corpora.parallel import (
     known_columns,
     two_columns,
 )
+from headlight_words.corpora.samples import name_sample
 
 TRANSLATION = "translation"
 """The key under which data sets hold a sentence in several languages."""
@@ -281,7 +282,8 @@ def open_parallel(
         )
     if isinstance(source, str) and source.startswith(PREFIX):
         return _pairs_from_hub(source, format, wanted)
-    return corpus_of_files(source, "parallel", lambda lines, _: _pairs(lines, format, wanted))
+    corpus = corpus_of_files(source, "parallel", lambda lines, _: _pairs(lines, format, wanted))
+    return name_sample(corpus, source)
 
 
 def _pairs_from_two(

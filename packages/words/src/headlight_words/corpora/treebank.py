@@ -21,6 +21,7 @@ from headlight.corpora.tables import number
 from headlight.errors import CorpusError
 from headlight.files import Location
 from headlight.settings import require_choice
+from headlight_words.corpora.samples import name_sample
 from headlight_words.corpora.trees import (
     CONLLU,
     UNIVERSAL,
@@ -182,7 +183,8 @@ def open_treebank(
     if not isinstance(source, str | Location):
         return corpus_in_memory(source, "treebank", "sentences", element=Sentence, format=format)
 
-    return corpus_of_files(source, "treebank", partial(_sentences, format=format, invalid=invalid))
+    read = partial(_sentences, format=format, invalid=invalid)
+    return name_sample(corpus_of_files(source, "treebank", read), source)
 
 
 def _sentences(
