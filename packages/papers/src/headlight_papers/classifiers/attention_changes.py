@@ -37,9 +37,7 @@ def uniform(weight: Weight, keys: Keys) -> Weight:
     return torch.where(keys, share, weight)
 
 
-def put_all_on_last(
-    weight: Weight, keys: Keys, order: Float[Tensor, "batch head query key"]
-) -> Weight:
+def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query key"]) -> Weight:
     """Put all weight on the key that comes last in an order: the weights themselves, or noise."""
     wide = keys.expand(weight.shape)
     chosen = order.masked_fill(~wide, -torch.inf).argmax(-1, keepdim=True)

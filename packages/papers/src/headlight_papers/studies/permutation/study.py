@@ -23,8 +23,8 @@ from headlight.reduce import Sample, Tally
 from headlight.tensors import Weight
 from headlight_papers.classifiers.attention_changes import (
     median_change,
+    on_one,
     permuted,
-    put_all_on_last,
     uniform,
 )
 from headlight_papers.classifiers.component_values import ByComponent, slots_by_scope
@@ -227,11 +227,11 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         if change == "uniform":
             return uniform(weight, keys)
         if change == "largest":
-            return put_all_on_last(weight, keys, weight)
+            return on_one(weight, keys, weight)
         # Noise is drawn for all heads, so that a head alone is permuted as it is among all.
         noise = self._noise(self._heads[layer], layer, draw).to(weight.device)
         noise = noise if head is None else noise[:, head, None]
-        return (permuted if change == "permuted" else put_all_on_last)(weight, keys, noise)
+        return (permuted if change == "permuted" else on_one)(weight, keys, noise)
 
     def _noise(self, heads: int, layer: int, draw: int) -> Float[Tensor, "batch head query key"]:
         """Draw random numbers for each row of each head, which depend on nothing but the text."""
