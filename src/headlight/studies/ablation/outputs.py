@@ -101,8 +101,8 @@ class Outputs:
         """Return means over the predictions of each text, ignoring NaN; NaN if all are NaN."""
         rows = array(values)
         has_number = ~np.isnan(rows)
-        # `+=` would count one prediction only of a text that has several.
         sums, counts = (np.zeros((self.texts, rows.shape[1])) for _ in range(2))
+        # `+=` would add only one of several predictions of a text.
         np.add.at(sums, self.owners, np.where(has_number, rows, 0))
         np.add.at(counts, self.owners, has_number)
         means: ByText = sums / np.where(counts > 0, counts, np.nan)

@@ -207,7 +207,7 @@ class DrawnTexts(PartObserver):
         return slice(*(max(0, at - record.first) for at in (queries.start, queries.stop)))
 
     def _select_texts(self, rows: Tensor) -> Tensor:
-        # Mostly all texts are kept, and then a copy of the rows is saved.
+        # Where all texts of a batch are kept, no rows are copied.
         return rows if len(self._texts) == len(rows) else rows[self._texts]
 
     def _cells_of(
