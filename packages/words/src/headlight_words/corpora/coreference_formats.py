@@ -236,7 +236,7 @@ def parse_entities(raw: RawDocument) -> Annotated:
 
 
 def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, field: int) -> None:
-    # The mention would begin at no word of its own.
+    # A multi-word token has no place among the words, at which a mention could begin.
     for row in rows.ranges:
         if _entity(row):
             raise CorpusError(

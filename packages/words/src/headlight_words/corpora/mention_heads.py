@@ -386,8 +386,7 @@ def dependency_heads(sentences: Sequence[Sentence]) -> HeadRule:
     def head(words: Sequence[int]) -> int:
         within = set(words)
         outer = [word for word in words if governors[word] not in within]
-        # In a tree only one word has its governor outside; a mention of several pieces may have
-        # more.
+        # A mention that is one subtree has one such word; others have several.
         return min(outer, key=lambda word: (punctuation[word], depth[word], word))
 
     return head
@@ -487,12 +486,12 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
     written = set(words)
 
     def kind(number: int) -> MentionKind:
-        # A capital at the beginning of a sentence says nothing of the word.
         word = words[number]
         if word.lower() in PRONOUNS:
             return "pronoun"
         if not word[0].isupper():
             return "nominal"
+        # A capital that every word has at this place says nothing of this one.
         proper = not uncertain[number] or word in certain or word.lower() not in written
         return "proper" if proper else "nominal"
 

@@ -105,7 +105,7 @@ def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
             PUNCTUATION_RELATION if sentence.is_punctuation(word) else UNLABELLED
             for word in range(len(sentence))
         )
-    # `nmod:of` is a subtype of `nmod`; cut at the colon, treebanks compare.
+    # `nmod:of` is a subtype of `nmod`, which other treebanks may not tell apart.
     if naming == "base":
         return tuple(relation.partition(":")[0] for relation in sentence.relations)
     return sentence.relations
