@@ -159,8 +159,10 @@ def _categories_section(result: xr.Dataset) -> Section:
         category for category in names if last["by_category"].sel(category=category).notnull().any()
     ]
     selected = last.sel(category=occurring)
+    shown = [Columns("by_category", ".1%", by=By("category", names))]
     # A decoder's first token, which most attend to, is a kind of its own; its category has it too.
-    first = [Columns("first", ".1%", "first token")] * (result.attrs.get("kind") == "decoder")
+    if result.attrs.get("kind") == "decoder":
+        shown.insert(0, Columns("first", ".1%", "first token"))
     return Section(
         "categories",
         "From which kinds of tokens",
@@ -175,8 +177,7 @@ def _categories_section(result: xr.Dataset) -> Section:
                 "Share of the input tokens of each category",
                 selected,
                 (BY_TOKEN, BY_METHOD),
-                *first,
-                Columns("by_category", ".1%", by=By("category", names)),
+                *shown,
             )
         ],
     )

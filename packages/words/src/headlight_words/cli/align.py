@@ -327,7 +327,8 @@ def _texts(
         words = (alignment.pair.source.split(), alignment.pair.target.split())
         yield writer.text(number, alignment.links, alignment.scores, words)
     for why, count in omitted.items():
-        complain(f"note: {count:,} pair{'s' * (count > 1)} {WHY[why]}, and without links.")
+        pairs = "pair" if count == 1 else "pairs"
+        complain(f"note: {count:,} {pairs} {WHY[why]}, and without links.")
 
 
 def _draw(job: Job, path: Path, gold: str | None) -> None:

@@ -54,7 +54,8 @@ class Job:
     @property
     def name(self) -> str:
         """Return the name of its file and of its folder."""
-        return f"{self.kind}-{self.seed}" + (f"-{self.weight!r}" * (self.kind == "adversary"))
+        weight = f"-{self.weight!r}" if self.kind == "adversary" else ""
+        return f"{self.kind}-{self.seed}{weight}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,9 +142,12 @@ def outlook(maps: int, settings: TokenIdentitySettings) -> str:
     if not kinds:
         return f"{maps:,} maps, none of which is trained in epochs"
     less = ["fewer --maps, --layers, --losses or --folds", "a smaller --training-epochs"]
-    less += ["--rate-search shared"] * (rates > 1)
-    less += ["--solver ridge"] * ("linear" in kinds)
-    tried = f", with each of {rates} learning rates" if rates > 1 else ""
+    tried = ""
+    if rates > 1:
+        less.append("--rate-search shared")
+        tried = f", with each of {rates} learning rates"
+    if "linear" in kinds:
+        less.append("--solver ridge")
     return (
         f"{maps:,} maps, {maps * len(kinds) // len(settings.maps):,} of them trained for up to "
         f"{training.epochs:,} epochs{tried}; it is less work with {', '.join(less)}"
