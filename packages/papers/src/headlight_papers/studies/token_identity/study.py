@@ -55,15 +55,15 @@ def run(
     their positions; where a model adds none to its embeddings they count as one.
 
     Args:
-        source: Texts (`headlight.engine.text_sources.TextSource`); each example is a sequence.
-        model: Model whose hidden tokens are mapped.
-        settings: Settings of the study.
-        folder: Folder of hidden tokens, rates and the result; finished parts are used again.
+        source: texts (`headlight.engine.text_sources.TextSource`); each example is a sequence.
+        model: model whose hidden tokens are mapped.
+        settings: settings of the study.
+        folder: folder of hidden tokens, rates and the result; finished parts are used again.
             Without one, large hidden tokens are in temporary files.
-        cache: Folder of hidden tokens and rates, in place of `folder`; studies of the same tokens
+        cache: folder of hidden tokens and rates, in place of `folder`; studies of the same tokens
             can share one.
-        command: Command to record with the result.
-        progress: Whether to show progress on standard error.
+        command: command to record with the result.
+        progress: whether to show progress on standard error.
 
     Returns:
         ``rate`` on the test tokens and ``train_rate``, as shares, by map, loss, offset, fraction,

@@ -78,15 +78,15 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
     """Train probes on one treebank and let them parse another (Clark et al. 2019, Table 3).
 
     Args:
-        source: Treebank that is parsed; see `word_maps.TreebankSource`.
-        model: Model whose attention is probed.
-        settings: Settings of the study.
-        train: Treebank for training, in place of the path in the settings; part of it is held out.
-        vectors: Word vectors, in place of the path in the settings.
-        folder: Folder of attention maps, rows of the table and the result; maps that it already
+        source: treebank that is parsed; see `word_maps.TreebankSource`.
+        model: model whose attention is probed.
+        settings: settings of the study.
+        train: treebank for training, in place of the path in the settings; part of it is held out.
+        vectors: word vectors, in place of the path in the settings.
+        folder: folder of attention maps, rows of the table and the result; maps that it already
             holds are used, if they were made from the same.  Without one nothing is kept.
-        command: Command to record with the result.
-        progress: Whether to show bars on standard error.
+        command: command to record with the result.
+        progress: whether to show bars on standard error.
 
     Returns:
         One row for each probe and measure, see the documentation of probes.
