@@ -24,7 +24,7 @@ class CompiledSums:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
-        self._neighbours_by: dict[tuple[int, int, int], Tensor] = {}
+        self._beside_by: dict[tuple[int, int, int], Tensor] = {}
 
     @cached_property
     def keys(self) -> Keys:
@@ -102,7 +102,7 @@ class CompiledSums:
     ) -> Float[Tensor, "query offset"]:
         """Return 1 where a query has such a neighbour, else NaN."""
         form = first, queries, keys
-        if form not in self._neighbours_by:
+        if form not in self._beside_by:
             asked = self._asked
-            self._neighbours_by[form] = Beside.of(asked.offsets, *form, asked.keys).factor
-        return self._neighbours_by[form]
+            self._beside_by[form] = Beside.of(asked.offsets, *form, asked.keys).factor
+        return self._beside_by[form]

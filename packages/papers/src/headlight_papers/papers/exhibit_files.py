@@ -43,9 +43,9 @@ class ExhibitWriter:
         stem = self._stem(name)
         figure = draw()
         self._output.claim([f"{stem}.svg", f"{stem}.png"])
+        # The page shows the file that was saved, whose text goes along.
         svg, png = save_picture(figure, self.folder, stem)
         self.written += [svg.name, png.name]
-        # The picture goes along as text, so that the page shows the file that was saved.
         return Drawing(stem, caption, alternative, draw, drawn=read(svg, own=True).decode())
 
     def curves(
