@@ -75,10 +75,20 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
 
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`; every table comes from one run, which is named below it. Times are medians
-over rounds in which everything is run in turn, and ratios are taken within a round, against the
-plain forward pass (sdpa, no attention weights) of the same model in the same process, where nothing
-else is said. The aims were set before the code was written.
+```
+make bench                       # everything
+make bench PARTS="norms memory"  # parts of it
+```
+
+![Bars: how many forward passes each way takes](images/guides/benchmarks.svg)
+
+*A survey beside other libraries, as in the first table: in blue Headlight, which measures more in a
+survey than the others; in grey the means of weights and norms alone, by others.*
+
+Every table comes from one run, which is named below it. Times are medians over rounds in which
+everything is run in turn, and ratios are taken within a round, against the plain forward pass (sdpa,
+no attention weights) of the same model in the same process, where nothing else is said. The aims
+were set before the code was written.
 """
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 
@@ -32,9 +33,19 @@ PLACE = re.compile(
 
 HEAD = """# From an equation to its function
 
-The functions and classes that implement a formula of a paper, by paper and then by the number of
-the equation. Where the paper does not number it, its section stands there. The list is made from
-the docstrings, which say more: shapes, units, and where the function differs from the paper.
+```python
+from headlight.measures import effective
+
+print(effective.__doc__.partition("\\n\\n")[0])
+```
+
+```text
+Compute A⊥ = A U Uᵀ, the component of A outside the left null space of T, for every head.
+```
+
+Functions and classes by the formula that they implement, or by the section of the paper where it
+has no number. Their docstrings, and the [reference](reference/index.md) for public ones, say what
+they do, with shapes and units, and where they differ from the paper.
 """
 
 
@@ -45,7 +56,6 @@ class Row:
     paper: str
     places: tuple[tuple[str, str], ...]
     name: str
-    summary: str
 
     @property
     def equations(self) -> tuple[tuple[int, ...], ...]:
@@ -58,11 +68,11 @@ class Row:
         """Sorts equations by number, and what has none behind them by its place."""
         return (not self.equations, self.equations, self.places, self.name)
 
-    def line(self) -> str:
-        """Return the row of the table."""
+    @property
+    def place(self) -> str:
+        """Where it stands in the paper, its equation first."""
         ordered = sorted(self.places, key=lambda place: place[0] != "Eq.")
-        place = "; ".join(f"{kind} {numbers}" for kind, numbers in ordered) or "–"
-        return f"| {place} | `{self.name}` | {self.summary} |"
+        return "; ".join(f"{kind} {numbers}" for kind, numbers in ordered) or "–"
 
 
 def _list(numbers: str) -> Iterator[tuple[int, ...]]:
@@ -86,11 +96,9 @@ def _rows(path: Path) -> Iterator[Row]:
     for name, node in _documented(tree, ""):
         docstring = ast.get_docstring(node) or ""
         for text in SOURCE.findall(docstring):
-            words = re.sub(r"``?", "`", docstring.partition("\n\n")[0])
-            summary = " ".join(words.split()).replace("|", "\\|")
             full = f"{_public(module, name)}.{name}".rstrip(".")
             for paper, places in _papers(" ".join(text.split())):
-                yield Row(paper, places, full, summary)
+                yield Row(paper, places, full)
 
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef
@@ -130,8 +138,10 @@ def page(listed: list[Row]) -> str:
         by_paper[row.paper].add(row)
     lines = [HEAD]
     for paper in sorted(by_paper):
-        lines += [f"## {paper}\n", "| in the paper | function | summary |", "| --- | --- | --- |"]
-        lines += [row.line() for row in sorted(by_paper[paper], key=lambda row: row.order)]
+        lines += [f"## {paper}\n", "| in the paper | functions |", "| --- | --- |"]
+        ordered = sorted(by_paper[paper], key=lambda row: row.order)
+        for place, same in groupby(ordered, key=lambda row: row.place):
+            lines.append(f"| {place} | {', '.join(f'`{row.name}`' for row in same)} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -456,9 +456,10 @@ def models() -> Any:
     works = rows_of("models.md", "<!-- every model -->")
     refused = rows_of("models.md", "are refused:")
     kinds: Counter[str] = Counter()
-    for _, modules, *_ in works:
-        kinds.update(set(re.findall(r"encoder|decoder|cross", modules.partition("(")[0])))
-    counts = [("works", len(works)), *((f"… with {kind}", n) for kind, n in kinds.most_common())]
+    for attention, *_, number, _ in works:
+        kinds.update({kind: int(number) for kind in attention.split(", ")})
+    total = sum(int(number) for *_, number, _ in works)
+    counts = [("works", total), *((f"… with {kind}", n) for kind, n in kinds.most_common())]
     rows = [
         BarRow(name, [Mark("", count, colour="weight", note=str(count))]) for name, count in counts
     ]

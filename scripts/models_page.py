@@ -427,9 +427,9 @@ def written(found: Mapping[str, Mapping[str, Any]]) -> str:
         f"another head alone). Of these {len(works)} work; the largest error of Eq. 3 is below "
         f"{_above(worst)}.",
         "",
-        "| `model_type` | modules that attend | gate | error below |",
-        "| --- | --- | --- | --- |",
-        *(line(name, row) for name, row in works.items()),
+        "| attention | gate | error below | number | `model_type` |",
+        "| --- | --- | --- | --- | --- |",
+        *alike(works),
         "",
         f"These {len(found) - len(works)} are refused:",
         "",
@@ -444,12 +444,15 @@ def written(found: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def line(name: str, row: Mapping[str, Any]) -> str:
-    """The row of a type that works."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(row["kinds"].items()))
-    part = f" (in `{row['part']}`)" if "part" in row else ""
-    gates = ", ".join(row["gates"])
-    return f"| `{name}` | {kinds}{part} | {gates} | {_above(row['error'])} |"
+def alike(works: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The rows of types that work: one for all of the same kinds of attention, gate and error."""
+    groups = defaultdict(list)
+    for name, row in works.items():
+        part = f" (`{row['part']}`)" if "part" in row else ""
+        same = (", ".join(sorted(row["kinds"])), ", ".join(row["gates"]), _above(row["error"]))
+        groups[same].append(f"`{name}`{part}")
+    for same, names in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+        yield f"| {' | '.join(same)} | {len(names)} | {', '.join(names)} |"
 
 
 def _above(error: float) -> str:

@@ -33,6 +33,8 @@ from headlight_papers.papers.clark2019 import claims as clark
 from headlight_papers.papers.kobayashi2020 import norm_claims as kobayashi
 
 Results = Mapping[str, xarray.Dataset]
+SENTENCES = 4
+"""Findings of a study that its section has."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,10 @@ SUBJECTS = {
         "real-decoder",
         "What is true of a real decoder",
         "SmolLM2-135M-Instruct",
-        "a Llama of 30 layers with 9 heads of 64 dimensions, which share 3 key-value heads; its "
-        "weights were quantised to 4 bits (GGUF, Q4_1) and are read as float32, so that **every "
-        "number on this page is one of 4-bit weights**. Its tokenizer adds no token in front of a "
-        "text: the first token is a word of the text. A decoder sees no next token, so that a rule "
-        "which asks for one cannot hold.",
+        "a Llama of 30 layers with 9 heads of 64 dimensions, which share 3 key-value heads. "
+        "**Every number on this page is one of 4-bit weights** (GGUF, Q4_1), read as float32. The "
+        "first token is a word of the text. A decoder sees no next token, so that a rule which "
+        "asks for one cannot hold.",
         (SURVEY, ABLATION, DISTANCES, TOKENS),
         "Where hidden tokens come from (hidden token attribution) is not asked: derivatives "
         "through 30 layers take too long for a page that is made on two cores.",
@@ -157,22 +158,23 @@ def page(subject: Subject, results: Results) -> Iterator[str]:
     """The lines of the page of a model."""
     yield f"# {subject.title}\n"
     yield (
-        f"{subject.name} is {subject.about}\n\nThis page is written by `make pretrained-pages`, "
-        "which runs the studies named below on the sample corpus that comes with Headlight (20,674 "
-        "words, in texts of at most 128 tokens) and asks the findings of the papers of the "
-        "results; nothing here is written by hand but titles and introductions. Each section says "
-        "how much was read.\n"
+        f"What the papers say of BERT, asked on the sample corpus of {subject.name}: "
+        f"{subject.about}\n"
     )
+    yield "```\nmake pretrained-pages\n```\n"
+    front = subject.runs[0]
+    yield _drawn(subject, front, front.pictures[0], results[front.study])
     yield "## The findings of the papers\n"
     yield (
-        "What the papers say of BERT, asked of this model. A finding holds if the whole 95% "
-        "interval fulfils the rule, does not hold if none of it does, and is inconclusive "
-        "otherwise or where nothing could be measured. The rules are those of the reproductions; "
-        "where a paper speaks of [SEP] and the model has none, the first token is asked.\n"
+        "A finding holds if the whole 95% interval fulfils its rule, does not hold if none of it "
+        "does, and is inconclusive otherwise or where nothing could be measured. The rules stand "
+        "in the reproductions of [Clark et al.](clark2019.md), [Kobayashi et al.](kobayashi2020.md)"
+        " and [Brunner et al.](brunner2020.md); where a paper speaks of [SEP] and the model has "
+        "none, the first token is asked.\n"
     )
-    yield "| finding | rule | the paper | here | |\n| --- | --- | --- | --- | --- |"
+    yield "| finding | the paper | here | |\n| --- | --- | --- | --- |"
     for claim in judge(results):
-        cells = (claim.claim, claim.rule, claim.published, claim.ours, claim.verdict)
+        cells = (claim.claim, claim.published, claim.ours, claim.verdict)
         yield f"| {' | '.join(escaped(cell) for cell in cells)} |"
     yield ""
     for run in subject.runs:
@@ -189,19 +191,24 @@ def _section(subject: Subject, run: Run, result: xarray.Dataset) -> Iterator[str
     settings = ", ".join(f"`{name}={value!r}`" for name, value in run.settings.items())
     yield f"## {run.title}\n"
     yield f"*`{run.study}` with {settings}.* {escaped(what_was_read(result).sentence)}\n"
-    yield from (f"- {escaped(said)}" for said in findings(result))
+    yield from (f"- {escaped(said)}" for said in findings(result)[:SENTENCES])
     yield ""
-    drawn = pictures(result)
-    for name in run.pictures:
-        content = svg_text(drawn[name].draw())
-        if len(content) > LARGEST:
-            raise SystemExit(f"{run.study} {name}: a picture of {len(content)} characters")
-        path = DOCS / "images" / subject.page / f"{run.study}-{name}.svg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-        caption = drawn[name].caption or drawn[name].alternative
-        where = f"images/{subject.page}/{path.name}"
-        yield f"![{escaped(drawn[name].alternative)}]({where})\n\n*{escaped(caption)}*\n"
+    names = run.pictures[1:] if run is subject.runs[0] else run.pictures
+    yield from (_drawn(subject, run, name, result) for name in names)
+
+
+def _drawn(subject: Subject, run: Run, name: str, result: xarray.Dataset) -> str:
+    """The picture beside the page, and the lines that show it."""
+    drawing = pictures(result)[name]
+    content = svg_text(drawing.draw())
+    if len(content) > LARGEST:
+        raise SystemExit(f"{run.study} {name}: a picture of {len(content)} characters")
+    path = DOCS / "images" / subject.page / f"{run.study}-{name}.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    caption = f"\n*{escaped(drawing.caption)}*\n" if drawing.caption else ""
+    where = f"images/{subject.page}/{path.name}"
+    return f"![{escaped(drawing.alternative)}]({where})\n{caption}"
 
 
 def judge(results: Results) -> list[Claim]:

@@ -307,7 +307,7 @@ def test_of_a_user_without_a_home_no_loop_is_kept(
     """Whose cache would be a folder of the name ``~`` in the working folder."""
     monkeypatch.setattr("os.path.expanduser", lambda _: home)
     numba = SimpleNamespace(njit=lambda _, **options: options["cache"])
-    assert compiled_loops._kept(numba, lambda: None, finite=False) is kept
+    assert compiled_loops._compile(numba, lambda: None, finite=False) is kept
 
 
 def test_the_command_as_a_module_runs_no_more_than_the_module(downloaded: Path) -> None:

@@ -150,7 +150,7 @@ def test_shares_are_sums_of_cells(model: Model) -> None:
 def test_contributions_are_those_of_each_token(model: Model) -> None:
     settings = {**QUICK, "predict": True}
     result = model.sources(QUESTION, CONTEXT, answer=ANSWER, **settings).dataset
-    prompt = Prompt.of(QUESTION, CONTEXT)
+    prompt = Prompt.from_question(QUESTION, CONTEXT)
     tokenizer: Any = model.tokenizer
     example, owners = prompt.encode(tokenizer, [0, 1, 2], {0, 1, 2})
     ids = answer_ids(tokenizer, text_of(CONTEXT), ANSWER)
@@ -208,7 +208,7 @@ def test_a_chat_has_passages(model: Model, in_place: bool) -> None:
         f"Read {CONTEXT[2]}\n\n{CONTEXT[0]}\n\n{CONTEXT[1]} {QUESTION}" if in_place else QUESTION
     )
     chat = [{"role": "system", "content": " be brief "}, {"role": "user", "content": f" {asked} "}]
-    prompt = Prompt.of(Chat(tuple(chat), answer=True), CONTEXT)
+    prompt = Prompt.from_question(Chat(tuple(chat), answer=True), CONTEXT)
     tokenizer: Any = model.tokenizer
     example, owners = prompt.encode(tokenizer, [0, 1, 2], {0, 1, 2})
     content = asked if in_place else "\n".join([*CONTEXT, f"\n {asked}"])
@@ -230,7 +230,7 @@ def test_a_chat_has_passages(model: Model, in_place: bool) -> None:
 
 
 def test_passages_change_places(model: Model) -> None:
-    prompt = Prompt.of(f"{CONTEXT[0]} {CONTEXT[1]} {CONTEXT[2]} {QUESTION}", CONTEXT)
+    prompt = Prompt.from_question(f"{CONTEXT[0]} {CONTEXT[1]} {CONTEXT[2]} {QUESTION}", CONTEXT)
     text, places = prompt.written(model.tokenizer, [2, 0, 1], {0, 2})
     assert text == f"{CONTEXT[2]} {CONTEXT[0]} {QUESTION}"
     assert {n: text[each.start : each.stop] for n, each in places.items()} == {
@@ -249,7 +249,7 @@ def test_the_model_answers(model: Model) -> None:
 
 
 def test_batches_change_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    prompt = Prompt.of(QUESTION, CONTEXT)
+    prompt = Prompt.from_question(QUESTION, CONTEXT)
     tokenizer: Any = model.tokenizer
     ids = answer_ids(tokenizer, text_of(CONTEXT), ANSWER)
     kept = [{0, 1, 2}, {0}, {1, 2}, set()]

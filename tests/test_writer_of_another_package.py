@@ -1,4 +1,4 @@
-"""The format of answers in docs/extending.md, installed as another package, is written like all."""
+"""The format in docs/extending.md, installed as another package, is written like all others."""
 
 from pathlib import Path
 
@@ -23,9 +23,10 @@ TEXT = "the old mill keeps a town"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package beside what an installer writes of it, and a model."""
+    """A folder with the package beside what an installer writes of it, a corpus and a model."""
     folder = tmp_path_factory.mktemp("installed")
-    install(folder, "cells", "A format of answers", also={"json": "cells:ROWS"})
+    install(folder, "cells", "A format of answers and results", also={"json": "cells:ROWS"})
+    example_data.write(folder)
     (folder / "model").mkdir()
     example_data.tiny_model(folder / "model")
     return folder
@@ -64,3 +65,28 @@ def test_answers_in_python_are_saved_so_and_another_suffix_is_refused(place: Pat
         "reading.save('a.cells')\n",
     )
     assert "a reading is saved as .html, .json, .nc or .rows; choose one" in done.stderr
+
+
+SURVEY = ("survey", "corpus.txt", "--model", "model", "--max-length", "24", "--max-examples", "4")
+
+
+@pytest.mark.slow
+def test_a_study_writes_its_result_so_beside_its_report(place: Path) -> None:
+    said = " ".join(headlight(place, "survey", "--help").split())
+    assert "Writes report.html, result.nc, result.rows, CSV tables and config.yaml" in said
+    headlight(place, *SURVEY, "--out", "run")
+    assert "entropy\t" in (place / "run" / "result.rows").read_text(encoding="utf-8")
+    written = {path.name for path in (place / "run").iterdir() if not path.name.startswith(".")}
+    assert written == {"report.html", "result.nc", "result.rows", "tables", "config.yaml"}
+    headlight(place, *SURVEY, "--out", "run", "--overwrite")  # it is the run's to replace
+    assert "result.rows" in (place / "run" / ".headlight").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_file_of_others_in_its_place_is_refused_before_the_work(place: Path) -> None:
+    (place / "taken").mkdir()
+    (place / "taken" / "result.rows").write_text("mine")
+    done = called(place, "-m", "headlight", *SURVEY, "--out", "taken", "--overwrite")
+    assert "result.rows is in the way" in " ".join(done.stderr.split())
+    assert not (place / "taken" / "result.nc").exists()
+    assert (place / "taken" / "result.rows").read_text() == "mine"

@@ -68,71 +68,73 @@ def survey(
             made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first of encoder, decoder and cross-attention
             that the model has with these inputs; ``all`` analyses all in one pass.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
-        format: format of the corpus; by default inferred from suffix or content: plain text
-            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        format: format of the corpus; by default inferred from suffix or content. Plain text
+            without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
+            sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
+            those of headlight align.
+        column: column or key of the text; by default ``text``, or the only one.
+        pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
+            text.
+        max_length: maximal number of tokens per example, special ones included; by default 128
+            for pairs, else that of the model, at most 512.
         overflow: handling of texts over the maximal length.
-        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
-            al.).
-        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
-            the document (``discard``, the released code of Clark et al.).
-        max_examples: largest number of examples.
-        seed: random seed, of the cuts between segments as well.
-        query_block: queries for which attention is computed at a time, so that memory never
-            holds all weights of a layer; ``auto`` where it matters, 0 for all. With gradients
-            or contributions all queries are one block.
-        measures: measures of attention. ``gradient`` runs the model backward as well;
-            ``attribution`` is one row for each layer, in the place of its first head.
+        segment_ids: segment ids of pairs: 0 and 1 (``pair``), or ``zeros``, as in the released
+            maps of Clark et al.
+        lone_units: handling of a paragraph that fills a pair alone: ``join`` it with the next,
+            or end the document there (``discard``, as in the released code of Clark et al.).
+        max_examples: maximal number of examples.
+        seed: random seed, which also decides where segments are cut.
+        query_block: queries whose attention is computed at a time, so that memory never holds
+            all weights of a layer: a number, ``auto`` for blocks in long texts only, or 0 for
+            all queries at once, as with gradients and contributions.
+        measures: measures of attention. ``gradient`` also runs the model backward;
+            ``attribution`` belongs to whole layers, and stands in the place of their first
+            heads.
         attribution: computation of contributions, if they are among the measures.
-        value_bias: value bias in T of effective attention.
-        frequency_ranks: frequency ranks of token types: from this ``corpus``, by the order of
+        value_bias: value bias in the matrix T of effective attention.
+        frequency_ranks: frequency ranks of token types: those in this ``corpus``, the order of
             the vocabulary without special tokens and single characters (``ids``; Kobayashi et
-            al. 2020, footnote 5), or from a file with lines ``rank count id``.
-        sinks: detection of attention sinks, which get a category of their own; ``auto`` is on
-            where the model has no class and separator tokens, or is causal.
-        sink_multiple: smallest ratio of the attention to a sink and uniform attention.
-        sink_share: smallest share of heads in which a token is a sink.
+            al. 2020, footnote 5), or a file with lines ``rank count id``.
+        sinks: detection of attention sinks, which form a category of their own; ``auto``: on
+            for causal models, and for models without class and separator tokens.
+        sink_multiple: minimal ratio of the attention to a sink and uniform attention.
+        sink_share: minimal share of heads in which a token is a sink.
         numbers: further statistics: ``ranks``, correlations of weights, norms and token
-            frequency, which counts tokens first and holds whole layers in memory;
-            ``importance``, how much the loss depends on attention, in a further backward pass;
-            ``null_space``, how much of attention no output depends on, by length.
-        sample: points kept for the figures of ``ranks`` and ``null_space``: pairs of positions
-            by category of keys, occurrences of tokens, and texts.
-        passages: keep passages of the corpus for each head and 32 texts with all heads, for the
-            report; switch it off where texts are private, and token_types as well.
-        token_types: tokens of the vocabulary with statistics of their own for each head, from
-            the first, which are often the most frequent; fewer where the sums would take more
-            than 64 MB; 0 for none.
-        gated_queries: queries of each text for which norms are computed in models with a gate
-            for each query, evenly spaced; 0 for all.
-        pages: texts that get a page of their own, which the passages of the report link to;
-            they are read in a further pass over the corpus.
+            frequency, which needs a further pass and whole layers in memory; ``importance``,
+            the effect of attention on the loss, in a further backward pass; ``null_space``, the
+            share of attention without effect on the output, by length of the text.
+        sample: number of points in the figures of ``ranks`` and ``null_space``: pairs of
+            positions by category of keys, occurrences of tokens, and texts.
+        passages: keep passages of the corpus for each head, and 32 texts with all heads, for
+            the report; for private texts switch it off, and set token_types to 0.
+        token_types: number of token types with statistics of their own for each head: the first
+            in the vocabulary, which are often the most frequent; fewer if the sums would take
+            more than 64 MB; 0 for none.
+        gated_queries: number of queries of each text, evenly spaced, for which norms are
+            computed in models with a gate for each query; 0 for all.
+        pages: number of texts with a page of their own, linked from the report; they take a
+            further pass over the corpus.
         objective: Objective whose gradient or predictions are looked at, where they are; by
             default that of what the model was trained for.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020.
     """
@@ -177,48 +179,50 @@ def distances(
             made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first of encoder, decoder and cross-attention
             that the model has with these inputs; ``all`` analyses all in one pass.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; attention of all layers is held at
-            once.
-        format: format of the corpus; by default inferred from suffix or content: plain text
-            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; memory holds the attention of all
+            layers of a batch.
+        format: format of the corpus; by default inferred from suffix or content. Plain text
+            without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
+            sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
+            those of headlight align.
+        column: column or key of the text; by default ``text``, or the only one.
+        pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
+            text.
+        max_length: maximal number of tokens per example, special ones included; by default 128
+            for pairs, else that of the model, at most 512.
         overflow: handling of texts over the maximal length.
-        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
-            al.).
-        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
-            the document (``discard``, the released code of Clark et al.).
-        max_examples: largest number of examples.
-        seed: random seed, of the cuts between segments as well.
-        measures: measures of attention. ``gradient`` runs the model backward as well;
-            ``attribution`` is one row for each layer, in the place of its first head.
+        segment_ids: segment ids of pairs: 0 and 1 (``pair``), or ``zeros``, as in the released
+            maps of Clark et al.
+        lone_units: handling of a paragraph that fills a pair alone: ``join`` it with the next,
+            or end the document there (``discard``, as in the released code of Clark et al.).
+        max_examples: maximal number of examples.
+        seed: random seed, which also decides where segments are cut.
+        measures: measures of attention. ``gradient`` also runs the model backward;
+            ``attribution`` belongs to whole layers, and stands in the place of their first
+            heads.
         attribution: computation of contributions, if they are among the measures.
-        value_bias: value bias in T of effective attention.
-        smoothing: share of every row that is spread evenly over its keys; 0.001 in the authors'
-            code.
+        value_bias: value bias in the matrix T of effective attention.
+        smoothing: share of each row that is spread evenly over its keys, so that no weight is
+            0; 0.001 in the authors' code.
         objective: Objective whose gradient or predictions are looked at, where they are; by
             default that of what the model was trained for.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Clark et al. 2019, Section 6.
     """
@@ -264,49 +268,50 @@ def ablation(
             classifier labelled texts, as permutation reads them.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
-        format: format of the corpus; by default inferred from suffix or content. For a
-            classifier one of the formats of permutation.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        format: format of the corpus; by default inferred from suffix or content. Classifiers
+            read the formats of headlight permutation.
+        column: column or key of the text; by default ``text``, or the only one.
+        pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
+            text.
+        max_length: maximal number of tokens per example, special ones included; by default 128
+            for pairs, else that of the model, at most 512.
         overflow: handling of texts over the maximal length.
-        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
-            al.).
-        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
-            the document (``discard``, the released code of Clark et al.).
-        max_examples: largest number of examples.
+        segment_ids: segment ids of pairs: 0 and 1 (``pair``), or ``zeros``, as in the released
+            maps of Clark et al.
+        lone_units: handling of a paragraph that fills a pair alone: ``join`` it with the next,
+            or end the document there (``discard``, as in the released code of Clark et al.).
+        max_examples: maximal number of examples.
         seed: random seed of the cuts between segments and of masked words.
-        by: unit of removal: each ``head``, all heads of each ``layer``.
-        columns: for a classifier: names of the columns or keys that hold a text, or two of a
-            pair; for a tagger the numbers, from 1, of the columns of word and tag. By default
-            the usual names, and the first and the last column.
-        label_column: for a classifier: name of the column or key that holds the label; by
-            default ``label``.
-        class_names: for a classifier: names of the classes in the corpus, in the order of the
-            model's outputs; by default the model's own names, or numbers from 0.
+        by: units of removal: each ``head``, or all heads of each ``layer``.
+        columns: names of the columns or keys of the text, or of both texts of a pair
+            (classifiers); for a tagger the numbers, from 1, of the columns of word and tag. By
+            default the usual names, and the first and the last column.
+        label_column: name of the column or key of the label (classifiers); by default
+            ``label``.
+        class_names: names of the classes in the corpus, in the order of the model's outputs
+            (classifiers); by default the model's own names, or numbers from 0.
         sentences: keep passages around the predictions that change most, for the report
             (language models).
         objective: Objective whose gradient or predictions are looked at, where they are; by
             default that of what the model was trained for.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Michel et al. 2019, Section 3; Kobayashi et al. 2020.
     """
@@ -346,37 +351,37 @@ def circuits(
             corpus); by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default that of the encoder, where the model has one.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
-        parts: parts of the study: of weights ``copying``, ``matching`` and ``composition``; on
-            repeated random tokens ``repeated``; on facts hidden in other text ``needle``. By
-            default all that the model allows. ``copying`` and ``needle`` need a language-model
-            head.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        parts: parts of the study: scores of the weights of heads (``copying``, ``matching``,
+            ``composition``), attention on repeated random tokens (``repeated``), and attention
+            to facts hidden in other text (``needle``). By default all that the model allows;
+            ``copying`` and ``needle`` need a language-model head.
         measures: measures of attention on texts.
-        sequences: sequences of random tokens.
-        tokens: random tokens of a sequence, before they are repeated.
-        needles: hidden facts, each in a text of its own.
-        haystack: tokens of each text with a hidden fact.
+        sequences: number of sequences of random tokens.
+        tokens: number of random tokens of a sequence, before they are repeated.
+        needles: number of hidden facts, each in a text of its own.
+        haystack: number of tokens of each text with a hidden fact.
         format: format of the corpus that fills the haystack; by default inferred from suffix or
             content.
-        column: key or column that holds the text; by default ``text``, or the only one.
+        column: column or key of the text; by default ``text``, or the only one.
         seed: random seed of the tokens.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024.
     """
@@ -420,52 +425,53 @@ def flow(
             made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention, ``encoder`` or ``decoder``; by default the first that the model
             has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
-        format: format of the corpus; by default inferred from suffix or content: plain text
-            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        format: format of the corpus; by default inferred from suffix or content. Plain text
+            without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
+            sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
+            those of headlight align.
+        column: column or key of the text; by default ``text``, or the only one.
+        pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
+            text.
+        max_length: maximal number of tokens per example, special ones included; by default 128
+            for pairs, else that of the model, at most 512.
         overflow: handling of texts over the maximal length.
-        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
-            al.).
-        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
-            the document (``discard``, the released code of Clark et al.).
-        max_examples: largest number of examples.
-        seed: random seed, of the cuts between segments as well.
+        segment_ids: segment ids of pairs: 0 and 1 (``pair``), or ``zeros``, as in the released
+            maps of Clark et al.
+        lone_units: handling of a paragraph that fills a pair alone: ``join`` it with the next,
+            or end the document there (``discard``, as in the released code of Clark et al.).
+        max_examples: maximal number of examples.
+        seed: random seed, which also decides where segments are cut.
         methods: methods that attribute hidden tokens to input tokens. Products of the maps of
             layers: ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``.
             Through all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``.
-            The last four run a layer, or the model, once for each token or more, and are slow.
-            Of each layer by itself: ``mixing``, the ratio of what other tokens contribute;
-            ``mixing_feed_forward`` includes the feed-forward network, whose activations are
-            linearized, and takes five more passes.
+            The last four run a layer, or the model, at least once for each token, and are slow.
+            Layer by layer: ``mixing``, the ratio contributed by other tokens;
+            ``mixing_feed_forward`` includes the feed-forward network with linearized
+            activations, in five more passes.
         slope: slope of linearized activations: ``chord`` from the bias (Kobayashi et al. 2024),
             ``zero_origin`` or ``derivative``.
         masks: share of tokens replaced by the mask token, drawn by text; 0.12 in the code of
             Kobayashi et al. (2021).
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Abnar and Zuidema 2020; Kobayashi et al. 2021, 2024; Modarressi et al. 2022, 2023;
         Ferrando et al. 2022; Mohebbi et al. 2023.
@@ -515,55 +521,57 @@ def faithfulness(
             made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first of encoder, decoder and cross-attention
             that the model has with these inputs; ``all`` analyses all in one pass.
         layers: layers whose maps are averaged, for maps of single layers; by default the last.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
-        format: format of the corpus; by default inferred from suffix or content: plain text
-            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        format: format of the corpus; by default inferred from suffix or content. Plain text
+            without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
+            sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
+            those of headlight align.
+        column: column or key of the text; by default ``text``, or the only one.
+        pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
+            text.
+        max_length: maximal number of tokens per example, special ones included; by default 128
+            for pairs, else that of the model, at most 512.
         overflow: handling of texts over the maximal length.
-        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
-            al.).
-        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
-            the document (``discard``, the released code of Clark et al.).
-        max_examples: largest number of examples.
+        segment_ids: segment ids of pairs: 0 and 1 (``pair``), or ``zeros``, as in the released
+            maps of Clark et al.
+        lone_units: handling of a paragraph that fills a pair alone: ``join`` it with the next,
+            or end the document there (``discard``, as in the released code of Clark et al.).
+        max_examples: maximal number of examples.
         seed: random seed of orders, of the token that a masked language model predicts, and of
             pairs.
-        maps: maps that rank tokens. Of single layers, mean over heads: ``weight``, ``norm``,
-            ``effective``, and ``merged_norm``, the length of what all heads move together. Of
-            all layers: ``attribution``, how much a hidden token changes with an input token,
-            which is slow; ``prediction``, what an input token adds to the logit in the linear
-            network of the text; and what follows input tokens through the layers: ``rollout``
-            of weights, of norms (``rollout_norm``, ``rollout_block_norm``,
+        maps: maps that rank tokens. Of single layers, averaged over heads: ``weight``,
+            ``norm``, ``effective``, and ``merged_norm``, the norm of the sum over heads. Of all
+            layers: ``attribution``, the change of a hidden token with an input token (slow);
+            ``prediction``, the contribution of an input token to the logit in the linear
+            network of the text; and maps that follow input tokens through the layers:
+            ``rollout`` of weights, of norms (``rollout_norm``, ``rollout_block_norm``,
             ``rollout_layer_norm``), ``globenc``, ``alti``, ``value_zeroing`` and ``decompx``.
             Of the prediction itself: ``gradient_input``, the gradient of the probability times
-            the embedding, and ``leave_one_out``, what the probability loses without the token.
-            A random order stands beside them.
-        questions: tests of each map: what the prediction loses without the tokens ranked first
-            and last (``removal``), when the prediction flips (``flips``), and the agreement of
-            maps with one another, with gradients and with leave-one-out (``correlation``).
-        units: unit of ranking and removal: single ``tokens``, or ``words``, which stand between
-            blanks and have the sum of their pieces.
-        removal: removal of a token: replace it by the ``mask`` token (the unknown one where
-            there is no mask), delete it (``delete``), or exclude it from attention
-            (``attention``). By default ``mask`` where the tokenizer has one, else ``delete``.
+            the embedding, and ``leave_one_out``, the loss of probability without the token. A
+            random order is the control.
+        questions: tests of each map: the effect on the prediction of removing the tokens ranked
+            first and last (``removal``), the share of tokens whose removal flips the prediction
+            (``flips``), and the correlation of maps with one another, with gradients and with
+            leave-one-out (``correlation``).
+        units: units of ranking and removal: single ``tokens``, or ``words``, which stand
+            between blanks and have the sum of their pieces.
+        removal: removal of a token: replace it by the ``mask`` token (or the unknown token, if
+            there is no mask), ``delete`` it, or exclude it from ``attention``. By default
+            ``mask`` if the tokenizer has a mask token, else ``delete``.
         shares: shares of tokens that are removed: ``tenths``, 10 to 90%, or those of
             ``eraser``, 1, 5, 10, 20 and 50%, rounded up; for sufficiency the same shares are
             kept.
@@ -574,10 +582,10 @@ def faithfulness(
             Wallace).
         signed: correlate signed values of gradients, leave-one-out and predictions; by default
             their absolute values, as attention has no sign.
-        random_orders: random orders of each text, which are averaged.
+        random_orders: number of random orders of each text, whose scores are averaged.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: DeYoung et al. 2020; Jain and Wallace 2019; Serrano and Smith 2019; Edin et al. 2025.
     """

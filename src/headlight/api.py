@@ -1,4 +1,4 @@
-"""The studies as users meet them: functions of one shape, and every result opened."""
+"""Functions of studies, all of one signature, and functions that open and compare results."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -22,13 +22,13 @@ def open(path: str | Location) -> xarray.Dataset:
     """Open the result of any study, or a reading.
 
     Args:
-        path: a file, ``result.nc``, or the folder of a run; also in a store.
+        path: File, such as ``result.nc``, or folder of a run; also in a store.
 
     Returns:
-        the result, with ``.headlight.table()``, ``.headlight.plot()`` and ``.headlight.report()``.
+        Result with ``.headlight.table()``, ``.headlight.plot()`` and ``.headlight.report()``.
 
     Raises:
-        ResultError: there is none, or it cannot be read.
+        ResultError: There is none, or it cannot be read.
     """
     return load_result(path)
 
@@ -42,42 +42,42 @@ def compare(
     """Compare surveys head by head: models, checkpoints, corpora, precisions.
 
     Args:
-        runs: two surveys and more, or their folders; each is compared with the first.
-        match: ``place`` puts heads of one layer and number beside each other, ``behaviour`` those
-            that are most alike.
-        kind: of attention, where the surveys hold several.
-        names: what the runs are called.
+        runs: Two or more surveys, or their folders; all others are compared with the first.
+        match: Heads that are compared: ``place`` for those of one layer and number, ``behaviour``
+            for those that are most alike.
+        kind: Kind of attention compared, where the surveys hold several.
+        names: Display names of the runs.
 
     Returns:
-        see `headlight.findings.differences.differences`; with ``.headlight.table()``,
+        Result of `headlight.findings.differences.differences`, with ``.headlight.table()``,
         ``.headlight.plot()`` and ``.headlight.report()``.
 
     Raises:
-        UsageError: there is one run alone, one is no survey or of an earlier version, or heads
-            cannot be put beside each other.
-        ResultError: a result cannot be read.
+        UsageError: There is one run alone, one is no survey or of an earlier version, or heads
+            cannot be matched.
+        ResultError: A result cannot be read.
     """
     from headlight.findings.differences import COMPARED, check_comparable, differences
 
-    if kind is None:  # before all their numbers are read
+    if kind is None:  # refused before all numbers are read, which may take gigabytes
         headers = [
-            each if isinstance(each, xarray.Dataset) else load_result(each, only=COMPARED)
-            for each in runs
+            run if isinstance(run, xarray.Dataset) else load_result(run, only=COMPARED)
+            for run in runs
         ]
         check_comparable(headers, match)
-    results = [each if isinstance(each, xarray.Dataset) else open(each) for each in runs]
+    results = [run if isinstance(run, xarray.Dataset) else open(run) for run in runs]
     if kind is not None:
-        results = [of_kind(each, kind) if "kind" in each.dims else each for each in results]
+        results = [of_kind(result, kind) if "kind" in result.dims else result for result in results]
     return differences(results, match=match, names=names)
 
 
 @cache
 def study_function(name: str) -> Callable[..., xarray.Dataset]:
-    """The function of a study, with a parameter for each of its settings.
+    """Return the function of a study, with a parameter for each of its settings.
 
     Raises:
-        UnknownNameError: there is no such study.
-        UsageError: it is in another package, and cannot be loaded.
+        UnknownNameError: There is no such study.
+        UsageError: It is in another package, and cannot be loaded.
     """
     register_measures()
     study = find_study(name)
@@ -94,12 +94,12 @@ def study_function(name: str) -> Callable[..., xarray.Dataset]:
 
 def _call(study: Study, /, *source: Any, **keywords: Any) -> xarray.Dataset:
     """Run a study on a source; the functions of all studies call this."""
-    # Torch is slow to come, and a wrong name or a folder that is taken needs none of it.
+    # Torch takes seconds to import, and is not needed to refuse a wrong name or a taken folder.
     _check_names(study, keywords)
     bound = signature(study).bind(*source, **keywords).arguments
     read = bound.pop("source", None)
-    model, tokenizer, name = (bound.pop(each, None) for each in ("model", "tokenizer", "name"))
-    run = {each.name: bound.pop(each.name, each.default) for each in RUN}
+    model, tokenizer, name = (bound.pop(key, None) for key in ("model", "tokenizer", "name"))
+    run = {argument.name: bound.pop(argument.name, argument.default) for argument in RUN}
     progress = run.pop("progress")
     folder = RunFolder(path=run.pop("out"), **run)
     handed = _objects(study, bound)
@@ -123,19 +123,19 @@ def _call(study: Study, /, *source: Any, **keywords: Any) -> xarray.Dataset:
 
 
 def _check_names(study: Study, keywords: Iterable[str]) -> None:
-    """Refuse a keyword that the study does not know, and say which is nearest to it.
+    """Refuse a keyword that the study does not know, and name the nearest one.
 
     Raises:
-        UnknownNameError: there is one.
+        UnknownNameError: There is such a keyword.
     """
-    names = {each.name for each in arguments(study)}
+    names = {argument.name for argument in arguments(study)}
     for name in keywords:
         if name not in names:
             raise UnknownNameError(f"setting of {study.name}", name, names)
 
 
 def _objects(study: Study, keywords: dict[str, Any]) -> dict[str, Any]:
-    """Take out what is no setting but an object of Python, such as an objective."""
+    """Take the arguments that are Python objects, such as an objective, out of the keywords."""
     settings = study.settings.hints()
     names = [
         name

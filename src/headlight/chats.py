@@ -19,11 +19,11 @@ BEYOND_TEXT = (
     "functions",
     "documents",
 )
-"""Entries of a message or a chat beside its texts, which are not read."""
+"""Entries of a message or a chat beside its texts, which are refused."""
 
 _ROLE, _CONTENT = (f"[\"'“‘]?{name}[\"'”’]?\\s*:" for name in ("(?:role|messages)", "content"))
 BEGINNING = re.compile(rf"\s*(?:\[\s*)?\{{\s*(?:{_ROLE}|{_CONTENT}.*{_ROLE})", re.DOTALL)
-"""The beginning of messages as JSON, or as what was meant to be."""
+"""The beginning of messages as JSON, or as something meant to be JSON."""
 
 BETWEEN = "\n\n"
 """Separator of messages that are read without a template."""
@@ -35,11 +35,12 @@ class Chat:
 
     Attributes:
         messages: Objects with a ``role`` of `headlight.vocabulary.ROLES` and a ``content``, in
-            their order; what else they hold is for the template.
-        template: Whether they are written by the template; else their contents follow each other,
+            their order; other entries are passed to the template.
+        template: Whether the template writes them; otherwise their contents follow each other,
             with a blank line between.
-        answer: Whether the beginning of an answer follows, as the template writes it; None where
-            that is so if the model is to predict, and the last message is not the assistant's.
+        answer: Whether the beginning of an answer follows, as the template writes it. None leaves
+            it to the question: it does if the model is to predict, and the last message is not the
+            assistant's.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -48,15 +49,15 @@ class Chat:
 
     @classmethod
     def of(cls, value: object, *, system: str | None = None, template: bool = True) -> "Chat":
-        """Return the chat that a list of messages is, or an object with ``messages``.
+        """Return the chat of a list of messages, or of an object with ``messages``.
 
         Args:
-            value: The messages.
-            system: Text of a system message; it takes the place of the chat's own.
-            template: See `Chat`.
+            value: Messages.
+            system: Text of a system message, which replaces that of the chat.
+            template: Whether the template writes the messages.
 
         Raises:
-            UsageError: The messages are none, or one has an unknown role, or no text alone.
+            UsageError: There are no messages, or one has an unknown role or anything but a text.
         """
         items = value
         if isinstance(value, Mapping):
@@ -69,35 +70,35 @@ class Chat:
             )
         messages = [_message(item, number) for number, item in enumerate(items, 1)]
         if system is not None:
-            messages = [each for each in messages if each["role"] != "system"]
+            messages = [message for message in messages if message["role"] != "system"]
             messages.insert(
                 0, {"role": "system", "content": require_characters(system, "the system message")}
             )
-        if not any(each["content"].strip() for each in messages):
+        if not any(message["content"].strip() for message in messages):
             raise UsageError("all messages of the chat are empty; write at least one word.")
         return cls(tuple(messages), template)
 
     @classmethod
     def of_json(cls, text: str) -> "Chat":
-        """Return the chat that `as_json` has written."""
+        """Return the chat from the JSON of `as_json`."""
         kept = json.loads(text)
         return replace(cls.of(kept["messages"]), template=kept["template"], answer=kept["answer"])
 
     def as_json(self) -> str:
-        """Return all that the chat is, as JSON."""
-        messages = [dict(each) for each in self.messages]
+        """Return the whole chat as JSON."""
+        messages = [dict(message) for message in self.messages]
         whole = {"messages": messages, "template": self.template, "answer": self.answer}
         return json.dumps(whole, ensure_ascii=False, default=str)
 
     @property
     def contents(self) -> list[str]:
         """The texts of the messages."""
-        return [each["content"] for each in self.messages]
+        return [message["content"] for message in self.messages]
 
     def with_contents(self, contents: Sequence[str]) -> list[dict[str, Any]]:
         """Return the messages with other texts."""
         pairs = zip(self.messages, contents, strict=True)
-        return [{**each, "content": content} for each, content in pairs]
+        return [{**message, "content": content} for message, content in pairs]
 
 
 Messages = Sequence[Mapping[str, Any]] | Mapping[str, Any]
@@ -108,11 +109,11 @@ Readable = str | Chat | Messages
 
 
 def as_read(text: object, *, predicts: bool = False) -> Any:
-    """Return messages as a `Chat` that says whether an answer begins; of all else the very object.
+    """Return messages as a `Chat` with `answer` set, and any other object as it is.
 
     Args:
-        text: What a model is to read: a text, a chat, or its messages.
-        predicts: Whether the model is to predict how it goes on.
+        text: Text, chat, or messages of a chat, for a model to read.
+        predicts: Whether the model is to predict its continuation.
 
     Raises:
         UsageError: The messages cannot be read.
@@ -128,10 +129,10 @@ def as_read(text: object, *, predicts: bool = False) -> Any:
 
 
 def holds_chat(value: object) -> bool:
-    """Return whether a value, or what it is as JSON, is messages of a chat.
+    """Return whether a value, or the value of a JSON text, is messages of a chat.
 
-    These are objects with a role and a content.  Of a text of several lines the first counts as
-    well, as lines of JSON are a chat each.
+    Messages are objects with a role and a content.  In a text of several lines the first line may
+    be the JSON, since files of chats have one in each line.
     """
     if isinstance(value, str):
         return any(holds_chat(_json(part)) for part in (value, value.lstrip().partition("\n")[0]))
@@ -141,13 +142,13 @@ def holds_chat(value: object) -> bool:
 def begins_as_chat(text: str) -> bool:
     """Return whether a text is the JSON of messages, or begins as such and is broken further on.
 
-    Nobody who types it into a field means it to be read as words.
+    A field refuses such a text, which is not meant to be read as words.
     """
     return BEGINNING.match(text) is not None or holds_chat(text)
 
 
 def is_chat(value: object) -> bool:
-    """Return whether a value is a chat, a list of objects with roles, or an object that has one."""
+    """Return whether a value is a chat, a list of messages, or an object with either."""
     if isinstance(value, Mapping):
         value = value.get("messages")
     if isinstance(value, Chat):
@@ -161,7 +162,7 @@ def _message(item: object, number: int) -> dict[str, Any]:
     """Return a message whose content is one text.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is no message, or its content is no text.
     """
     place = f"message {number}"
     if not isinstance(item, Mapping) or "role" not in item:
@@ -177,10 +178,10 @@ def _message(item: object, number: int) -> dict[str, Any]:
 
 
 def _content(content: object, place: str) -> str:
-    """Return the text of a message; of a list of parts that of its only one.
+    """Return the text of a message, which may be the only part of a list.
 
     Raises:
-        UsageError: There is another part, or none.
+        UsageError: It has no text, or other parts.
     """
     if isinstance(content, list | tuple):
         kinds = list(_kinds(content))
@@ -216,10 +217,10 @@ def _refuse_beyond_text(value: Mapping[str, Any], place: str) -> None:
 
 
 def require_characters(text: str, place: str) -> str:
-    """Return a text that is valid Unicode.
+    """Return a text, and refuse one that is not valid Unicode.
 
     Raises:
-        UsageError: It is not.
+        UsageError: It holds half of a surrogate pair.
     """
     try:
         text.encode()

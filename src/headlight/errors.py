@@ -1,4 +1,4 @@
-"""Errors of Headlight: everything that it refuses, as one tree.
+"""Errors of Headlight, as one tree: every refusal is one of them.
 
 ::
 
@@ -16,7 +16,7 @@
 
 Every message is one sentence, or two: what was wrong, where, and what to do about it.  It names
 settings by `setting`, so that Python reads the name of an argument, the command line an option, and
-the app the name alone; and by `per_door` what each of the three says in words of its own.
+the app the name alone; `per_door` gives the three different words.
 """
 
 import copyreg
@@ -26,21 +26,21 @@ from difflib import get_close_matches
 from typing import Any
 
 _MARK = "\ufdd0"
-"""Stands around a setting in a sentence; Unicode keeps it for such use, and no text has it."""
+"""Mark around a setting in a sentence; no text has it, since Unicode keeps it for internal use."""
 
 
 def setting(argument: str) -> str:
-    """Return a setting as it stands in the sentence of a refusal, for Python or a command line.
+    """Return a setting with marks, so that a refusal can show an argument or an option.
 
     Args:
-        argument: its name, with a value where there is one: ``max_length``, ``out=``,
+        argument: Name of the setting, with its value if there is one: ``max_length``, ``out=``,
             ``kind=decoder``, ``resume=True``.
     """
     return f"{_MARK}{argument}{_MARK}"
 
 
 _DOORS, _OR = "\ufdd1", "\ufdd2"
-"""Stand around what each door says in words of its own, and between the three."""
+"""Marks around the words of the three doors, Python, command line and app, and between them."""
 
 
 def per_door(*, python: str, command_line: str, app: str) -> str:
@@ -49,11 +49,11 @@ def per_door(*, python: str, command_line: str, app: str) -> str:
 
 
 def with_head(model: str, head: str = "any") -> str:
-    """Return what to do where a model is there without its head.
+    """Return the advice of a refusal of a model without its head.
 
     Args:
-        model: with its article: ``a classifier``.
-        head: with which it is loaded; see `headlight.load`.
+        model: Noun for the model with its article: ``a classifier``.
+        head: Head with which it is loaded; see `headlight.load`.
     """
     return per_door(
         python=f"load {model} with its head (head={head!r})",
@@ -68,12 +68,12 @@ def flag(name: str) -> str:
 
 
 class HeadlightError(Exception):
-    """The root: catching it catches every refusal, and nothing else."""
+    """Root of the tree: catching it catches every refusal, and nothing else."""
 
     exit_code = 1
 
     def marked(self) -> str:
-        """Return the sentence as it was made, with marks around settings."""
+        """Return the sentence with its marks around settings."""
         return super().__str__()
 
     def _said(self, door: int, written: Callable[[str], str]) -> str:
@@ -87,24 +87,30 @@ class HeadlightError(Exception):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The names of the settings that the sentence speaks of, in their order."""
-        return tuple(each.partition("=")[0] for each in self.marked().split(_MARK)[1::2])
+        """The names of the settings in the sentence, in their order."""
+        return tuple(argument.partition("=")[0] for argument in self.marked().split(_MARK)[1::2])
 
     def __str__(self) -> str:
         """Return the sentence as Python reads it: ``kind='decoder'``."""
-        return self._said(1, lambda each: _written(each, None))
+        return self._said(1, lambda argument: _written(argument, None))
 
     def with_options(self, option: Callable[[str], str | None] = flag) -> str:
         """Return the sentence as the command line reads it: ``--kind decoder``.
 
         Args:
-            option: makes the option of the name of a setting; None for an argument of Python.
+            option: Function from the name of a setting to its option; it returns None for a
+                setting that only Python has.
         """
-        return self._said(2, lambda each: _written(each, option(each.partition("=")[0])))
+        return self._said(
+            2, lambda argument: _written(argument, option(argument.partition("=")[0]))
+        )
 
     def for_app(self) -> str:
-        """Return the sentence as it is read in the app, which has neither: ``kind decoder``."""
-        return self._said(3, lambda each: _written(each, each.partition("=")[0].replace("_", " ")))
+        """Return the sentence as the app shows it, with settings as words: ``kind decoder``."""
+        return self._said(
+            3,
+            lambda argument: _written(argument, argument.partition("=")[0].replace("_", " ")),
+        )
 
 
 def _written(argument: str, option: str | None) -> str:
@@ -130,7 +136,8 @@ class UnknownNameError(UsageError):
         super().__init__(f"no {kind} is called {name!r}.{hint} Known: {', '.join(names)}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made again of its sentence, in another process."""
+        """Return the parts of a pickle, which is not made by ``__init__`` again."""
+        # A worker sends it with its sentence alone, and `__init__` would need kind and names.
         return copyreg.__newobj__, (type(self), *self.args)  # type: ignore[attr-defined]
 
 
@@ -169,4 +176,4 @@ class ResultError(HeadlightError):
 
 
 class HeadlightWarning(RuntimeWarning):
-    """Something went wrong, and the result is right all the same."""
+    """Something went wrong, but the result is right."""

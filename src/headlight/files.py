@@ -26,11 +26,12 @@ else:
 
     class _UPath(type):
         def __instancecheck__(cls, place: Any) -> bool:
-            stores = sys.modules.get("upath")  # which nothing loads before the first address
+            # No place can be in a store before `location` has loaded the library, which is slow.
+            stores = sys.modules.get("upath")
             return stores is not None and isinstance(place, stores.UPath)
 
     class UPath(metaclass=_UPath):
-        """Stands for the class in annotations and where it is asked what something is."""
+        """Stand-in for the class, in annotations and for `isinstance`."""
 
 
 Location = Path | UPath
@@ -60,27 +61,27 @@ _UNREADABLE = {
 }
 
 LARGEST = 1 << 32
-"""Bytes of a file that is read as a whole; one that has more could fill the memory."""
+"""Maximum number of bytes of a file that is read as a whole; a larger one could fill the memory."""
 LARGEST_JSON = 1 << 28
-"""Bytes of such a file of JSON, which takes several times as many in memory."""
+"""Maximum number of bytes of a JSON file, which takes several times as many in memory."""
 DEEPEST = 100
-"""Levels of JSON: deeper, what walks through it runs out of stack."""
+"""Maximum number of levels of JSON; functions that call themselves run out of stack beyond it."""
 
 _ATTEMPTS = 5
-"""To write a file whose temporary name others clear away."""
+"""Attempts to write a file whose temporary name others remove."""
 _PARTIAL = re.compile(r"\..+\.\d+\.partial")
 WINDOWS = os.name == "nt"
-# Windows has neither.
+# Not every system has these flags: O_BINARY is of Windows alone, and the other two of all others.
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def location(path: str | Location, *, error: type[HeadlightError] = ResultError) -> Location:
-    """Return what a user calls a place: a path, or the address of a store (``s3://bucket/x``).
+    """Return the place that a user names: a path, or the address of a store (``s3://bucket/x``).
 
     Raises:
-        HeadlightError: of class `error`, when there is no driver for such addresses, the name is
-            too long, or a folder may not be entered.
+        HeadlightError: Of class `error`: there is no driver for such addresses, the name is too
+            long, or a folder may not be entered.
     """
     protocol, separator, _ = str(path).partition("://")
     if isinstance(path, Path) or not (separator or not isinstance(path, str)):
@@ -98,14 +99,14 @@ def location(path: str | Location, *, error: type[HeadlightError] = ResultError)
 
 
 def check_reachable(path: Path, *, error: type[HeadlightError] = ResultError) -> Path:
-    """Return `path`, if it can be looked at; whether it exists does not matter.
+    """Return `path` if it can be looked at; whether it exists does not matter.
 
     Raises:
-        HeadlightError: of class `error`, when the name is too long or none of a file, or a folder
-            may not be entered: that of the file, or `path` itself.
+        HeadlightError: Of class `error`: the name is too long or none of a file, or a folder may
+            not be entered: that of the file, or `path` itself.
     """
     try:
-        # Of a folder, that what lies in it can be looked at, too.
+        # The dot asks of a folder whether it may be entered, and not only whether it can be seen.
         os.stat(f"{path}{os.sep}.")  # noqa: PTH116 - pathlib leaves out the dot
     except (FileNotFoundError, NotADirectoryError):
         pass
@@ -115,19 +116,19 @@ def check_reachable(path: Path, *, error: type[HeadlightError] = ResultError) ->
 
 
 def open_file(
-    path: Location, *, own: bool = False, error: type[HeadlightError] = ResultError
+    path: Location, *, refuse_links: bool = False, error: type[HeadlightError] = ResultError
 ) -> Any:
     """Open a regular file for reading, without waiting for the other end of a pipe.
 
     Args:
-        path: The file.
-        own: Refuse a link: the name is one of ours, in a folder that somebody else may have filled
-            with links to files that are nobody's business.
-        error: The class of the refusal.
+        path: File to open.
+        refuse_links: Whether to refuse a link. A file that Headlight names itself may lie in a
+            folder that somebody else has filled with links to private files.
+        error: Class of the refusal.
 
     Raises:
-        HeadlightError: of class `error`, when there is no such file, it is a folder, a pipe, a
-            device or a refused link, or it cannot be opened.
+        HeadlightError: Of class `error`: there is no such file, it is a folder, a pipe, a device or
+            a refused link, or it cannot be opened.
     """
     if not isinstance(path, Path):
         try:
@@ -135,10 +136,12 @@ def open_file(
         except Exception as problem:  # every driver raises errors of its own
             raise _unreadable(path, problem, error) from problem
     try:
-        if own and path.is_symlink():
+        if refuse_links and path.is_symlink():
             raise OSError(errno.ELOOP, "")
-        _check_regular(path, path.stat(), error)  # before a device takes opening for an order
-        descriptor = os.open(path, os.O_RDONLY | _NO_WAIT | (_NO_LINKS if own else 0))
+        # Checked before it is opened, since some devices act when they are, and again afterwards,
+        # since another file may have taken its place meanwhile.
+        _check_regular(path, path.stat(), error)
+        descriptor = os.open(path, os.O_RDONLY | _NO_WAIT | (_NO_LINKS if refuse_links else 0))
         try:
             _check_regular(path, os.fstat(descriptor), error)
             return os.fdopen(descriptor, "rb")
@@ -152,24 +155,25 @@ def open_file(
 def read(
     path: Location,
     *,
-    own: bool = False,
+    refuse_links: bool = False,
     most: int = LARGEST,
     error: type[HeadlightError] = ResultError,
 ) -> bytes:
     """Return the content of a regular file.
 
     Args:
-        path: The file.
-        own: Refuse a link, see `open_file`.
-        most: Bytes that it may have.
-        error: The class of the refusal.
+        path: File to read.
+        refuse_links: Whether to refuse a link, see `open_file`.
+        most: Maximum number of bytes.
+        error: Class of the refusal.
 
     Raises:
-        HeadlightError: of class `error`, see `open_file`; or the file has more bytes.
+        HeadlightError: Of class `error`: see `open_file`; or the file has more bytes.
     """
-    with open_file(path, own=own, error=error) as file:
+    with open_file(path, refuse_links=refuse_links, error=error) as file:
         try:
             size = os.fstat(file.fileno()).st_size if isinstance(path, Path) else 0
+            # A byte more than allowed: a file may grow while it is read, and a store tells no size.
             content = b"" if size > most else file.read(most + 1)
         except Exception as problem:  # every driver raises errors of its own
             raise _unreadable(path, problem, error) from problem
@@ -181,30 +185,31 @@ def read(
 
 
 def read_json(
-    path: Location, *, own: bool = True, error: type[HeadlightError] = ResultError
+    path: Location, *, refuse_links: bool = True, error: type[HeadlightError] = ResultError
 ) -> Any:
-    """Return the value in a file of JSON, by default one of ours.
+    """Return the value in a JSON file; links are refused by default.
 
     Raises:
-        HeadlightError: of class `error`, see `read`.
-        ValueError: the file is no JSON, or nested more than `DEEPEST` levels.
+        HeadlightError: Of class `error`, see `read`.
+        ValueError: The file is no JSON, or nested more than `DEEPEST` levels.
     """
-    return parse_json(read(path, own=own, most=LARGEST_JSON, error=error))
+    return parse_json(read(path, refuse_links=refuse_links, most=LARGEST_JSON, error=error))
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a text of JSON that somebody else may have written.
+    """Return the value of a JSON text that somebody else may have written.
 
     Raises:
-        ValueError: it is no JSON, or nested more than `DEEPEST` levels.
+        ValueError: It is no JSON, or nested more than `DEEPEST` levels.
     """
     try:
         value = json.loads(text)
     except RecursionError as problem:
         raise ValueError(f"more than {DEEPEST} levels of JSON") from problem
+    # Level by level: a walk that calls itself would run out of stack on what it is to refuse.
     level = [value]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _values(each) if isinstance(inner, _NESTED)]
+        level = [inner for outer in level for inner in _values(outer) if isinstance(inner, _NESTED)]
         if not level:
             return value
     raise ValueError(f"more than {DEEPEST} levels of JSON")
@@ -230,7 +235,7 @@ def _unreadable(path: Location, problem: Exception, error: type[HeadlightError])
 def why_unread(problem: Exception) -> str:
     """Return in plain words why something cannot be read."""
     number = problem.errno if isinstance(problem, OSError) else None
-    if isinstance(problem, FileNotFoundError):  # of a store, which gives no number
+    if isinstance(problem, FileNotFoundError):  # drivers of stores give no number
         number = errno.ENOENT
     return _UNREADABLE.get(number or 0) or reason(problem)
 
@@ -239,7 +244,7 @@ def standard_input() -> io.BufferedIOBase:
     """Return the stream that ``-`` stands for.
 
     Raises:
-        UsageError: the stream is closed.
+        UsageError: The stream is closed.
     """
     if sys.stdin is None:
         raise UsageError(
@@ -256,12 +261,12 @@ def write(path: Location, content: bytes, *, error: type[HeadlightError] = Resul
     stays as it was.  A store is given the whole object in one request.
 
     Args:
-        path: The file to write; its folder must exist.
-        content: All of the file.
-        error: The class of the refusal, which depends on what the file is for.
+        path: File to write; its folder must exist.
+        content: Whole content of the file.
+        error: Class of the refusal, which depends on the use of the file.
 
     Raises:
-        HeadlightError: of class `error`, when the disk is full, the folder is read-only, and so on.
+        HeadlightError: Of class `error`: the disk is full, the folder is read-only, and so on.
     """
     if not isinstance(path, Path):
         _upload(path, content, error)
@@ -273,12 +278,12 @@ def write(path: Location, content: bytes, *, error: type[HeadlightError] = Resul
 
 
 def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = ResultError) -> bool:
-    """Put `content` at `path`, whole, unless there is a file already; whether it was done.
+    """Put `content` at `path`, whole, unless there is a file already; return whether it was put.
 
     Of several processes that try this at once, on any machine that sees the folder, one succeeds.
 
     Raises:
-        HeadlightError: of class `error`, when the file cannot be written.
+        HeadlightError: Of class `error`: the file cannot be written.
     """
     if not isinstance(path, Path):
         try:
@@ -289,6 +294,7 @@ def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = R
             raise error(f"{path} cannot be written: {reason(problem)}.") from problem
         return True
     try:
+        # A hard link fails where the name is taken, also over NFS; a new name would replace it.
         _put(path, content, lambda partial: os.link(partial, path))
     except FileExistsError:
         return False
@@ -298,13 +304,10 @@ def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = R
 
 
 def _put(path: Path, content: bytes, give_name: Callable[[Path], object]) -> None:
-    """Write a file under another name beside its place, and then give it its own.
-
-    Another process that goes on with a run may take what stands there for something that a killed
-    one has left, and clear it away: then it is written again.
+    """Write a file under a temporary name beside its place, and then give it its name.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: It cannot be written.
     """
     partial = partial_path(path)
     try:
@@ -315,6 +318,8 @@ def _put(path: Path, content: bytes, give_name: Callable[[Path], object]) -> Non
                 give_name(partial)
                 break
             except FileNotFoundError:
+                # A process that resumes the run may have taken the temporary file for one that a
+                # killed process has left, and removed it: it is written again.
                 if attempt == _ATTEMPTS or not path.parent.is_dir():
                     raise
         _sync_folder(path.parent)
@@ -326,7 +331,7 @@ def begun_file(path: Path) -> IO[bytes]:
     """Open a file that is written piece by piece, as it is, or make it; a link is not followed.
 
     Raises:
-        OSError: the file cannot be written, is a link, or none that can be gone on with.
+        OSError: The file cannot be written, is a link, or is none that can be continued.
     """
     flags = os.O_RDWR | os.O_CREAT | _NO_LINKS | _NO_WAIT
     return os.fdopen(os.open(path, flags, 0o666), "r+b")
@@ -336,18 +341,19 @@ def append(path: Path, content: bytes) -> None:
     """Add `content` to the end of a file, in one step, or make it; a link is not followed.
 
     Raises:
-        OSError: the file cannot be written, or is a link.
+        OSError: The file cannot be written, or is a link.
     """
+    # One unbuffered write with O_APPEND: lines of processes that append at once do not mix.
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINKS, 0o666)
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         file.write(content)
 
 
 def age(path: Location) -> float:
-    """Seconds since a file was written.
+    """Return the seconds since a file was written.
 
     Raises:
-        OSError: there is no such file.
+        OSError: There is no such file.
     """
     if isinstance(path, Path):
         return time.time() - path.stat().st_mtime
@@ -356,10 +362,10 @@ def age(path: Location) -> float:
 
 
 def make_folder(path: L, *, error: type[HeadlightError] = ResultError) -> L:
-    """The folder `path`, existing, with those above it.
+    """Make a folder and those above it where they are missing, and return it.
 
     Raises:
-        HeadlightError: of class `error`, when it cannot be made.
+        HeadlightError: Of class `error`: it cannot be made.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -379,7 +385,7 @@ def partial_path(path: Path) -> Path:
 
 
 def remove_partials(folder: Path) -> None:
-    """Clear away what killed processes have left half written in a folder, not in those in it.
+    """Remove files that killed processes have left half written in a folder, not in those in it.
 
     Nobody else may be writing there.
     """
@@ -389,10 +395,8 @@ def remove_partials(folder: Path) -> None:
 
 
 def remove_empty(folder: Location) -> None:
-    """Remove a folder of this machine if it is empty; in stores there are none.
-
-    There, drivers would remove what is in it as well.
-    """
+    """Remove a folder of this machine if it is empty; stores have no folders."""
+    # Drivers of stores would remove what lies below the address.
     if isinstance(folder, Path) and not folder.is_symlink():
         with suppress(OSError):  # it holds something
             folder.rmdir()
@@ -443,14 +447,12 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _discard(path: Path) -> None:
-    try:
+    with suppress(OSError, ValueError):  # raised before, when the file was written
         path.unlink(missing_ok=True)
-    except (OSError, ValueError):  # as the first error says, which was raised before
-        return
 
 
 def printable(text: str) -> str:
-    """The text with what a terminal or a page would obey, such as escape codes, written out."""
+    """Return a text with characters that a terminal obeys, such as escape codes, spelt out."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
@@ -458,5 +460,5 @@ def printable(text: str) -> str:
 
 
 def storable(text: object) -> str:
-    """Text that can be stored, whatever bytes the names of files hold."""
+    """Return a text that can be stored, whatever bytes the names of files hold."""
     return str(text).encode("utf-8", "surrogateescape").decode("utf-8", "replace")

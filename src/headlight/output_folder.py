@@ -1,8 +1,8 @@
 """A folder that files are written into: a record of them, and nothing else is replaced or removed.
 
 The record is a text file in the folder, with a line for each file.  A name is written there before
-the file is, so that whatever is killed when, no file of ours is without a line; and a file that has
-none is somebody else's, whatever it is called.
+the file is, so that no file of ours is without a line, whenever a process is killed; and a file
+without one is somebody else's, whatever its name.
 """
 
 from collections.abc import Iterable
@@ -16,16 +16,16 @@ from headlight.files import Location, is_link, reason
 RECORD = ".headlight"
 _HEADING = "# Files that Headlight wrote here, and may replace or remove."
 _LARGEST = 1 << 24
-"""Bytes of a record."""
+"""Maximum number of bytes of a record."""
 
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """A folder that is written into, by the names of its files, such as ``tables/layer.csv``.
+    """Folder that is written into, by the names of its files, such as ``tables/layer.csv``.
 
     Attributes:
-        place: the folder, which exists.
-        error: the class of refusals.
+        place: Folder, which exists.
+        error: Class of refusals.
     """
 
     place: Location
@@ -35,12 +35,14 @@ class OutputFolder:
         """Return the names of the files that the record holds.
 
         Raises:
-            HeadlightError: the record cannot be read, or is none.
+            HeadlightError: The record cannot be read, or is none.
         """
         path = self.place / RECORD
         if not path.exists() and not is_link(path):
             return set()
-        text = files.read(path, own=True, most=_LARGEST, error=self.error).decode(errors="replace")
+        text = files.read(path, refuse_links=True, most=_LARGEST, error=self.error).decode(
+            errors="replace"
+        )
         names = {line for line in text.splitlines() if line and not line.startswith("#")}
         if _HEADING not in text or not all(map(_lies_inside, names)):
             raise self.error(f"{path} is no record of written files; move it away.")
@@ -50,7 +52,7 @@ class OutputFolder:
         """Note files that are about to be written.
 
         Raises:
-            HeadlightError: somebody else's file has one of the names, a folder above one is a link,
+            HeadlightError: Somebody else's file has one of the names, a folder above one is a link,
                 or the record cannot be written.
         """
         wanted = list(dict.fromkeys(names))
@@ -60,23 +62,24 @@ class OutputFolder:
                     f"{self.place / folder} is a link, and files would be written elsewhere; "
                     f"remove it, or choose another folder with {setting('out=')}."
                 )
-        # Before the record is read: another process notes a file before it writes it.
-        present = [each for each in wanted if self._exists(each)]
-        own_names = self.names()
+        # Looked for before the record is read: another process notes a file and then writes it, and
+        # in the opposite order, a file of ours could be there without a line.
+        present = [name for name in wanted if self._exists(name)]
+        noted = self.names()
         for name in present:
-            if name not in own_names:
+            if name not in noted:
                 raise self.error(
                     f"{self.place / name} is in the way: Headlight has no record of writing it; "
                     f"move it away, or choose another folder with {setting('out=')}."
                 )
-        if unknown := [name for name in wanted if name not in own_names]:
+        if unknown := [name for name in wanted if name not in noted]:
             self._append(unknown)
 
     def write(self, name: str, content: bytes) -> Location:
-        """Write a file, whole or not at all; returns its path.
+        """Write a file, whole or not at all, and return its path.
 
         Raises:
-            HeadlightError: see `claim`, or the file cannot be written.
+            HeadlightError: See `claim`; or the file cannot be written.
         """
         self.claim([name])
         path = self.place / name
@@ -94,7 +97,7 @@ class OutputFolder:
             path, above = self.place / name, PurePosixPath(name).parents
             if any(is_link(self.place / folder) for folder in above if str(folder) != "."):
                 continue
-            if path.is_dir() and not is_link(path):  # its own study removes it
+            if path.is_dir() and not is_link(path):  # which its study removes
                 continue
             path.unlink(missing_ok=True)
             for folder in above:
@@ -123,12 +126,12 @@ class OutputFolder:
     def _append(self, names: list[str]) -> None:
         path = self.place / RECORD
         start = "" if path.exists() else _HEADING
-        # In lines of their own, also where a killed process left half of one.
+        # A line break first, since a killed process may have left half of a line.
         lines = "\n".join([start, *names, ""]).encode()
         try:
             if isinstance(path, Path):
                 files.append(path, lines)
-            else:
+            else:  # stores have no appending
                 before = path.read_bytes() if path.exists() else b""
                 path.write_bytes(before + lines)
         except Exception as problem:  # drivers of stores raise errors of their own

@@ -1,4 +1,4 @@
-"""Arrays, and what they are, in one safetensors file that knows whether it is damaged."""
+"""Arrays and a header in one safetensors file, whose digest shows whether it is damaged."""
 
 import hashlib
 import json
@@ -23,21 +23,21 @@ def save_tensors(
     *,
     error: type[HeadlightError] = ResultError,
 ) -> None:
-    """Write arrays and what they are to one safetensors file, whole or not at all.
+    """Write arrays and a header to one safetensors file, whole or not at all.
 
     The header holds a digest of everything, so that `load_tensors` notices when a bit has changed.
 
     Args:
-        path: the file; its folder must exist.
-        tensors: arrays by name.
-        header: what they are, as JSON.
-        error: the class of the refusal.
+        path: File to write; its folder must exist.
+        tensors: Arrays by name.
+        header: Values that JSON can hold, which describe the arrays.
+        error: Class of the refusal.
 
     Raises:
-        HeadlightError: of class `error`, if the file cannot be written.
+        HeadlightError: Of class `error`: the file cannot be written.
     """
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    plain = json.loads(json.dumps(dict(header)))  # as it will come back
+    plain = json.loads(json.dumps(dict(header)))  # tuples come back as lists
     signed = {**plain, _DIGEST: _digest(arrays, plain)}
     # One entry: the order of several would change from one process to the next.
     write(path, save(arrays, metadata={_HEADER: json.dumps(signed)}), error=error)
@@ -47,28 +47,29 @@ def load_tensors(
     path: str | Location,
     *,
     what: str = "file",
-    own: bool = True,
+    refuse_links: bool = True,
     error: type[HeadlightError] = ResultError,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Load the tensors that `save_tensors` wrote: arrays of their own, and the header.
+    """Load the arrays that `save_tensors` wrote, and the header.
 
     Older files have no digest, and are read as they are.
 
     Args:
-        path: the file.
-        own: refuse a link, see `headlight.files.open_file`.
-        what: what is expected, for the refusal of a file that is something else.
-        error: the class of the refusal.
+        path: File to read.
+        what: Noun for the expected file, for the refusal of another.
+        refuse_links: Whether to refuse a link, see `headlight.files.open_file`.
+        error: Class of the refusal.
 
     Raises:
-        HeadlightError: of class `error`, if the file is missing, damaged, or something else.
+        HeadlightError: Of class `error`: the file is missing, damaged, or something else.
     """
     path = location(path, error=error)
-    content = read(path, own=own, error=error)
+    content = read(path, refuse_links=refuse_links, error=error)
     try:
         tensors = load(content)
     except SafetensorError as problem:
         raise error(f"{path} cannot be read: {problem}.") from problem
+    # The library gives arrays alone; the header stands before them, behind its own length.
     size = int.from_bytes(content[:8], "little")
     try:
         written = parse_json(content[8 : 8 + size])["__metadata__"][_HEADER]
@@ -82,7 +83,7 @@ def load_tensors(
 
 
 def _digest(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
-    """SHA-256 of names, types, shapes and numbers, and of the header."""
+    """Return the SHA-256 of names, types, shapes and numbers, and of the header."""
     chain = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name, array in sorted(arrays.items()):
         chain.update(json.dumps([name, array.dtype.str, array.shape]).encode())

@@ -33,12 +33,12 @@ Visible = Bool[Tensor, "batch #query key"]
 
 
 def single(tensor: Tensor) -> Tensor:
-    """At least float32."""
+    """Return a tensor in float32, or float64 if it is in that."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
 def double(tensor: Tensor) -> Tensor:
-    """float64; moved to the CPU from a device that has none (MPS)."""
+    """Return a tensor in float64, on the CPU where its device has no such type (MPS)."""
     return tensor.cpu().double() if tensor.device.type == "mps" else tensor.double()
 
 
@@ -48,5 +48,5 @@ def widest(device: torch.device) -> torch.dtype:
 
 
 def back_to(tensor: Tensor, device: torch.device) -> Tensor:
-    """On the device that it came from, in the best precision that the device has."""
+    """Move a tensor back to a device, in the best precision that the device has."""
     return tensor.float().to(device) if device.type == "mps" else tensor.to(device)

@@ -1,9 +1,8 @@
-"""The names that everything shares, without torch: measures, categories, kinds, choices.
+"""Shared names, without torch: measures, categories, kinds of attention, choices.
 
-`measure_names` are what can be asked of a pair of positions, `MEASURES` what is asked by default.
-Whatever shows, stores or offers a measure reads its row here: readings, surveys, pages, reports,
-pictures, terminal and command line.  `headlight.measures.register_measure` adds a row together with
-the function that computes it.
+`measure_names` are the measures of a pair of positions, and `MEASURES` the default of studies.
+Readings, surveys, pages, reports, pictures, terminal and command line all read the row of a measure
+here.  `headlight.measures.register_measure` adds a row together with the function that computes it.
 """
 
 import re
@@ -51,7 +50,7 @@ CATEGORY_LABELS = {
     "punctuation": "punctuation",
     "other": "other tokens",
 }
-"""Token categories, and what they are called where a result does not bring other names."""
+"""Labels of the token categories, where a result has no other names for them."""
 
 CATEGORIES = tuple(CATEGORY_LABELS)
 """Token categories; an index into this tuple stands for one of them."""
@@ -60,7 +59,7 @@ ROLES = ("system", "user", "assistant")
 """Roles of the messages of a chat."""
 
 TEMPLATE = "template"
-"""The segment of all that is no content of a message."""
+"""Segment of the tokens outside the contents of messages."""
 
 SEGMENTS = (TEMPLATE, *ROLES)
 """Named segments of a chat."""
@@ -69,10 +68,10 @@ PATCH, BORDER, REGISTER = "patch", "border", "register"
 """Named segments of a picture: patches inside and at its border, and registers."""
 
 IMAGE = "image"
-"""The named segment of a picture beside a prompt."""
+"""Segment of a picture beside a prompt."""
 
 PROMPT, ANSWER = "prompt", "answer"
-"""Named segments of a text that a model goes on with."""
+"""Segments of a text that a model continues."""
 
 CONTRIBUTION = "contribution"
 """Variable of a generation: what each token adds to the logit of the next one."""
@@ -95,7 +94,7 @@ ROUTE = 0.01
 """A link of routes that brings at least this share of the chosen token is shown."""
 
 FAR = 1000
-"""Tokens from which on a copy is far."""
+"""Minimum distance in tokens of a far copy."""
 
 RELATIVE = tuple(range(-8, 9))
 """Places of keys, counted from the query."""
@@ -104,10 +103,10 @@ DISTANCES = (0, *(2**power for power in range(15)))
 """Lower edges of the bins of distances; each ends before the next, and the last has no end."""
 
 MODEL_LABEL, CORPUS_LABEL = "model_label", "corpus_label"
-"""Attributes of a result: what titles call its model and its corpus, where users have said it."""
+"""Attributes of a result: names of its model and its corpus that users give, for titles."""
 
 NUMBERING = "L4H7 is head 7 of layer 4; both are counted from 0, as in transformers."
-"""Explanation of the names of heads, to be given once wherever they are."""
+"""Explanation of the names of heads, shown once wherever they are."""
 
 Colour = Literal["blue", "orange", "purple", "green", "red"]
 Marker = Literal["circle", "square", "diamond", "triangle", "inverted triangle", "plus"]
@@ -122,26 +121,26 @@ PER_LAYER = ("layer", "query", "key")
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A measure: what it is called, what shape it has, what it needs, and how it is drawn.
+    """Measure of attention: its names, its shape, its needs, and its look.
 
     Attributes:
-        name: of the variable, the setting and the option.
-        symbol: as in formulas.
-        short: label where there is little room.
-        label: label in full.
-        meaning: what one number says, to follow the label after a colon.
-        source: where it is defined.
-        axes: of the variable in a reading.
-        unit: of the numbers.
-        share: whether a number is a share of its row as it is; sums of others are divided by the
-            sum of the row.
-        signed: whether numbers may be below 0.
-        needs: what has to be captured besides weights and values: the ``input`` of the attention
-            module, the ``gradient`` of a backward pass, the ``attribution`` of input tokens, or the
-            ``residual`` that the output of the attention is added to.
-        default: whether studies look at it if nothing else is asked for.
-        colour: of lines and heat maps.
-        marker: on lines.
+        name: Name of the variable, the setting and the option.
+        symbol: Symbol in formulas.
+        short: Label where there is little room.
+        label: Label in full.
+        meaning: Meaning of a number, as the words after the label and a colon.
+        source: Publication that defines it.
+        axes: Axes of the variable in a reading.
+        unit: Unit of the numbers.
+        share: Whether a number is a share of its row as it is; sums of other measures are divided
+            by the sum of the row.
+        signed: Whether numbers may be below 0.
+        needs: Captured tensors besides weights and values: the ``input`` of the attention module,
+            the ``gradient`` of a backward pass, the ``attribution`` of input tokens, or the
+            ``residual`` to which the output of the attention is added.
+        default: Whether studies include it by default.
+        colour: Colour of lines and heat maps.
+        marker: Marker on lines.
     """
 
     name: str
@@ -161,22 +160,22 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """Label and symbol: ``attention weight α``."""
+        """Return label and symbol: ``attention weight α``."""
         return f"{self.label} {self.symbol}"
 
     @property
     def help(self) -> str:
-        """Title and meaning as a sentence."""
+        """Return title and meaning as a sentence."""
         return f"{self.title[0].upper()}{self.title[1:]}: {self.meaning}."
 
     @property
     def per_head(self) -> bool:
-        """Whether each head has its own; else all heads of a layer have one together."""
+        """Whether each head has numbers; otherwise all heads of a layer share them."""
         return "head" in self.axes
 
     @property
     def pairwise(self) -> bool:
-        """Whether it is of pairs of positions, so that studies can look at it."""
+        """Whether its numbers are of pairs of positions, as studies need them."""
         return self.axes in (PER_HEAD, PER_LAYER)
 
 
@@ -329,11 +328,11 @@ _TABLE = {
 }
 
 MEASURES = tuple(row.name for row in _TABLE.values() if row.default)
-"""Names of the measures that studies look at by default."""
+"""Names of the measures of studies by default."""
 
 
 def head_name(layer: int, head: int) -> str:
-    """The name of a head, both numbers counted from 0: ``L4H7``.
+    """Return the name of a head, with both numbers counted from 0: ``L4H7``.
 
     Papers count from 1 and write ``5-8``, which their exhibits add in brackets.
     """
@@ -347,10 +346,10 @@ def place_of_head(name: str) -> tuple[int, int] | None:
 
 
 def require_names_of_heads(names: Iterable[str]) -> None:
-    """Refuse a word that is no name of a head, whatever heads a model has.
+    """Refuse a word that is no name of a head, in any model.
 
     Raises:
-        UsageError: there is one.
+        UsageError: There is such a word.
     """
     for name in names:
         if place_of_head(name) is None:
@@ -360,25 +359,25 @@ def require_names_of_heads(names: Iterable[str]) -> None:
 
 
 def measure_table() -> tuple[Measure, ...]:
-    """All rows: measures of pairs of positions, and of single ones."""
+    """Return all rows: measures of pairs of positions, and of single positions."""
     return tuple(_TABLE.values())
 
 
 def measure_names() -> tuple[str, ...]:
-    """The measures of pairs of positions: those that a study can be asked for."""
+    """Return the measures of pairs of positions, which studies can include."""
     return tuple(row.name for row in _TABLE.values() if row.pairwise)
 
 
 def reading_measures() -> tuple[str, ...]:
-    """Return the measures that a reading has: it runs the model forward, and so has no gradient."""
+    """Return the measures of a reading, which needs no loss and so has no gradient."""
     return tuple(name for name in measure_names() if _TABLE[name].needs != "gradient")
 
 
 def measure(name: str) -> Measure:
-    """The row of a measure.
+    """Return the row of a measure.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: There is none of that name.
     """
     if name not in _TABLE:
         raise UnknownNameError("measure", name, _TABLE)
@@ -386,11 +385,11 @@ def measure(name: str) -> Measure:
 
 
 def check_measures(names: Sequence[str]) -> None:
-    """Refuse measures that a study cannot be asked for, or that come twice, or not at all.
+    """Refuse measures that a study cannot include, a measure that is named twice, or none.
 
     Raises:
-        UnknownNameError: there is no such measure of pairs of positions.
-        UsageError: there is none, or one is named twice.
+        UnknownNameError: There is no such measure of pairs of positions.
+        UsageError: No measure is named, or one is named twice.
     """
     names_known = measure_names()
     for name in names:
@@ -401,15 +400,15 @@ def check_measures(names: Sequence[str]) -> None:
 
 
 def measures_that_need(need: Need, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the measures that need a backward pass (``gradient``), and so on."""
+    """Return the measures with a need, such as a backward pass (``gradient``)."""
     return tuple(name for name in names if measure(name).needs == need)
 
 
 def add_measure(row: Measure) -> None:
-    """Put a row at the end of the table; `headlight.measures.register_measure` calls this.
+    """Append a row to the table; `headlight.measures.register_measure` calls this.
 
     Raises:
-        UsageError: the table has a row of that name.
+        UsageError: The table has a row of that name.
     """
     if row.name in _TABLE:
         raise UsageError(f"there is a measure {row.name!r} already; give yours another name.")
@@ -417,16 +416,16 @@ def add_measure(row: Measure) -> None:
 
 
 def remove_measure(name: str) -> None:
-    """Take a row out of the table again.
+    """Remove a row from the table.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: There is none of that name.
     """
     del _TABLE[measure(name).name]
 
 
 _LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]|[\w.-]+/[\w.-]+/")
-"""Beginning of a path that is no name of a hub, which has one slash at most."""
+"""Beginning of a path; a name of a hub has one slash at most."""
 
 
 def base_name(name: object) -> str:

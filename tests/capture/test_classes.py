@@ -43,7 +43,7 @@ def test_a_checkpoint_says_what_it_classifies(
     kind(config()).save_pretrained(tmp_path)
     loaded = load_model(tmp_path, device="cpu", head="classification")
     assert type(loaded.transformer) is kind
-    assert Classes.of(loaded) == Classes(task, ("bad", "fair", "good"))  # type: ignore[arg-type]
+    assert Classes.from_model(loaded) == Classes(task, ("bad", "fair", "good"))  # type: ignore[arg-type]
     assert not hasattr(load_model(tmp_path, device="cpu").transformer, "classifier")
 
 
@@ -76,7 +76,7 @@ def test_a_classifier_in_memory_is_used_as_it_is() -> None:
 def test_a_model_that_was_loaded_without_its_head_says_how_to_load_it() -> None:
     bare = CapturedModel(BertModel(config()).eval(), name="bare")
     with pytest.raises(MissingHeadError, match=r"bare is a BertModel.*head='classification'"):
-        Classes.of(bare)
+        Classes.from_model(bare)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_model_that_was_loaded_without_its_head_says_how_to_load_it() -> None:
 def test_what_does_not_choose_a_class_is_refused(settings: dict[str, object], what: str) -> None:
     network = BertForSequenceClassification(BertConfig(**SMALL, **settings)).eval()
     with pytest.raises(UsageError, match=f"gives {what} for each text, and does not choose one"):
-        Classes.of(CapturedModel(network))
+        Classes.from_model(CapturedModel(network))
 
 
 def test_labels_are_names_or_numbers() -> None:
@@ -106,10 +106,10 @@ def test_labels_are_names_or_numbers() -> None:
 
 def test_classes_can_be_named() -> None:
     model = CapturedModel(BertForSequenceClassification(config()).eval())
-    assert Classes.of(model, ("x", "y", "z")).number("z", "a:1") == 2
+    assert Classes.from_model(model, ("x", "y", "z")).number("z", "a:1") == 2
     for names in (("x", "y"), ("x", "x", "y")):
         with pytest.raises(UsageError, match="has 3 classes, and 2 are named"):
-            Classes.of(model, names)
+            Classes.from_model(model, names)
 
 
 def test_attention_of_a_classifier_is_replaced_below_its_head() -> None:

@@ -283,7 +283,7 @@ def test_gradients_go_through_the_gate() -> None:
     network = model_of("Qwen 3.5")
     model = CapturedModel(network)
     found: list[LayerRecord] = []
-    with model.capture() as recorder, frozen(network), recorder.taped() as tape:
+    with model.capture() as recorder, frozen(network), recorder.open_tape() as tape:
         recorder.visit = found.append
         tape.run(network(**IDS).last_hidden_state.square().sum()[None])
     (record,) = found

@@ -86,7 +86,7 @@ def test_the_prompt_of_the_template_is_no_message(templated):
 def test_a_token_that_is_typed_is_counted_and_the_template_is_not(templated):
     def written(content):
         example = encode_one(templated, Chat.of([{"role": "user", "content": content}]))
-        return Assembly.of(templated).marks.written(example)
+        return Assembly.from_tokenizer(templated).marks.written(example)
 
     assert written("the sea") == (0, False)
     assert written(f"the {END} sea {END}") == (2, False)

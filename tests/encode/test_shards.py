@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from headlight.corpora import open_corpus
 from headlight.encode import Counts, Encoded, Examples, examples
-from headlight.encode.examples import ExampleShards, Marks, Recipe, _number_of
+from headlight.encode.examples import ExampleShards, Marks, Recipe, _text_number
 from headlight.errors import CorpusError
 
 SIZE = 3
@@ -120,7 +120,7 @@ def test_shards_hold_what_iterating_gives(found: list[str], size: int) -> None:
             setattr(counts, name, getattr(counts, name) + count)
     assert made == expected
     assert counts == together.counts == by_shards.counts
-    assert text_sum == sum(_number_of((word,)) for word in found), "however texts are grouped"
+    assert text_sum == sum(_text_number((word,)) for word in found), "however texts are grouped"
 
 
 def test_of_the_first_examples_no_more_is_counted() -> None:

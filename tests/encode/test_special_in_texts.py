@@ -13,7 +13,7 @@ CHAT = "<s>the sea</s>\n<s>and the river</s>\n"
 
 
 def written(tokenizer, text):
-    return Assembly.of(tokenizer).marks.written(encode_one(tokenizer, text))
+    return Assembly.from_tokenizer(tokenizer).marks.written(encode_one(tokenizer, text))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_they_can_be_read_as_characters(tokenizers):
     tokenizer.split_special_tokens = True
     try:
         plain = encode_one(tokenizer, CHAT)
-        assert Assembly.of(tokenizer).marks.written(plain) == (0, False)
+        assert Assembly.from_tokenizer(tokenizer).marks.written(plain) == (0, False)
     finally:
         tokenizer.split_special_tokens = False
     assert plain.ids[0] == marked.ids[0]

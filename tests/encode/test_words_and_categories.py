@@ -63,7 +63,7 @@ def test_the_spellings_of_punctuation():
     }  # fmt: skip
     vocabulary = {piece: index for index, piece in enumerate(["?", *pieces])}
     model = Tokenizer(models.WordLevel(vocabulary, unk_token="?"))
-    categories = Categories.of(PreTrainedTokenizerFast(tokenizer_object=model))
+    categories = Categories.from_tokenizer(PreTrainedTokenizerFast(tokenizer_object=model))
     ids = list(range(1, 1 + len(pieces)))
     assert categories.of_ids(ids, [OTHER] * len(ids)) == tuple(pieces.values())
 

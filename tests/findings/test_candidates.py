@@ -167,9 +167,7 @@ def gallery(result: xr.Dataset) -> str:
 
 
 OF_SURVEYS: dict[str, Callable[[xr.Dataset], str]] = {
-    "findings/survey_highlights.py": lambda result: " ".join(
-        each.text for each in highlights(result)
-    ),
+    "findings/survey_rules.py": lambda result: " ".join(each.text for each in highlights(result)),
     "findings/survey.py": lambda result: " ".join(result_contents.answers(result)),
     "views/survey_terminal.py": lambda result: re.sub(
         r"Effective attention is equal.*", "", printed(terminal_table(result)), flags=re.S
@@ -447,7 +445,8 @@ ASK: dict[str, Callable[..., None]] = {
     "findings/faithfulness.py": (test_maps_that_agree_by_construction_are_not_said_to_agree_most),
     "findings/flow.py": test_maps_and_layers_that_are_alike_are_not_ordered,
     "findings/head_ranking.py": test_heads_are_not_ranked_by_such_tokens,
-    "findings/survey_highlights.py": test_what_says_nothing_of_a_survey_is_not_said,
+    "findings/survey_highlights.py": test_why_nothing_is_said_is_said,
+    "findings/survey_rules.py": test_what_says_nothing_of_a_survey_is_not_said,
     "findings/routes.py": test_routes_name_no_unknown_token,
     "reading/routes.py": test_a_title_is_about_a_token_that_is_known_and_said,
     "views/head_numbers.py": test_heads_are_not_ranked_by_such_tokens,
@@ -478,6 +477,7 @@ NEED_NOT = {
     "findings/no_op_heads.py": "a table of all heads",
     "findings/null_space.py": "means over all texts",
     "findings/rank_correlation.py": "of all heads together; takes the smallest difference",
+    "findings/sentence_rules.py": "fills in the templates of rules, which ask",
     "findings/thresholds.py": "constants alone",
     "findings/weight_and_norm_shares.py": "means over all heads",
     "findings/word_times.py": "errors in seconds, decided by intervals; `answers` asks first",

@@ -7,11 +7,12 @@ import pytest
 import xarray
 
 from headlight.catalogue import find_study
+from headlight.catalogue.writers import run_writers
 from headlight.corpora import SAMPLE_TEXT
 from headlight.engine.folder import RunFolder
 from headlight.engine.text_plan import plan_text_study
 from headlight.output_folder import OutputFolder
-from headlight.reports.report import write_report
+from headlight.reports.report import StudyResult, write_report
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as run_survey
 from headlight.views import result_contents
@@ -133,3 +134,9 @@ def test_the_sample_corpus(tmp_path):
     assert SAMPLE_TEXT.exists()
     assert result.attrs["corpus"] == "the sample corpus"
     assert result.attrs["examples"] == 5
+
+
+def test_every_format_of_runs_can_be_made_of_a_result() -> None:
+    result = StudyResult(survey_sample(2, 3))
+    for path, row in run_writers().items():
+        assert row.write(result), path

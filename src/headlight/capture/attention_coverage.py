@@ -48,6 +48,7 @@ class ModulesRun(TorchFunctionMode):
         """
         interface_modules = set(passed)
         classes = {type(module) for module in interface_modules}
+        # A module of a class that calls the interface attends, even if no softmax was seen in it.
         others = {module: None for module in self._ran if type(module) in classes}
         for within in self._attending:
             if interface_modules.isdisjoint(within):
@@ -78,7 +79,7 @@ class ModulesRun(TorchFunctionMode):
 
 def _is_attention(module: nn.Module) -> bool:
     named = _NAMED.search(type(module).__name__)
-    return bool(named) and any(isinstance(each, _LINEAR) for each in module.modules())
+    return bool(named) and any(isinstance(submodule, _LINEAR) for submodule in module.modules())
 
 
 def _rows(result: Tensor) -> int:
@@ -109,7 +110,11 @@ def check_all_found(
     *,
     both_sides: bool,
 ) -> None:
-    """Refuse a model of which no attention, or only a part, calls the interface."""
+    """Refuse a model of which no attention, or only a part, calls the interface.
+
+    Raises:
+        AttentionBesideError: nothing, or one of two sides, calls the interface.
+    """
     name, passed = type(model).__name__, set(passed)
     if not sum(counts.values()):
         raise AttentionBesideError(
@@ -124,7 +129,7 @@ def check_all_found(
             "transformers' attention interface, though other attention of the model does.",
             passed,
         )
-    expected = _promised(model)
+    expected = _count_promised(model)
     layers = max(counts["encoder"], counts["decoder"])
     if expected is not None and layers < expected:
         raise AttentionBesideError(
@@ -142,11 +147,11 @@ def check_all_found(
         )
 
 
-def _promised(model: nn.Module) -> int | None:
+def _count_promised(model: nn.Module) -> int | None:
     """Return the number of self-attention layers in the configuration, if it names one."""
     config: Any = getattr(model, "config", None)
     kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
-    if kinds:
+    if kinds:  # layers of linear attention have no softmax
         return sum("attention" in kind and "linear" not in kind for kind in kinds)
     layers = getattr(config, "num_hidden_layers", None)
     return layers if isinstance(layers, int) else None

@@ -65,7 +65,6 @@ def attention_with_graph(
 
 
 def _before_dropout(module: nn.Module) -> AttentionFunction:
-    """Return the eager attention of a module, which hands out weights before dropout."""
     return partial(_attend, eager_function(module))
 
 
@@ -76,9 +75,12 @@ def _attend(
     with _evaluating(module):
         context, weight = eager(module, *arguments, **options)
     assert weight is not None  # noqa: S101 - tracing has seen it
-    if (own := options.get("own_attention")) is not None:  # the model has dropped what it drops
-        return own.context, weight
+    if (
+        own_attention := options.get("own_attention")
+    ) is not None:  # the model has dropped what it drops
+        return own_attention.context, weight
     if share:
+        # The eager function has drawn nothing: these random numbers are those that it would draw.
         dropped = nn.functional.dropout(weight, share)
         context = context_of(dropped, arguments[2]).reshape(context.shape)
     return context, weight

@@ -54,8 +54,8 @@ class AttentionReplacer(Protocol):
         """Note that the attention of `module` is about to run once."""
         ...
 
-    def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
-        """Return a function that calls `own`, or `eager` where weights are replaced."""
+    def wrap(self, eager: AttentionFunction, usual: AttentionFunction) -> AttentionFunction:
+        """Return a function that calls `usual`, or `eager` where weights are replaced."""
         ...
 
 
@@ -74,6 +74,7 @@ own_code: WeakKeyDictionary[nn.Module, tuple[AttentionFunction, AttentionFunctio
     WeakKeyDictionary()
 )
 """Functions of modules with attention in code of their own: the eager function, and their own."""
+# By id: configurations are equal where their content is, and cannot be hashed.
 _patched: dict[int, _PatchedConfig] = {}
 _lock = threading.Lock()
 
@@ -147,7 +148,7 @@ def replacer_of(module: nn.Module) -> AttentionReplacer | None:
 
 
 @contextmanager
-def unreplaced(model: nn.Module) -> Iterator[None]:
+def suspend_replacements(model: nn.Module) -> Iterator[None]:
     """Suspend all replacements of the attention of `model` within the block."""
     replacers = {replacer_of(module) for module in model.modules()} - {None}
     try:
@@ -166,6 +167,7 @@ def install(configs: Iterable[Any]) -> None:
             before = config._attn_implementation_internal
             patched = _patched.setdefault(id(config), _PatchedConfig(config, before))
             patched.captures += 1
+            # The property would set the configurations within this one as well.
             config._attn_implementation_internal = IMPLEMENTATION
 
 
@@ -203,7 +205,7 @@ def _eager_beside(module: nn.Module) -> AttentionFunction:
     )
 
 
-def own_implementation(config: Any) -> str | None:
+def configured_attention(config: Any) -> str | None:
     """Return the attention that a configuration names, or named before the hook."""
     patched = _patched.get(id(config))
     named: str | None = (
@@ -212,18 +214,18 @@ def own_implementation(config: Any) -> str | None:
     return named
 
 
-def own_function(module: nn.Module) -> AttentionFunction:
+def uncaptured_function(module: nn.Module) -> AttentionFunction:
     """Return the function that `module` calls when not captured, if it takes additive masks.
 
     Only sdpa is passed through: the masks that other kernels expect differ.
     """
-    named = own_implementation(getattr(module, "config", None))
+    named = configured_attention(getattr(module, "config", None))
     if module in own_code:
-        own = own_code[module][1]
+        function = own_code[module][1]
     else:
-        own = _sdpa if named == "sdpa" else _eager_beside(module)
+        function = _sdpa if named == "sdpa" else _eager_beside(module)
     replacer = replacer_of(module)
-    return replacer.wrap(_eager_beside(module), own) if replacer else own
+    return replacer.wrap(_eager_beside(module), function) if replacer else function
 
 
 def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
@@ -244,5 +246,5 @@ def dispatch_attention(
         replacer.begin_module(module)
     thread, listener = _listeners.get(module, (None, None))
     if listener is None or thread != threading.get_ident():
-        return own_function(module)(module, *arguments, **options)
+        return uncaptured_function(module)(module, *arguments, **options)
     return listener.attend(module, arguments, options)

@@ -22,19 +22,20 @@ class MaskByRows(Tensor):
     Models hand it on as it is; whatever else is done with it is done with the whole mask.
     """
 
-    _of: dict[str, Any]
+    _recipe: dict[str, Any]
 
     @staticmethod
-    def __new__(cls, of: dict[str, Any], row: Tensor) -> "MaskByRows":
+    def __new__(cls, recipe: dict[str, Any], row: Tensor) -> "MaskByRows":
         """Create the mask that `eager_mask` makes of these arguments, of which `row` is one row."""
-        size = (*row.shape[:2], of["q_length"], row.shape[3])
+        # A tensor with a size and without numbers, so that models may ask for its shape.
+        size = (*row.shape[:2], recipe["q_length"], row.shape[3])
         mask: MaskByRows = Tensor._make_wrapper_subclass(
             cls, size, dtype=row.dtype, device=row.device
         )
-        mask._of = of
+        mask._recipe = recipe
         return mask
 
-    def __init__(self, of: dict[str, Any], row: Tensor) -> None:
+    def __init__(self, recipe: dict[str, Any], row: Tensor) -> None:
         super().__init__()
 
     def __repr__(self, **_: Any) -> str:  # type: ignore[override]
@@ -42,14 +43,14 @@ class MaskByRows(Tensor):
 
     def rows(self, first: int, end: int) -> Tensor:
         """Return the mask of the queries from `first` to before `end`."""
-        offset = self._of["q_offset"] + first
-        mask = _eager_mask({**self._of, "q_offset": offset, "q_length": end - first})
+        offset = self._recipe["q_offset"] + first
+        mask = _eager_mask({**self._recipe, "q_offset": offset, "q_length": end - first})
         assert mask is not None  # noqa: S101 - there was a row
         return mask
 
     def for_sdpa(self) -> Tensor | None:
         """Return the mask for the fast kernel, which needs none where it is merely causal."""
-        options = {name: value for name, value in self._of.items() if name != "dtype"}
+        options = {name: value for name, value in self._recipe.items() if name != "dtype"}
         mask: Tensor | None = sdpa_mask(**{**options, "allow_is_causal_skip": True})
         return mask
 
@@ -68,7 +69,7 @@ def added_mask(
     batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, **options: Any
 ) -> Tensor | None:
     """Return the mask that eager functions add to their logits; a large one by rows."""
-    of = {
+    recipe = {
         "batch_size": batch_size,
         "q_length": q_length,
         "kv_length": kv_length,
@@ -76,18 +77,15 @@ def added_mask(
         **options,
     }
     if batch_size * q_length * kv_length < LARGE or options.get("use_vmap"):
-        return _eager_mask(of)
-    row = _eager_mask({**of, "q_length": 1})
-    return None if row is None else MaskByRows(of, row)
+        return _eager_mask(recipe)
+    row = _eager_mask({**recipe, "q_length": 1})
+    return None if row is None else MaskByRows(recipe, row)
 
 
-def _eager_mask(of: dict[str, Any]) -> Tensor | None:
-    """Return the mask of these arguments, of numbers that float32 has.
-
-    Many models in float64 take the softmax in float32, where the lowest number of float64 is -inf,
-    and a row of padding that sees nothing would be NaN.
-    """
-    mask: Tensor | None = eager_mask(**of)
+def _eager_mask(recipe: dict[str, Any]) -> Tensor | None:
+    # Many models in float64 take the softmax in float32, where the lowest number of float64 is
+    # -inf, and a row of padding that sees nothing would be NaN.
+    mask: Tensor | None = eager_mask(**recipe)
     return mask.clamp_min(LOWEST) if mask is not None and mask.dtype == torch.float64 else mask
 
 
@@ -116,6 +114,7 @@ def mask_rows(mask: Tensor, first: int, end: int) -> Tensor:
 
 def seen_in(mask: Tensor) -> Tensor:
     """Return the mask of keys that each query sees."""
+    # Half of the lowest number: biases of positions, added to the same mask, are far above it.
     return mask if mask.dtype == torch.bool else mask > max(torch.finfo(mask.dtype).min, LOWEST) / 2
 
 

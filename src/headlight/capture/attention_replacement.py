@@ -141,9 +141,11 @@ class Replacer:
     def hooks(self, network: nn.Module) -> list[Registration]:
         """Return hooks that notice when the model, or a model inside it, begins and ends to run."""
         whole = [module for module in network.modules() if isinstance(module, PreTrainedModel)]
-        begin = [(each.register_forward_pre_hook, self._begin) for each in whole]
+        begin = [(module.register_forward_pre_hook, self._begin) for module in whole]
         # Also after an exception, or the next pass would seem to be a part of this one.
-        end = [(partial(each.register_forward_hook, always_call=True), self._end) for each in whole]
+        end = [
+            (partial(module.register_forward_hook, always_call=True), self._end) for module in whole
+        ]
         return [*begin, *end]
 
     def _begin(self, *_: Any) -> None:
@@ -172,14 +174,14 @@ class Replacer:
             )
         self._current = runs[number]
 
-    def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
-        """Return a function that calls `own`, or `eager` where weights are replaced."""
-        return partial(self._attend, eager, own)
+    def wrap(self, eager: AttentionFunction, usual: AttentionFunction) -> AttentionFunction:
+        """Return a function that calls `usual`, or `eager` where weights are replaced."""
+        return partial(self._attend, eager, usual)
 
     def _attend(
         self,
         eager: AttentionFunction,
-        own: AttentionFunction,
+        usual: AttentionFunction,
         module: nn.Module,
         *arguments: Any,
         **options: Any,
@@ -187,7 +189,7 @@ class Replacer:
         site = self._current
         changes = self._changes.get(site, []) if site is not None and self.active else []
         if site is None or not changes:
-            return own(module, *arguments, **options)
+            return usual(module, *arguments, **options)
         context, weight = eager(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         changed = weight
@@ -196,6 +198,7 @@ class Replacer:
         if weight.requires_grad and not changed.requires_grad:
             changed = changed + 0 * weight  # so that a loss can be differentiated by them
         self._used.add(site)
+        # Contiguous, as from an eager function: models call `view` on it.
         new_context = context_with(changed, arguments, options)
         return new_context.reshape(context.shape).contiguous(), changed
 
@@ -229,12 +232,12 @@ def _changes(
         site = by_layer.get(layer) or model.sites_of(kind, [layer])[0]  # which refuses
         if head is not None:
             site.require_head(head)
-        change = partial(_changed, replacement=replacements[key], head=head)
+        change = partial(_replace_weights, replacement=replacements[key], head=head)
         changes.setdefault(site, []).append(change)
     return changes
 
 
-def _changed(
+def _replace_weights(
     weight: Weight, site: AttentionSite, *, replacement: Replacement, head: int | None
 ) -> Weight:
     """Return the weights of a layer, with all of them or those of one head replaced."""
@@ -250,4 +253,5 @@ def _changed(
             f"model has {tuple(part.shape)} ({axes}) on this input; give one that broadcasts to it."
         )
     other = other.to(weight).expand(part.shape)
+    # An assignment would write into weights that the graph needs as they were.
     return other if head is None else torch.select_scatter(weight, other, 1, head)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.capture.attention_coverage import AttentionBesideError, ModulesRun, check_all_found
-from headlight.capture.attention_interface import unreplaced
+from headlight.capture.attention_interface import suspend_replacements
 from headlight.capture.attention_site import AttentionSite, Gate
 from headlight.capture.custom_attention.products import rows_above_one
 from headlight.capture.custom_attention.projection import own_projections, routes
@@ -51,24 +51,24 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
             configuration promises, or one whose context does not reach a linear map unchanged.
     """
     check_split_by_heads(model)
-    with unreplaced(model):
+    with suspend_replacements(model):
         try:
             return _trace(model, inputs)
         except AttentionBesideError as refusal:
             problems = find_own_code(model, inputs, refusal.passed)
             if not any(module in routes for module in model.modules()):
-                raise _with_reasons(refusal, problems) from None
+                raise _add_reasons(refusal, problems) from None
         try:
             return _trace(model, inputs)
         except AttentionBesideError as refusal:
-            raise _with_reasons(refusal, problems) from None
+            raise _add_reasons(refusal, problems) from None
 
 
-def _with_reasons(
+def _add_reasons(
     refusal: UnsupportedModelError, problems: Mapping[nn.Module, str]
 ) -> UnsupportedModelError:
     """Add to a refusal why the heads of each class with code of its own cannot be told apart."""
-    reasons = sorted({f"in {type(each).__name__} {why}" for each, why in problems.items()})
+    reasons = sorted({f"in {type(module).__name__} {why}" for module, why in problems.items()})
     why = f"could not be followed ({'; '.join(reasons)})"
     if not reasons:
         why = "has no softmax whose result is multiplied by values and then projected"
@@ -85,6 +85,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     require_finite("what comes out of the last layer", output)
     _find_gates(model, inputs, tracer.calls)
     names = {module: name for name, module in model.named_modules()}
+    # Stand-ins of parameters are not among the modules of the model.
     names |= {module: module.name for module in own_projections(model)}
     _check_whole(tracer.calls, names)
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
@@ -98,7 +99,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     check_nothing_beside(model, inputs, tracer.calls, sites, output)
     check_replaced(model, inputs, tracer.calls, sites, output)
     check_returned(model, inputs, tracer.calls, sites)
-    return _with_value_biases(model, inputs, sites)
+    return _add_value_biases(model, inputs, sites)
 
 
 def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
@@ -114,9 +115,9 @@ def _check_whole(calls: list[Call], names: Mapping[nn.Module, str]) -> None:
             )
 
 
-def _attend_alike(one: Call, other: Call) -> bool:
-    """Return whether calls have the same weights: contexts of the same tokens are then combined."""
-    return one.weight.shape == other.weight.shape and torch.equal(one.weight, other.weight)
+def _attend_alike(first: Call, second: Call) -> bool:
+    # With the same weights these are contexts of the same tokens, which the model combines.
+    return first.weight.shape == second.weight.shape and torch.equal(first.weight, second.weight)
 
 
 def _site(
@@ -127,7 +128,7 @@ def _site(
     kind = _kind(call)
     error = _equation_3(call, projection)
     allowed = TOLERANCE.get(call.context.dtype, 1e-1)
-    if not error <= allowed:
+    if not error <= allowed:  # true of NaN as well
         raise UnsupportedModelError(
             f"{name}: the sum of α f(x) misses the output of the attention by {error:.1e} of its "
             f"norm (allowed {allowed:.0e}), so its parts cannot be told apart exactly."
@@ -178,17 +179,17 @@ def _projection(
         )
     weight: Any = call.projection.weight
     if not weight.is_floating_point():
-        raise _quantised(f"{place} ({str(weight.dtype).removeprefix('torch.')})")
+        raise _quantised_error(f"{place} ({str(weight.dtype).removeprefix('torch.')})")
     return Projection(call.projection, place, call.weight.shape[1], home)
 
 
 def _check_not_quantised(config: Any, name: str) -> None:
-    """Refuse a quantised model, whose linear maps may be of classes that tracing does not find."""
+    # Its linear maps may be of classes that tracing does not look for.
     if getattr(config, "quantization_config", None) is not None:
-        raise _quantised(name)
+        raise _quantised_error(name)
 
 
-def _quantised(what: str) -> UnsupportedModelError:
+def _quantised_error(what: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"{what} is quantised, so W^O cannot be read as numbers; load the model without "
         "quantisation, or undo it first (dequantize of transformers)."
@@ -207,6 +208,7 @@ def _kind(call: Call) -> Kind:
 def _equation_3(call: Call, projection: Projection) -> float:
     """Return the relative error of Σ_h Σ_j α f(x) + b^O against the output of the projection."""
     assert call.projected is not None  # noqa: S101 - found together with the projection
+    # In float64, so that the error is that of the model alone.
     weight, value = call.weight.cpu().double(), call.value.cpu().double()
     value = value.repeat_interleave(weight.shape[1] // value.shape[1], dim=1)
     context = weight @ value
@@ -235,6 +237,7 @@ def _find_gates(model: nn.Module, inputs: Mapping[str, Any], calls: list[Call]) 
     for call in calls:
         call.after.clear()
     usable = [number for number in unknown if calls[number].projection is not None]
+    # Another number at each place, so that mixing positions or components would show.
     others = {
         number: 16 * ones[number].cumsum(1) - 4 * ones[number].cumsum(-1) for number in usable
     }
@@ -263,7 +266,7 @@ def _check_finite(calls: list[Call]) -> None:
         counts[kind] += 1
 
 
-def _with_value_biases(
+def _add_value_biases(
     model: nn.Module, inputs: Mapping[str, Any], sites: list[AttentionSite]
 ) -> list[AttentionSite]:
     """Read b^V off a second pass in which every source of values is given zeros."""

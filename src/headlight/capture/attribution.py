@@ -131,7 +131,7 @@ def generator_of(text: Batch, seed: int) -> np.random.Generator:
     ids = [text.input_ids] if text.target_ids is None else [text.input_ids, text.target_ids]
     digest = hashlib.sha256()
     for part in ids:
-        digest.update(part.cpu().numpy().tobytes() + b"|")
+        digest.update(part.cpu().numpy().tobytes() + b"|")  # the bar tells text and target apart
     return np.random.default_rng([seed, int.from_bytes(digest.digest()[:8])])
 
 
@@ -179,11 +179,15 @@ def attribute(
     kind = _checked_kind(model, batch, kind)
     settings = settings or AttributionSettings()
     contributions = [_attribute_one(model, text, settings, kind) for text in _single_texts(batch)]
-    places = _Places.of(batch, kind)
+    places = _Places.from_batch(batch, kind)
     dtype = model.transformer.dtype
-    errors = [one.standard_error for one in contributions if one.standard_error is not None]
+    errors = [
+        text_part.standard_error
+        for text_part in contributions
+        if text_part.standard_error is not None
+    ]
     return Attribution(
-        places.spread([one.contribution for one in contributions]).to(dtype),
+        places.spread([text_part.contribution for text_part in contributions]).to(dtype),
         places.spread(errors).to(dtype) if errors else None,
     )
 
@@ -249,7 +253,7 @@ class _Places:
     key: Bool[Tensor, "batch key"]
 
     @classmethod
-    def of(cls, batch: Batch, kind: Kind) -> "_Places":
+    def from_batch(cls, batch: Batch, kind: Kind) -> "_Places":
         """Return the positions of one kind: of the text, of the target, or of both."""
         source, target = batch.attention_mask.bool(), _target_mask(batch)
         has_target = batch.target_mask is not None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from headlight.capture.attention_interface import listener_of, unreplaced
+from headlight.capture.attention_interface import listener_of, suspend_replacements
 from headlight.capture.attention_site import AttentionSite
 from headlight.capture.deferred_checks import holds
 from headlight.capture.output_projection import TOLERANCE
@@ -51,7 +51,7 @@ def check_batching(model: Any, example: Encoded) -> float:
     if model.reads_twice:
         model = model.encoder()
     longest, together, single = _batches(model, example)
-    with unreplaced(model.transformer):
+    with suspend_replacements(model.transformer):
         beside, alone = _records(model, together), _records(model, single)
         allowed = _allowed_differences(model, single, alone, longest)
     watch = PaddingWatch(model.name, together, model.kinds)
@@ -59,14 +59,14 @@ def check_batching(model: Any, example: Encoded) -> float:
         watch.look(padded)
     watch.finish()
     worst = 0.0
-    for padded, own, limit in zip(beside, alone, allowed, strict=True):
+    for padded, unpadded, limit in zip(beside, alone, allowed, strict=True):
         queries, keys = _mask(padded.site, together)
         rows, columns = queries[1].bool().cpu(), keys[1].bool().cpu()
         weight, value = padded.weight[1][:, rows][..., columns], padded.value[1][:, columns]
-        error = _difference(weight, value, own)
+        error = _difference(weight, value, unpadded)
         if not error <= limit:
             raise UnsupportedModelError(
-                f"{model} reads a text in a batch otherwise than alone: {_place(own.site)} "
+                f"{model} reads a text in a batch otherwise than alone: {_place(unpadded.site)} "
                 f"differs by {error:.1e} (allowed {limit:.0e}), so results would depend on the "
                 "texts beside it; mend its mask, its positions, or what it computes over a batch."
             )
@@ -88,13 +88,16 @@ def check_predictions(model: Any, example: Encoded) -> float:
         UnsupportedModelError: the difference is more than rounding.
     """
     _, together, single = _batches(model, example)
-    logits = getattr(_output(model, single), "logits", None)
+    logits = getattr(_run_model(model, single), "logits", None)
     if not isinstance(logits, Tensor):
         return 0.0
-    beside, own = (each.cpu().double() for each in (_output(model, together).logits[1], logits[0]))
-    if own.dim() > 1:  # of each token
-        beside = beside[: len(own)]
-    error = float((beside - own).norm() / own.norm().clamp_min(NEAR_ZERO))
+    beside, alone = (
+        logit_rows.cpu().double()
+        for logit_rows in (_run_model(model, together).logits[1], logits[0])
+    )
+    if alone.dim() > 1:  # of each token
+        beside = beside[: len(alone)]
+    error = float((beside - alone).norm() / alone.norm().clamp_min(NEAR_ZERO))
     # In float64 too: the softmax of many models is in float32.
     limit = max(TOLERANCE.get(logits.dtype, 1e-1), TOLERANCE[torch.float32])
     if not error <= limit:
@@ -157,12 +160,11 @@ SOFTMAX_STEPS = 5
 
 
 def _rounded_to_single(weight: Tensor) -> bool:
-    """Return whether weights in float64 are those of float32, in which they were computed then."""
+    # Numbers of float32 in float64 were computed in float32: others have more digits.
     return weight.dtype == torch.float64 and torch.equal(weight.float().double(), weight)
 
 
 def _signs(weight: Tensor) -> Tensor:
-    """Return 1 and -1 in turn, key by key."""
     places = torch.arange(weight.shape[-1], device=weight.device)
     return (1 - 2 * (places % 2)).to(weight)
 
@@ -228,12 +230,12 @@ def _records(model: Any, batch: Batch) -> list[LayerRecord]:
     records: list[LayerRecord] = []
     with model.capture(site for site in model.sites if site.kind in model.kinds) as recorder:
         recorder.visit = records.append
-        _output(model, batch)
+        _run_model(model, batch)
     return records
 
 
-def _output(model: Any, batch: Batch) -> Any:
-    """Return the output of a model for a batch that is of no study, and not counted as such."""
+def _run_model(model: Any, batch: Batch) -> Any:
+    # Not `run`, whose passes are those of a study and are counted.
     with torch.inference_mode(), model.running(batch.names):
         return model.transformer(**model.inputs(batch))
 
@@ -313,11 +315,12 @@ class PaddingWatch:
             UnsupportedModelError: tokens attend to padding.
         """
         of_rows: dict[Any, list[_Lost]] = {}
-        for each in self._lost:
-            rows = each.queries.data_ptr(), each.queries.shape, each.weight.device
-            of_rows.setdefault(rows, []).append(each)
+        for entry in self._lost:
+            # Layers that share a mask of queries are looked at together.
+            rows = entry.queries.data_ptr(), entry.queries.shape, entry.weight.device
+            of_rows.setdefault(rows, []).append(entry)
         for (*_, device), some in of_rows.items():
-            whole, real = torch.cat([each.weight for each in some], 1), some[0].queries.to(device)
+            whole, real = torch.cat([entry.weight for entry in some], 1), some[0].queries.to(device)
             if holds(~whole.where(real[:, None] != 0, 0).any()):
                 continue
             for site, weight, queries in some:
@@ -359,17 +362,18 @@ def _refuse_padding(name: str, site: AttentionSite, lost: Tensor) -> None:
         )
 
 
-def _difference(weight: Tensor, value: Tensor, own: LayerRecord) -> float:
+def _difference(weight: Tensor, value: Tensor, reference: LayerRecord) -> float:
     """Return how far weights and values of a text are from its own, as `check_batching` does.
 
     Args:
         weight: Weights of the text, ``head query key``.
         value: Values of the text, ``kv_head key feature``.
-        own: Record of the text alone.
+        reference: Record of the text alone.
     """
     # Not every device has float64.
     weight, alone, value, wanted = (
-        each.cpu().double() for each in (weight, own.weight[0], value, own.value[0])
+        numbers.cpu().double()
+        for numbers in (weight, reference.weight[0], value, reference.value[0])
     )
     by_row = (weight - alone).abs().sum(-1) / 2
     apart = torch.linalg.vector_norm(value - wanted) / torch.linalg.vector_norm(wanted)

@@ -88,7 +88,7 @@ class CapturedModel(LoadedModel):
 
     @property
     def _trial_network(self) -> Any:
-        """Return the module for trial inputs: a head that reads a text twice hides the kinds."""
+        # A head that reads a text twice would hide the kinds of attention.
         return self.transformer.base_model if self.reads_twice else self.transformer
 
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
@@ -137,7 +137,7 @@ class CapturedModel(LoadedModel):
         Raises:
             UnsupportedModelError: see `verify` and `verify_batching`.
         """
-        example = next((each for each in examples if each.shows_its_kinds), None)
+        example = next((candidate for candidate in examples if candidate.shows_its_kinds), None)
         if example is None:
             return None
         batch = self.collate([shortened(example)])
@@ -214,10 +214,12 @@ class CapturedModel(LoadedModel):
         missing = sorted(chosen - {site.layer for site in sites})
         if missing:
             numbers = self.own_numbers(kind)
-            own = f" (of the model: {', '.join(map(str, numbers.values()))})" if numbers else ""
+            model_numbers = (
+                f" (of the model: {', '.join(map(str, numbers.values()))})" if numbers else ""
+            )
             raise UsageError(
                 f"{self} has no {kind} layer {missing[0]}: its layers are 0 to "
-                f"{len(sites) - 1}{own}."
+                f"{len(sites) - 1}{model_numbers}."
             )
         return [site for site in sites if site.layer in chosen]
 
@@ -229,8 +231,12 @@ class CapturedModel(LoadedModel):
         sites = [site for site in self.sites if site.kind == kind]
         numbers = [site.own_number for site in sites if site.own_number is not None]
         rising = len(numbers) == len(sites) and sorted(set(numbers)) == numbers
-        own = dict(enumerate(numbers)) if rising else {}
-        return own if any(layer != number for layer, number in own.items()) else {}
+        numbers_by_layer = dict(enumerate(numbers)) if rising else {}
+        return (
+            numbers_by_layer
+            if any(layer != number for layer, number in numbers_by_layer.items())
+            else {}
+        )
 
     def with_own_numbers(self, result: xarray.Dataset, kind: Kind) -> xarray.Dataset:
         """Return a result with the coordinate ``model_layer`` where `own_numbers` has any."""
@@ -239,8 +245,8 @@ class CapturedModel(LoadedModel):
         if not numbers or not numbers.keys() >= set(layers):
             return result
         described = {"long_name": "number of the layer in the model", "units": "1"}
-        own = ("layer", [numbers[layer] for layer in layers], described)
-        return result.assign_coords(model_layer=own)
+        coordinate = ("layer", [numbers[layer] for layer in layers], described)
+        return result.assign_coords(model_layer=coordinate)
 
     @cached_property
     def stream(self) -> StreamPlaces:
@@ -307,9 +313,9 @@ class CapturedModel(LoadedModel):
         batch = collate(examples, pad_id=self.padding, device=self.transformer.device)
         if isinstance(examples[0], EncodedPrompt):
             return replace(batch, arguments=examples[0].arguments)
-        if visible := [each for each in examples if isinstance(each, EncodedPicture)]:
+        if visible := [example for example in examples if isinstance(example, EncodedPicture)]:
             return replace(batch, features=self.viewer.features(visible))
-        spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
+        spoken = [example for example in examples if isinstance(example, EncodedSpeech)]
         if not spoken:
             return batch
         features, audible_frames = self.listener.features(spoken)
@@ -331,8 +337,9 @@ class CapturedModel(LoadedModel):
             _ = self.sites  # tracing finds the trial input
         needed = {
             name
-            for name, each in arguments.items()
-            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+            for name, parameter in arguments.items()
+            if parameter.default is parameter.empty
+            and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
         }
         return sorted((needed | set(self._trial or ())) - OF_TEXT)
 
@@ -354,7 +361,7 @@ class CapturedModel(LoadedModel):
                 f"{self} reads no pictures; give a model that does, such as "
                 "google/vit-base-patch16-224."
             )
-        return Viewer.of(self.transformer, self.sites[0].module, self.name)
+        return Viewer.from_model(self.transformer, self.sites[0].module, self.name)
 
     def vision(self: _Model) -> _Model:
         """Return the model that reads pictures: itself, or its tower beside one for text.
@@ -449,10 +456,10 @@ class CapturedModel(LoadedModel):
         with (
             self.running(batch.names),
             frozen(self.transformer),
-            torch.inference_mode(mode=False),
+            torch.inference_mode(mode=False),  # a caller's would make tensors without a graph
             torch.enable_grad(),
             padding_watched(self, batch),
-            recorder.taped() as tape,
+            recorder.open_tape() as tape,
             only_predicted(self.transformer, objective, prepared),
         ):
             output = self.transformer(**self.inputs(prepared, side=side))

@@ -46,12 +46,12 @@ def with_changes(
         changes: Differences, by the names given at the head of this module.
     """
     tensors = dict(base)
-    for name, each in changes.items():
+    for name, tensor in changes.items():
         if name.endswith(UP):
             whole = name.removesuffix(UP)
-            tensors[whole] = base[whole].float() + each.float() @ changes[whole + DOWN].float()
+            tensors[whole] = base[whole].float() + tensor.float() @ changes[whole + DOWN].float()
         elif not name.endswith(DOWN):
-            tensors[name] = each
+            tensors[name] = tensor
     return tensors
 
 

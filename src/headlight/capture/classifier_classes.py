@@ -25,7 +25,7 @@ class Classes:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, model: CapturedModel, names: Sequence[str] | None = None) -> "Classes":
+    def from_model(cls, model: CapturedModel, names: Sequence[str] | None = None) -> "Classes":
         """Return the classes of a model that was loaded with its head.
 
         Args:
@@ -44,20 +44,22 @@ class Classes:
                 f"{model} is a {type(network).__name__}, which has no classification head; "
                 f"{with_head('a classifier', 'classification')}."
             )
-        own = tuple(str(network.config.id2label[n]) for n in range(network.config.num_labels))
+        class_names = tuple(
+            str(network.config.id2label[n]) for n in range(network.config.num_labels)
+        )
         kind = network.config.problem_type
-        if len(own) < 2 or kind not in (None, "single_label_classification"):
-            what = "one number" if len(own) < 2 else kind.replace("_", " ")
+        if len(class_names) < 2 or kind not in (None, "single_label_classification"):
+            what = "one number" if len(class_names) < 2 else kind.replace("_", " ")
             raise UsageError(
                 f"{model} gives {what} for each text, and does not choose one of several "
                 "classes; give a classifier that does."
             )
-        if names is not None and len(set(names)) != len(own):
+        if names is not None and len(set(names)) != len(class_names):
             raise UsageError(
-                f"{model} has {len(own)} classes, and {len(set(names))} are named; name each "
-                "of them once."
+                f"{model} has {len(class_names)} classes, and {len(set(names))} are named; name "
+                "each of them once."
             )
-        return cls(task, own if names is None else tuple(names))
+        return cls(task, class_names if names is None else tuple(names))
 
     def number(self, label: str | None, place: str) -> int:
         """Return the number of the class that a corpus calls `label`: its name, or a number from 0.

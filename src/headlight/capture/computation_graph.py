@@ -74,6 +74,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.values: list[Value] = []
         self.runs: list[Run] = []
         """Runs of modules, in the order in which they ended."""
+        # By id, as tensors are compared number by number; all are kept, so no id is used again.
         self._numbers: dict[int, Number] = {}
         self._open: list[tuple[dict[int | str, Number], Number]] = []
 
@@ -86,7 +87,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Compute a function, and add its results to the graph."""
         options = kwargs or {}
-        read = [each for each in tree_leaves((args, options)) if isinstance(each, Tensor)]
+        read = [leaf for leaf in tree_leaves((args, options)) if isinstance(leaf, Tensor)]
         arguments = tuple(map(self.number, read))
         if func._schema.is_mutable:  # what is written into has another number from then on
             for number in arguments:
@@ -95,7 +96,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     value.tensor = value.tensor.clone()
         result = func(*args, **options)
         name = func.overloadpacket.__name__
-        name = name.removesuffix("_") if func._schema.is_mutable else name
+        name = name.removesuffix("_") if func._schema.is_mutable else name  # add_ is a sum as well
         for output in tree_leaves(result):
             if isinstance(output, Tensor):
                 self._add(output, name, arguments, (*args, *options.values()))
@@ -128,7 +129,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         by_slot: dict[Any, Any] = dict(enumerate(args))
         by_slot |= options
         numbers = {
-            slot: self.number(each) for slot, each in by_slot.items() if isinstance(each, Tensor)
+            slot: self.number(value) for slot, value in by_slot.items() if isinstance(value, Tensor)
         }
         self._open.append((numbers, len(self.values)))
 
@@ -149,13 +150,13 @@ class Graph:
         self._roots: list[Number] = []
         self._members: dict[Number, list[Number]] = defaultdict(list)
         self._varies: list[bool] = []
-        input_ids = {id(each) for each in inputs.values() if isinstance(each, Tensor)}
+        input_ids = {id(tensor) for tensor in inputs.values() if isinstance(tensor, Tensor)}
         for number, value in enumerate(self.values):
             for argument in set(value.arguments):
                 self._readers[argument].append(number)
             self._roots.append(self._root(number, value))
             self._members[self._roots[-1]].append(number)
-            varies = any(self._varies[each] for each in value.arguments)
+            varies = any(self._varies[source] for source in value.arguments)
             self._varies.append(varies or id(value.tensor) in input_ids)
         self._starts: dict[Number, list[Run]] = defaultdict(list)
         for run in self.runs:
@@ -164,7 +165,7 @@ class Graph:
 
     def _root(self, number: Number, value: Value) -> Number:
         """Return the value that holds the same numbers, in another form perhaps."""
-        for argument in value.arguments[:1]:
+        for argument in value.arguments[:1]:  # views and casts take their tensor first
             if same_numbers(self.values[argument].tensor, value.tensor):
                 return self._roots[argument]
         return number
@@ -192,7 +193,7 @@ class Graph:
             }
         )
 
-    def read_by(self, root: Number) -> list[Run]:
+    def readers_of(self, root: Number) -> list[Run]:
         """Return the runs of modules whose first input is a value; the shortest come first."""
         return sorted(self._starts[root], key=lambda run: run.end - run.begin)
 
@@ -200,10 +201,11 @@ class Graph:
         """Return whether a value was made from another, directly or not."""
         pending, visited = [number], {number}
         while pending:
-            one = pending.pop()
-            if one == source:
+            current = pending.pop()
+            if current == source:
                 return True
-            for argument in self.values[one].arguments:
+            for argument in self.values[current].arguments:
+                # What was made before the source cannot come from it.
                 if argument >= source and argument not in visited:
                     visited.add(argument)
                     pending.append(argument)
@@ -214,9 +216,9 @@ def record_graph(model: nn.Module, inputs: Mapping[str, Any]) -> Graph:
     """Run a model once, and return the graph of the pass."""
     recorded = PassGraph()
     with hooked(recorded.hooks(model)), torch.no_grad(), own_code_seen(model), recorded:
-        for each in inputs.values():
-            if isinstance(each, Tensor):
-                recorded.number(each)
+        for tensor in inputs.values():
+            if isinstance(tensor, Tensor):
+                recorded.number(tensor)
         model(**inputs)
     return Graph(recorded, inputs)
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+# Of a context, so that no thread collects the answers of another.
 _LATER: ContextVar[list[Tensor] | None] = ContextVar("later", default=None)
 
 
@@ -39,4 +40,4 @@ def holds(answer: Shaped[Tensor, ""]) -> bool:
 
 def all_hold(answers: list[Tensor], device: torch.device) -> bool:
     """Return whether all answers are yes, for which the host waits once."""
-    return bool((torch.stack([each.to(device) for each in answers]) == 1).all())
+    return bool((torch.stack([answer.to(device) for answer in answers]) == 1).all())

@@ -55,7 +55,11 @@ class Run:
         return tuple(state[0] for state in self.states_of(change)[1:])
 
     def states_of(self, change: Tensor | None) -> tuple[Tensor, ...]:
-        """Return all hidden states, the first of which is the input of the first block."""
+        """Return all hidden states, the first of which is the input of the first block.
+
+        Raises:
+            UnsupportedModelError: the model does not return hidden states.
+        """
         self._change, self._waiting = change, True
         try:
             output = self.model(**self.arguments, output_hidden_states=True)
@@ -101,9 +105,10 @@ def prepared(
     first = model.sites_of("encoder" if kind == "cross" else kind)[0].module
     network = model.base().transformer
     check_differentiable(network, model.name)
+    # Forward mode needs no graph, but tensors that inference mode does not make.
     with torch.inference_mode(mode=False), torch.no_grad(), differentiable(network):
         run = _run(model, network, text, kind, first)
-        with hooked([_at_sum(run) if embeddings == "sum" else _at_output(run)]):
+        with hooked([_hook_sum(run) if embeddings == "sum" else _hook_output(run)]):
             run.hidden()
             _check_embedded(run)
             yield run
@@ -130,13 +135,13 @@ def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.
     return Run(network, arguments, "decoder_hidden_states", decoder, first, tokens)
 
 
-def _at_sum(run: Run) -> Registration:
-    """Return a hook after the token embeddings: addends (positions, segments) have derivative 1."""
+def _hook_sum(run: Run) -> Registration:
+    # Behind the table of tokens: what is added later (positions, segments) has a derivative of 1.
     module = run.source.get_input_embeddings()
     return module.register_forward_hook, lambda _, __, output: run.changed(output)
 
 
-def _at_output(run: Run) -> Registration:
+def _hook_output(run: Run) -> Registration:
     """Return a hook before the outermost module around the first attention given hidden state 0."""
     block, place = _first_reader(run)
 

@@ -35,9 +35,9 @@ class NotFiniteError(CaptureError):
 
     def marked(self) -> str:
         """Return the message, which names the sequence by its number."""
-        return self.of(f"sequence {self.row + 1} of the batch")
+        return self.message_about(f"sequence {self.row + 1} of the batch")
 
-    def of(self, text: str) -> str:
+    def message_about(self, text: str) -> str:
         """Return the message about this text."""
         named = str(self.dtype).removeprefix("torch.")
         advice = _ADVICE.get(self.dtype, _OTHERWISE)
@@ -58,10 +58,8 @@ def require_finite(what: str, values: Tensor) -> None:
 
 
 def _are_finite(values: Tensor) -> bool:
-    """Return whether all values are finite: their sum shows it, unless finite ones overflow.
-
-    A sum takes a fraction of the time of examining each value.
-    """
+    # A sum takes a fraction of the time of a look at each value, and is finite only if all are;
+    # where it is not, finite values may have overflowed, in float16 sooner than in float32.
     total = values.detach().sum(dtype=torch.promote_types(values.dtype, torch.float32))
     # 1 + 0 · total is 1, which `holds` takes for yes, where the total is finite, and else NaN.
     return holds(torch.add(1, total, alpha=0)) or bool(values.isfinite().all())
@@ -115,7 +113,7 @@ def explained(
                 "train the model again."
             )
     if problem.row < len(texts):
-        return CaptureError(problem.of(texts[problem.row]))
+        return CaptureError(problem.message_about(texts[problem.row]))
     return problem
 
 

@@ -49,7 +49,7 @@ def squared_moves(
 
 @cache
 def _load_rules() -> None:
-    """Load the rules of forward mode, hiding torch's warning about its own use of TorchScript."""
+    # torch loads its rules at the first use, and warns of its own use of TorchScript.
     with warnings.catch_warnings(), forward_ad.dual_level():
         warnings.filterwarnings("ignore", message=".*torch.jit.script")
         forward_ad.make_dual(torch.zeros(1), torch.zeros(1))  # type: ignore[no-untyped-call]

@@ -42,24 +42,25 @@ class FrozenMap:
         """Return the divisor of each vector: s, or 1 for a scale."""
         if self.eps is None:
             return vectors.new_ones(vectors.shape[:-1])
-        return (self._from_mean(vectors).square().mean(-1) + self.eps).sqrt()
+        return (self._centre(vectors).square().mean(-1) + self.eps).sqrt()
 
     def linear(self, parts: Vectors) -> Vectors:
         """Return the parts times the matrix of the map, before they are divided by s."""
-        return self._from_mean(parts) * self.gain.to(parts)
+        return self._centre(parts) * self.gain.to(parts)
 
     def __call__(self, vectors: Vectors) -> Vectors:
         """Return the output of the module."""
         return self.linear(vectors) / self.scale(vectors)[..., None] + self.offset.to(vectors)
 
-    def _from_mean(self, vectors: Vectors) -> Vectors:
+    def _centre(self, vectors: Vectors) -> Vectors:
         return vectors - vectors.mean(-1, keepdim=True) if self.centred else vectors
 
 
 def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
     """Return the map that a module is, fitted to outputs for random vectors; None if it is none."""
-    if sum(each.numel() for each in module.parameters()) > 4 * size:
+    if sum(parameter.numel() for parameter in module.parameters()) > 4 * size:
         return None
+    # A twin in float64: half precision would round more than norms differ from other functions.
     twin = copy.deepcopy(module).to("cpu", torch.float64)
     vectors = torch.randn(1, ROWS, size, generator=torch.Generator().manual_seed(0)).double()
 
@@ -68,13 +69,14 @@ def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
             return twin(values).double()  # type: ignore[no-any-return]
 
     try:
-        fitted = _fitted(run, vectors, name)
+        fitted = _fit(run, vectors, name)
     except Exception:  # noqa: BLE001 - a module that takes something else can raise anything
         return None
     return fitted
 
 
-def _fitted(run: Callable[[Tensor], Tensor], vectors: Tensor, name: str) -> FrozenMap | None:
+def _fit(run: Callable[[Tensor], Tensor], vectors: Tensor, name: str) -> FrozenMap | None:
+    # But for β a norm is an odd function. Long vectors show γ, and short ones then show eps.
     offset = ((run(vectors) + run(-vectors)) / 2).mean((0, 1))
     for centred in (True, False):
         deviations = vectors - vectors.mean(-1, keepdim=True) if centred else vectors

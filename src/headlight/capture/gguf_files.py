@@ -27,7 +27,7 @@ def quantisation_of(place: str) -> str:
     from gguf import LlamaFileType  # not installed everywhere
 
     metadata, _ = read_gguf_metadata(str(path))
-    kinds = {int(each): each.name for each in LlamaFileType}
+    kinds = {int(file_type): file_type.name for file_type in LlamaFileType}
     name = kinds.get(metadata.get(_FILE_TYPE, -1), UNKNOWN)
     return "" if name == _NOT_ROUNDED else name.removeprefix("MOSTLY_")
 

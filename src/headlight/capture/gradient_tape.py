@@ -33,7 +33,7 @@ class GradientTape:
         self._leaves: list[Tensor] = []
         self._waiting: dict[int, LayerRecord] = {}
 
-    def rooted(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def attach_leaf(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return arguments of an attention function by which its weights can be differentiated."""
         query, key, *others = arguments
         if query.requires_grad or key.requires_grad:
@@ -63,6 +63,7 @@ class GradientTape:
             CaptureError: the losses do not depend on the weights that some attention returned.
         """
         if self._leaves and losses.requires_grad:
+            # Unused leaves are no error of torch's here: below they are refused by name.
             torch.autograd.grad(losses.sum(), self._leaves, allow_unused=True)
         if self._waiting:
             name = self._waiting[max(self._waiting)].site.name

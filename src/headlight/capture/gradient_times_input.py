@@ -52,6 +52,7 @@ def input_times_gradient(
             torch.enable_grad(),
         ):
             scores = score(network(**model.inputs(batch)))
+            # A decoder may read the same table again: the first leaf is that of the text.
             (gradient,) = torch.autograd.grad(scores.sum(), leaves[:1])
     finally:
         handle.remove()

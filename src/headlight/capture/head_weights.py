@@ -65,7 +65,7 @@ class _Arrivals:
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
         """Compute the attention, and keep its queries, keys and values."""
-        query, key, value = (each[0, :, 0].cpu().double() for each in arguments[:3])
+        query, key, value = (tensor[0, :, 0].cpu().double() for tensor in arguments[:3])
         if gives_weights(options):
             query = key = torch.full((), torch.nan)
         self.calls.append((query, key, value))
@@ -101,7 +101,9 @@ def norm_gains(
     """
     gains = _Gains()
     network = _network(model)
-    hooks: list[Registration] = [(each.register_forward_pre_hook, gains.read) for each in readers]
+    hooks: list[Registration] = [
+        (reader.register_forward_pre_hook, gains.read) for reader in readers
+    ]
     for module in network.modules():
         stored = getattr(module, "weight", None)
         if isinstance(stored, Tensor) and stored.ndim == 1 and not list(module.children()):
@@ -140,14 +142,16 @@ def head_weights(model: CapturedModel) -> dict[AttentionSite, HeadWeights]:
     for number, site in enumerate(model.sites):
         parts = []
         for part in range(3):
-            of = scale[number][part]
+            unit = scale[number][part]
             codes = sum(
-                BASE**place * (calls[number][part] / of) for place, calls in enumerate(digits)
+                BASE**place * (calls[number][part] / unit) for place, calls in enumerate(digits)
             )
             assert isinstance(codes, Tensor)  # noqa: S101 - there are digits
             parts.append(_matrices(site, sources[site], gains, codes))
         output = on_double(site.projection.weight)
-        query, key, value = (None if each is None else each.to(output.device) for each in parts)
+        query, key, value = (
+            None if matrix is None else matrix.to(output.device) for matrix in parts
+        )
         if query is None or key is None or query.shape[2] != key.shape[2]:
             query = key = None
         weights[site] = HeadWeights(query, key, value, output)
@@ -155,7 +159,6 @@ def head_weights(model: CapturedModel) -> dict[AttentionSite, HeadWeights]:
 
 
 def _sources(site: AttentionSite) -> list[nn.Module]:
-    """Return the linear maps that may make queries, keys and values."""
     inner = [module for module in site.module.modules() if isinstance(module, Linear)]
     outer = [site.source] if site.source is not None and site.source not in inner else []
     return [module for module in (*inner, *outer) if module is not site.projection.module]
@@ -197,7 +200,7 @@ class _Replaced:
 
 
 def _pass_by(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
-    """Return the input in place of the output (a forward hook of norms), if the shapes agree."""
+    # Norms of queries and keys would mix the numbers that tell where a component is from.
     same = inputs and isinstance(inputs[0], Tensor) and isinstance(output, Tensor)
     return inputs[0] if same and inputs[0].shape == output.shape else output
 

@@ -28,7 +28,7 @@ def all_hidden_states(model: CapturedModel, batch: Batch) -> tuple[States, ...]:
         UnsupportedModelError: there is not one hidden state per token after each layer.
     """
     output = model.run(batch, output_hidden_states=True)
-    return _demanded(output, model, batch.input_ids)
+    return _require_states(output, model, batch.input_ids)
 
 
 def trial_hidden_states(model: CapturedModel) -> tuple[States, ...]:
@@ -40,7 +40,7 @@ def trial_hidden_states(model: CapturedModel) -> tuple[States, ...]:
     """
     ids = _trial_ids(model)
     output = _run_trial(model, ids, output_hidden_states=True)
-    return _demanded(output, model, ids)
+    return _require_states(output, model, ids)
 
 
 def hidden_layers(model: CapturedModel, chosen: Collection[int] | None = None) -> list[int]:
@@ -80,7 +80,7 @@ def _run_trial(model: CapturedModel, ids: Int64[Tensor, "batch token"], **option
         return model.transformer(input_ids=ids, **options)
 
 
-def _demanded(
+def _require_states(
     output: Any, model: CapturedModel, ids: Int64[Tensor, "batch token"]
 ) -> tuple[States, ...]:
     states = getattr(output, "hidden_states", None)
@@ -128,7 +128,7 @@ class HiddenStates:
             UnsupportedModelError: see `all_hidden_states`.
             CaptureError: a hidden state is not finite.
         """
-        states = self._reached(batch)
+        states = self._run_to_layer(batch)
         if states is None or states.shape[:2] != batch.input_ids.shape:
             states = all_hidden_states(self._model, batch)[self._layer]
         with self._model.running(batch.names):
@@ -136,7 +136,7 @@ class HiddenStates:
             require_finite(f"a hidden state after {self._layer} layers", states.where(real, 0))
         return states
 
-    def _reached(self, batch: Batch) -> Tensor | None:
+    def _run_to_layer(self, batch: Batch) -> Tensor | None:
         """Return the output of the module, after which the pass ends."""
         if self._place is None:
             return None
@@ -168,7 +168,7 @@ def _place_of(model: CapturedModel, layer: int) -> tuple[nn.Module, int] | None:
     padded = torch.ones_like(ids)
     padded[1, -2:] = 0
     output = _run_trial(model, ids, attention_mask=padded, output_hidden_states=True)
-    wanted = _demanded(output, model, ids)[layer]
+    wanted = _require_states(output, model, ids)[layer]
     modules = list(model.transformer.modules())
     calls = dict.fromkeys(modules, 0)
     places: list[tuple[nn.Module, int]] = []

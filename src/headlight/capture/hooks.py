@@ -23,16 +23,16 @@ def hooked(registrations: Iterable[Registration]) -> Iterator[None]:
     """Let passes of this thread call these hooks within the block."""
     with ExitStack() as handles:
         for register, hook in registrations:
-            handles.callback(register(_in_this_thread(hook)).remove)
+            handles.callback(register(_restrict_to_thread(hook)).remove)
         yield
 
 
-def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
+def _restrict_to_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
     """Return the hook restricted to this thread; in others it does nothing."""
-    own = threading.get_ident()
+    thread = threading.get_ident()
 
     def guarded(*arguments: Any) -> Any:
-        return hook(*arguments) if threading.get_ident() == own else None
+        return hook(*arguments) if threading.get_ident() == thread else None
 
     return guarded
 

@@ -41,7 +41,7 @@ def difference_of(
     texts = min(batch, COMPARED)
     count = min(queries, max(FEWEST, CELLS // (texts * heads * keys)))
     rows = slice(queries - count, queries)
-    query, key, value = (each[:texts] for each in arguments[:3])
+    query, key, value = (tensor[:texts] for tensor in arguments[:3])
     mask = mask_of(arguments, options)
     if mask is not None:
         mask = mask_rows(mask, rows.start, rows.stop)[:texts]
@@ -57,6 +57,6 @@ def difference_of(
     )
 
 
-def _difference(found: Tensor, wanted: Tensor, counted: Tensor) -> float:
-    found, wanted = found[counted], wanted[counted]
-    return float((found - wanted).norm() / wanted.norm().clamp_min(TINY))
+def _difference(actual: Tensor, wanted: Tensor, counted: Tensor) -> float:
+    actual, wanted = actual[counted], wanted[counted]
+    return float((actual - wanted).norm() / wanted.norm().clamp_min(TINY))

@@ -15,7 +15,7 @@ from headlight.capture.model_identity import digest_of_tokenizer, digest_of_weig
 from headlight.capture.prediction_heads import Head, head_of
 from headlight.capture.sound_features import SoundListener
 from headlight.capture.tokenizer_check import require_fitting
-from headlight.capture.wrapped_models import unwrapped
+from headlight.capture.wrapped_models import unwrap
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, base_name
@@ -68,7 +68,7 @@ class LoadedModel:
     _digests: tuple[str, str] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.transformer = unwrapped(self.transformer)
+        self.transformer = unwrap(self.transformer)
         _let_experts_run(self.transformer)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class LoadedModel:
         """
         if not self.hears:
             raise UsageError(f"{self} reads no speech; give a model that does, such as Whisper.")
-        return SoundListener.of(self.transformer, self.name)
+        return SoundListener.from_model(self.transformer, self.name)
 
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """Return the arguments of the forward pass, for a batch of texts padded on `side`.
@@ -241,8 +241,8 @@ class LoadedModel:
         """
         config = self.transformer.config.get_text_config()
         size = getattr(config, "vocab_size", None) or torch.inf  # some take any character
-        ids = (getattr(each, "pad_token_id", None) for each in (config, self.tokenizer))
-        return next((each for each in ids if isinstance(each, int) and 0 <= each < size), 0)
+        ids = (getattr(holder, "pad_token_id", None) for holder in (config, self.tokenizer))
+        return next((pad_id for pad_id in ids if isinstance(pad_id, int) and 0 <= pad_id < size), 0)
 
     @property
     def longest(self) -> int | None:

@@ -28,7 +28,7 @@ from headlight.capture.model_identity import digest_of_weights, is_dispensable
 from headlight.capture.model_revisions import revision_of
 from headlight.capture.model_sizes import check_sizes, depth_of
 from headlight.capture.prediction_heads import Head, named_head
-from headlight.capture.wrapped_models import holder_of_model, unwrapped, why_not_inside
+from headlight.capture.wrapped_models import holder_of_model, unwrap, why_not_inside
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.embedded_models import EMBEDDED_NAME, embedded_models, place_of
 from headlight.catalogue.hub import no_model
@@ -106,7 +106,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
                 f"this {type(model).__name__} is in memory already; change its device or precision "
                 "with its method `to`, and leave out how to load it."
             )
-        return _in_memory(unwrapped(model), tokenizer, head)
+        return _wrap_in_memory(unwrap(model), tokenizer, head)
     if not isinstance(model, str | Path | None):
         raise UsageError(_wrong_type(model))
     place = None if device == BALANCED else _device(device)
@@ -115,6 +115,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     check_place(source)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     problem = ""
+    # Weights that were made in inference mode could never be differentiated.
     with quiet(), torch.inference_mode(mode=False):
         config = _config(source, options)
         check_layers(depth_of(config), layers, label)
@@ -186,7 +187,7 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
     return started
 
 
-def _in_memory(
+def _wrap_in_memory(
     network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, head: str
 ) -> CapturedModel:
     """Wrap a model that the caller has made, trained or loaded; it is not copied or changed."""
@@ -194,9 +195,9 @@ def _in_memory(
     problem = "" if tokenizer else "a model in memory comes without one, give it beside the model"
     model = CapturedModel(network, tokenizer, name, digest_of_weights(network), problem)
     if head != "none" and not _is_wanted(model.head, head):
-        own = type(network).__name__
+        class_name = type(network).__name__
         raise MissingHeadError(
-            f"{name} is a {own}, which has no {_HEAD_NAMES[head]}; {_way(model)}."
+            f"{name} is a {class_name}, which has no {_HEAD_NAMES[head]}; {_way(model)}."
         )
     return model
 
@@ -279,7 +280,7 @@ def _loader(source: str, config: Any, head: str) -> Any:
     """Return the class that loads the head which, by its configuration, the checkpoint holds."""
     architectures = getattr(config, "architectures", None) or []
     held_heads = (named_head(config, name) for name in architectures)
-    loaders = [each.loader for each in held_heads if _is_wanted(each, head)]
+    loaders = [held_head.loader for held_head in held_heads if _is_wanted(held_head, head)]
     if not loaders:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
         names = (name for name, place in embedded_models().items() if str(place) == source)
@@ -301,7 +302,7 @@ def _is_wanted(held: Head, head: str) -> bool:
 
 
 def _is_computed(model: nn.Module, name: str) -> bool:
-    """Return whether a weight is made by a formula, as sinusoids are; files need not hold it."""
+    # Sinusoids are made by a formula, and files need not hold them.
     module = dict(model.named_modules()).get(name.rpartition(".")[0])
     return "Sinusoidal" in type(module).__name__
 
@@ -409,7 +410,7 @@ def _loading_sentence(source: str, problem: Exception) -> str:
             f"{source} is quantised ({method}), and cannot be loaded here ({reason}); give the "
             "model as it was before it was quantised, whose weights can be read as numbers."
         )
-    if isinstance(problem, struct.error) or any(each in reason for each in _CUT_SHORT):
+    if isinstance(problem, struct.error) or any(message in reason for message in _CUT_SHORT):
         return f"{source} is damaged or cut short ({reason}); copy it again."
     if isinstance(problem, SafetensorError):
         return f"the safetensors weights in {source} are damaged ({reason}); copy them again."

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from headlight.capture.attention_interface import own_implementation, replacer_of
+from headlight.capture.attention_interface import configured_attention, replacer_of
 from headlight.capture.tensor_parallel import processes_of, whole_weight
 
 _ABOUT_FILES = frozenset(
@@ -39,10 +39,10 @@ def identity_of(network: nn.Module, *, weights: str, tokenizer: str) -> dict[str
     return {
         "dtype": str(network.dtype).removeprefix("torch."),
         "weights": weights,
-        "configuration": _digest_of_json(_described(config.to_dict())),
+        "configuration": _digest_of_json(_describe(config.to_dict())),
         "tokenizer": tokenizer,
         "attention_implementation": (
-            f"replaced {secrets.token_hex(8)}" if replaced else str(own_implementation(config))
+            f"replaced {secrets.token_hex(8)}" if replaced else str(configured_attention(config))
         ),
         **({} if processes is None else {"processes": str(processes.size())}),
     }
@@ -72,10 +72,9 @@ def shortened(digest: Any) -> str:
     return f"sha256:{digest.hexdigest()[:_SHOWN]}"
 
 
-def _described(value: Any) -> Any:
-    """Return a configuration, and those within it, without the fields about files."""
+def _describe(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(k): _described(each) for k, each in value.items() if k not in _ABOUT_FILES}
+        return {str(k): _describe(inner) for k, inner in value.items() if k not in _ABOUT_FILES}
     return value
 
 

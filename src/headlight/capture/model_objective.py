@@ -32,6 +32,6 @@ def default_objective(
             f"and so no loss; {with_head('a language model', 'language_model')}."
         )
     if head == "masked":
-        return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)
+        return MaskedLanguageModel.from_tokenizer(model.tokenizer, reduction=reduction, seed=seed)
     objective_type = CausalLanguageModel if head == "causal" else SequenceToSequence
     return objective_type(reduction=reduction)

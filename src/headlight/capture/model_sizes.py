@@ -17,7 +17,7 @@ _DEPTHS = ("num_hidden_layers", "num_layers", "encoder_layers", "decoder_layers"
 def depth_of(config: Any) -> int:
     """Return the number of layers, of the larger half if two; 0 if the configuration is silent."""
     depths = (
-        getattr(each, name, None) for each in (config, config.get_text_config()) for name in _DEPTHS
+        getattr(part, name, None) for part in (config, config.get_text_config()) for name in _DEPTHS
     )
     return max((depth for depth in depths if isinstance(depth, int)), default=0)
 
@@ -56,12 +56,12 @@ def check_sizes(source: str, loader: Any, config: Any, options: dict[str, Any]) 
             f"{size:,} bytes of weights hold nothing; copy the model again."
         )
     try:
-        with no_init_weights(), torch.device("meta"):
+        with no_init_weights(), torch.device("meta"):  # shapes without memory
             trust = options["trust_remote_code"]
             model = loader.from_config(copy.deepcopy(config), trust_remote_code=trust)
     except Exception:  # noqa: BLE001 - loading says better what is wrong
         return
-    elements = sum(each.numel() for each in (*model.parameters(), *model.buffers()))
+    elements = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
     if elements > max(_ANY_SIZE, _ELEMENTS_IN_A_BYTE * size):
         raise ModelError(
             f"the configuration in {source} does not fit its weights: it is of {elements:,} "

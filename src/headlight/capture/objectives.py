@@ -39,7 +39,7 @@ class Prepared(Batch):
     labels: Int64[Tensor, "batch position"] | None
 
     @staticmethod
-    def of(
+    def from_batch(
         batch: Batch,
         *,
         masked: Bool[Tensor, "batch token"] | None = None,
@@ -99,7 +99,7 @@ class OwnObjective:
 
     def prepare(self, batch: Batch) -> Prepared:
         """Return the batch as it is."""
-        return Prepared.of(batch)
+        return Prepared.from_batch(batch)
 
     def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
         """Return the losses of the function.
@@ -162,12 +162,12 @@ def losses_of(
             "this batch was prepared for another objective; let this one prepare the batch."
         )
     chosen = labels != NOTHING
-    every = logits.dim() > labels.dim()  # else rows with labels alone, see `only_predicted`
+    covers_all = logits.dim() > labels.dim()  # else rows with labels alone, see `only_predicted`
     picked = (
-        logits[chosen] if every else logits
+        logits[chosen] if covers_all else logits
     )  # before the softmax, which costs as much as the head itself
     if picked.dtype in (torch.float16, torch.bfloat16):
-        picked = picked.float()
+        picked = picked.float()  # a softmax over a vocabulary needs more digits than halves have
     errors = picked.new_zeros(labels.shape)
     errors[chosen] = cross_entropy(picked, labels[chosen], reduction="none")
     total = errors.sum(-1)
@@ -222,7 +222,7 @@ class MaskedLanguageModel(TokenObjective):
             raise UsageError("the vocabulary has no piece that is not special.")
 
     @staticmethod
-    def of(tokenizer: Any, **options: Any) -> "MaskedLanguageModel":
+    def from_tokenizer(tokenizer: Any, **options: Any) -> "MaskedLanguageModel":
         """Return the objective with mask token, special tokens and vocabulary of a tokenizer.
 
         Raises:
@@ -249,7 +249,7 @@ class MaskedLanguageModel(TokenObjective):
             hidden[row, present], labels[row, present] = self.hide(ids[row, present])
         masked_ids = torch.from_numpy(hidden).to(batch.input_ids.device)
         category = torch.where(masked_ids != batch.input_ids, OTHER, batch.category)
-        return Prepared.of(
+        return Prepared.from_batch(
             replace(batch, input_ids=masked_ids, category=category),
             masked=(masked_ids == self.mask_id) & (batch.attention_mask > 0),
             labels=torch.from_numpy(labels).to(masked_ids.device),
@@ -297,7 +297,7 @@ class CausalLanguageModel(TokenObjective):
 
     def prepare(self, batch: Batch) -> Prepared:
         """Return the batch as it is, with the next tokens as labels."""
-        return Prepared.of(batch, labels=_next(batch.input_ids, batch.attention_mask))
+        return Prepared.from_batch(batch, labels=_next(batch.input_ids, batch.attention_mask))
 
     def settings(self) -> dict[str, Any]:
         """Return the options."""
@@ -325,7 +325,7 @@ class SequenceToSequence(TokenObjective):
                 "an encoder-decoder predicts a second text, and these examples have one only; use "
                 "pairs."
             )
-        return Prepared.of(batch, labels=_next(batch.target_ids, batch.target_mask))
+        return Prepared.from_batch(batch, labels=_next(batch.target_ids, batch.target_mask))
 
     def settings(self) -> dict[str, Any]:
         """Return the options."""

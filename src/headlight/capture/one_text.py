@@ -91,7 +91,7 @@ def one_picture(
         require_text(prompt, "prompt")
         tokenizer = model.require_tokenizer("a prompt is read")
         language = model.language()
-        viewer = PromptViewer.of(model.transformer, tokenizer, model.name)
+        viewer = PromptViewer.from_model(model.transformer, tokenizer, model.name)
         example = viewer.encode(prompt, image, language.longest)
         return language, example
     except CorpusError as problem:

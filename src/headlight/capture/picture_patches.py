@@ -63,7 +63,7 @@ class Viewer:
     _layouts: dict[tuple[int, int], Layout] = field(default_factory=dict, init=False)
 
     @classmethod
-    def of(cls, network: PreTrainedModel, first: nn.Module, name: str) -> "Viewer":
+    def from_model(cls, network: PreTrainedModel, first: nn.Module, name: str) -> "Viewer":
         """Return the input for pictures of a model.
 
         Raises:
@@ -84,14 +84,14 @@ class Viewer:
         Raises:
             UsageError: The processor makes several sizes, or something other than pixels.
         """
-        made = [self.processor(images=[each], return_tensors="pt") for each in images]
-        pixels = [each.get("pixel_values") for each in made]
-        if any(each is None or each.ndim != 4 or len(each) != 1 for each in pixels):
+        made = [self.processor(images=[image], return_tensors="pt") for image in images]
+        pixels = [output.get("pixel_values") for output in made]
+        if any(grid is None or grid.ndim != 4 or len(grid) != 1 for grid in pixels):
             raise UsageError(
                 f"the processor of {self.name} makes no grid of pixels of a picture, which is what "
                 "is read here; choose an encoder such as ViT, DINOv2, CLIP or SigLIP."
             )
-        if len({each.shape for each in pixels}) > 1:
+        if len({grid.shape for grid in pixels}) > 1:
             raise UsageError(
                 f"the processor of {self.name} makes pictures of several sizes, which cannot be "
                 "read together; let it crop or resize all to one size, or read them one by one."
@@ -106,7 +106,7 @@ class Viewer:
         Raises:
             CorpusError: A file cannot be read any more.
         """
-        return self.pixels([decode_picture(each.image) for each in examples])
+        return self.pixels([decode_picture(example.image) for example in examples])
 
     def shown(self, example: EncodedPicture) -> "Image":
         """Return the picture as the model sees it, resized and cropped by its processor."""
@@ -124,6 +124,7 @@ class Viewer:
         size = (pixels.shape[2], pixels.shape[3])
         if size not in self._layouts:
             with torch.inference_mode(mode=False):
+                # A clone made here can be differentiated, whatever mode the pixels are from.
                 self._layouts[size] = self._find(pixels.clone())
         return self._layouts[size]
 
@@ -132,7 +133,7 @@ class Viewer:
         """Return height and width of a patch in pixels."""
         patch = patch_size_of(self.network.config)
         if patch is None:
-            raise self._unnamed("its configuration has no patch_size")
+            raise self._unnamed_error("its configuration has no patch_size")
         return patch
 
     def _find(self, pixels: Tensor) -> Layout:
@@ -151,11 +152,11 @@ class Viewer:
         changed[:, :, : rows * high, : columns * wide] += whole[:, None]
         seen = self._first_inputs(torch.cat([pixels, changed])).detach().float()
         if seen.ndim != 3 or len(seen) != len(bits) + 1:
-            raise self._unnamed("its first attention is of windows")
+            raise self._unnamed_error("its first attention is of windows")
         apart = (seen[1:] - seen[0]).abs().amax(-1)
         codes = ((apart > apart.max() / 1000).cpu().long() * bits[:, None]).sum(0).tolist()
         if sorted(filter(None, codes)) != numbers.flatten().tolist():
-            raise self._unnamed("convolutions, merged patches or a shift stand before them")
+            raise self._unnamed_error("convolutions, merged patches or a shift stand before them")
         others = self._special(pixels, [at for at, code in enumerate(codes) if not code])
         places: list[Place] = [
             divmod(code - 1, columns) if code else others[at] for at, code in enumerate(codes)
@@ -165,15 +166,15 @@ class Viewer:
     def _special(self, pixels: Tensor, positions: Sequence[int]) -> dict[int, Place]:
         """Name positions without a patch by the parameter that they are made of."""
         named = {
-            name.rpartition(".")[2]: each
-            for name, each in self.network.named_parameters()
+            name.rpartition(".")[2]: parameter
+            for name, parameter in self.network.named_parameters()
             if any(part in name.rpartition(".")[2] for part in _SPECIAL)
         }
         with torch.enable_grad():
-            wanted = [each.requires_grad for each in named.values()]
+            wanted = [parameter.requires_grad for parameter in named.values()]
             try:
-                for each in named.values():
-                    each.requires_grad_()
+                for parameter in named.values():
+                    parameter.requires_grad_()
                 seen = self._first_inputs(pixels)[0]
                 weights = torch.randn(seen.shape[1:], generator=torch.Generator().manual_seed(0))
                 totals = seen @ weights.to(seen)  # a plain sum is constant behind a layer norm
@@ -181,18 +182,18 @@ class Viewer:
                     at: next(
                         (
                             called
-                            for name, each in named.items()
-                            if (called := _called(name, totals[at], each))
+                            for name, parameter in named.items()
+                            if (called := _name_position(name, totals[at], parameter))
                         ),
                         "",
                     )
                     for at in positions
                 }
             finally:
-                for each, before in zip(named.values(), wanted, strict=True):
-                    each.requires_grad_(before)
+                for parameter, before in zip(named.values(), wanted, strict=True):
+                    parameter.requires_grad_(before)
         if "" in names.values() or len({*names.values()}) < len(names):
-            raise self._unnamed("some are neither patches nor tokens for class or registers")
+            raise self._unnamed_error("some are neither patches nor tokens for class or registers")
         return dict(names)
 
     def _first_inputs(self, pixels: Tensor) -> Tensor:
@@ -200,11 +201,11 @@ class Viewer:
         name = str(self.network.main_input_name)
         arguments = first_arguments(self.first, self.network, {name: pixels})
         if arguments is None:
-            raise self._unnamed("its first attention does not run")
+            raise self._unnamed_error("its first attention does not run")
         inputs: Tensor = next(iter(arguments.values()))
         return inputs
 
-    def _unnamed(self, reason: str) -> UnsupportedModelError:
+    def _unnamed_error(self, reason: str) -> UnsupportedModelError:
         return UnsupportedModelError(
             f"positions of {self.name} are not the patches of a picture ({reason}), so its rows "
             "and columns have no names; choose an encoder such as ViT, DINOv2, CLIP or SigLIP."
@@ -215,7 +216,7 @@ _SPECIAL = {"cls": "cls", "class_": "cls", "dist": "dist", "register": "reg"}
 """Parts of the names of parameters that positions are made of, with the names of the positions."""
 
 
-def _called(name: str, total: Tensor, parameter: Tensor) -> str:
+def _name_position(name: str, total: Tensor, parameter: Tensor) -> str:
     """Return the name of a position that a parameter moves; nothing where it does not."""
     (gradient,) = torch.autograd.grad(total, parameter, retain_graph=True, allow_unused=True)
     if gradient is None or not bool(gradient.any()):

@@ -43,7 +43,7 @@ class PromptViewer:
     name: str
 
     @classmethod
-    def of(cls, network: PreTrainedModel, tokenizer: Any, name: str) -> "PromptViewer":
+    def from_model(cls, network: PreTrainedModel, tokenizer: Any, name: str) -> "PromptViewer":
         """Return the input for prompts beside pictures of a model.
 
         Raises:
@@ -79,7 +79,7 @@ class PromptViewer:
             UsageError: The processor does not write this prompt, or it is too long.
             UnsupportedModelError: The image tokens are not the patches of a picture.
         """
-        picture, prompt = decode_picture(image), self._with_token(prompt)
+        picture, prompt = decode_picture(image), self._insert_token(prompt)
         try:
             inputs = self.processor(text=[prompt], images=[picture], return_tensors="pt")
         except (ValueError, TypeError) as problem:
@@ -104,7 +104,7 @@ class PromptViewer:
         named = replace(example, name=picture_name(image))
         return annotate(named, EncodedPrompt, arguments=arguments, image=scaled)
 
-    def _with_token(self, prompt: str) -> str:
+    def _insert_token(self, prompt: str) -> str:
         """Return a prompt that holds the image token once.
 
         Raises:
@@ -119,7 +119,8 @@ class PromptViewer:
         names = [f"vision_{end}_token_id" for end in ("start", "end")]
         ends = [getattr(self.network.config, name, None) for name in names]
         start, end = (
-            "" if each is None else self.tokenizer.convert_ids_to_tokens(each) for each in ends
+            "" if token_id is None else self.tokenizer.convert_ids_to_tokens(token_id)
+            for token_id in ends
         )
         return prompt if token in prompt else f"{start}{token}{end}{prompt}"
 
@@ -134,10 +135,10 @@ class PromptViewer:
         rows = columns = 0
         if "image_grid_thw" in inputs:
             merged = getattr(vision, "merge_size", 1)
-            rows, columns = (each // merged for each in inputs["image_grid_thw"][0, 1:].tolist())
+            rows, columns = (size // merged for size in inputs["image_grid_thw"][0, 1:].tolist())
         elif patch is not None and pixels is not None and pixels.ndim == 4 and len(pixels) == 1:
             rows, columns = (
-                side // each for side, each in zip(pixels.shape[2:], patch, strict=True)
+                side // length for side, length in zip(pixels.shape[2:], patch, strict=True)
             )
             picture = shown_picture(pixels[0], vision, patch, Layout(rows, columns, ()))
         if rows * columns != tokens or not tokens:

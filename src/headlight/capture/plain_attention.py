@@ -60,7 +60,7 @@ class SeenRanges:
     def alike(self) -> bool:
         """Return whether all queries of a text see the same keys."""
         return self.bias is None and all(
-            torch.equal(each, each[:, :1].expand_as(each)) for each in (self.low, self.high)
+            torch.equal(bounds, bounds[:, :1].expand_as(bounds)) for bounds in (self.low, self.high)
         )
 
     @cached_property
@@ -118,11 +118,12 @@ def seen_ranges(mask: Tensor | None, batch: int, queries: int, keys: int) -> See
             plain &= not bool((seen & (rows != 0)).any())
         seen = seen.any(1).expand(batch, -1, -1)
         some, order = seen.any(-1), seen.byte()
+        # argmax is the first of equal numbers: here the first key seen, and from behind the last.
         low, high = order.argmax(-1), keys - order.flip(-1).argmax(-1)
         low, high = low.where(some, 0), high.where(some, 0)
-        plain &= bool((seen.sum(-1) == high - low).all())
+        plain &= bool((seen.sum(-1) == high - low).all())  # no key within a range is hidden
         parts.append((low, high))
-    low, high = (torch.cat(each, 1).expand(batch, queries) for each in zip(*parts, strict=True))
+    low, high = (torch.cat(bounds, 1).expand(batch, queries) for bounds in zip(*parts, strict=True))
     low, high = low.contiguous(), high.contiguous()
     if plain:
         return SeenRanges(low, high, None, keys)
@@ -196,8 +197,8 @@ class PlainRecord(LayerRecord):
         stream: Stream | None = None,
     ) -> None:
         fields = {"site": site, "value": call.value, "input": input, "stream": stream, "call": call}
-        for name, each in fields.items():
-            object.__setattr__(self, name, each)  # as dataclasses that are frozen do it
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)  # as dataclasses that are frozen do it
         object.__setattr__(self, "made", None)
 
     def keep(self, made: Any) -> None:
@@ -269,19 +270,19 @@ def is_plain(site: AttentionSite, arguments: tuple[Any, ...], options: Mapping[s
     """
     if site.gate is not None or site.processes is not None or len(arguments) > 4:
         return False
-    if any(name not in OTHER_OPTIONS and each is not None for name, each in options.items()):
+    if any(name not in OTHER_OPTIONS and option is not None for name, option in options.items()):
         return False
     scale = options.get("scaling")
     if options.get("dropout") or not (scale is None or isinstance(scale, float)):
         return False
     mask = mask_of(arguments, dict(options))
     tensors = arguments[:3] if mask is None else (*arguments[:3], mask)
-    for each in tensors:
-        if not isinstance(each, Tensor) or each.device.type != "cpu" or each.requires_grad:
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor) or tensor.device.type != "cpu" or tensor.requires_grad:
             return False
     query, key, value = arguments[:3]
     return (
-        all(each.dtype == torch.float32 and each.ndim == 4 for each in (query, key, value))
+        all(tensor.dtype == torch.float32 and tensor.ndim == 4 for tensor in (query, key, value))
         and query.shape[1] % key.shape[1] == 0
         and key.shape[:3] == value.shape[:3]
         and value.shape[1] == site.kv_heads
@@ -300,7 +301,7 @@ def is_moderate(call: PlainCall) -> bool:
 
 
 def _largest_size(numbers: Tensor) -> float:
-    """Return the largest absolute value, or NaN where there is any; reads the numbers once."""
+    # One reading of the numbers, where `abs` would write them again; NaN stays NaN.
     lowest, highest = numbers.aminmax()
     return float(torch.maximum(-lowest, highest))
 
@@ -315,7 +316,7 @@ def plain_call(
         options: Keyword arguments with which the model calls its function.
         seen: Keys that each query sees.
     """
-    query, key, value = (each.contiguous() for each in arguments[:3])
+    query, key, value = (tensor.contiguous() for tensor in arguments[:3])
     scale = options.get("scaling")
     call = PlainCall(query, key, value, query.shape[3] ** -0.5 if scale is None else scale, seen)
     return call if is_moderate(call) else None

@@ -60,16 +60,16 @@ def one_position_each(
         states = arguments[0]
         if states.ndim != 3 or len(states) != len(places):
             return None
-        return (_at(states, places)[:, None], *arguments[1:])
+        return (_take_positions(states, places)[:, None], *arguments[1:])
 
     def rows(logits: Tensor) -> Float[Tensor, "batch output"]:
-        return logits[:, 0] if logits.shape[1] == 1 else _at(logits, places)
+        return logits[:, 0] if logits.shape[1] == 1 else _take_positions(logits, places)
 
     with hooked([] if head is None else [(head.register_forward_pre_hook, choose)]):
         yield rows
 
 
-def _at(values: Tensor, places: Int64[Tensor, " batch"]) -> Tensor:
+def _take_positions(values: Tensor, places: Int64[Tensor, " batch"]) -> Tensor:
     return values[torch.arange(len(places), device=values.device), places]
 
 

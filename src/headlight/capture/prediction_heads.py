@@ -83,17 +83,17 @@ def named_head(config: Any, architecture: str) -> Head:
         config: Configuration of the model.
         architecture: Name of a class of transformers, or of code that the configuration names.
     """
-    own = _listed_head(config, architecture)
+    head = _listed_head(config, architecture)
     # Further heads, such as that of the next sentence, may stand beside the masked one.
     beside_others = architecture in PRETRAINING.values() and config.model_type in MASKED
-    return _MASKED if beside_others and not own else own
+    return _MASKED if beside_others and not head else head
 
 
 def _listed_head(config: Any, architecture: str) -> Head:
     """Return the head of a class that puts out its logits alone."""
-    own = getattr(config, "auto_map", None) or {}
+    class_map = getattr(config, "auto_map", None) or {}
     for head, names in _TABLES:
-        mapped = str(own.get(head.loader.__name__, "")).rpartition(".")[-1]
+        mapped = str(class_map.get(head.loader.__name__, "")).rpartition(".")[-1]
         if architecture in names.values() or architecture == mapped:
             return head
     if architecture in BESIDE_PICTURES.values():
@@ -107,11 +107,13 @@ def head_of(network: Any) -> Head:
     Args:
         network: Model of transformers, or of code by others.
     """
-    own = _listed_head(network.config, type(network).__name__)
-    if own:
-        return own
-    of_transformers = (each for each in type(network).__mro__ if _is_of_transformers(each))
-    heads = (_listed_head(network.config, each.__name__) for each in of_transformers)
+    head = _listed_head(network.config, type(network).__name__)
+    if head:
+        return head
+    of_transformers = (
+        ancestor for ancestor in type(network).__mro__ if _is_of_transformers(ancestor)
+    )
+    heads = (_listed_head(network.config, ancestor.__name__) for ancestor in of_transformers)
     inherited = next(filter(None, heads), NO_HEAD)
     if inherited or _is_of_transformers(type(network)):
         return inherited
@@ -139,6 +141,7 @@ def _head_by_output(network: Any) -> Head:
     if "decoder_input_ids" in inputs:
         sound = "input_features" in inputs
         return Head(None, "speech" if sound else "sequence_to_sequence")
+    # What a model predicts at the first token changes with the last one only if it sees that.
     changed = torch.cat([ids[:, :-1], ids[:, :1]], 1)
     first, after = logits[0, 0], _logits(network, {**inputs, "input_ids": changed})[0, 0]
     sees_last = bool((after - first).norm() > ROUNDING * first.norm())

@@ -64,19 +64,19 @@ def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> It
         if mask is not None:
             rows = mask_rows(mask, first, end)[..., :keys]
             columns = seen_in(rows).flatten(0, -2).any(0).nonzero()
-            last = _rounded(int(columns[-1]) + 1 if len(columns) else keys, keys)
+            last = _round_up(int(columns[-1]) + 1 if len(columns) else keys, keys)
             rows = rows[..., :last]
         query, key, value = arguments[:3]
         cut = (query[:, :, first:end], key[:, :, :last], value[:, :, :last], *arguments[3:])
         other = {
-            name: each[..., first:end, :last] if _by_pair(each, queries, keys) else each
-            for name, each in options.items()
+            name: option[..., first:end, :last] if _has_pairs(option, queries, keys) else option
+            for name, option in options.items()
         }
         yield Block(first, *with_mask(cut, other, rows))
 
 
-def _rounded(last: int, keys: int) -> int:
-    """Return a number of keys or a few more: blocks of few sizes can take each other's memory."""
+def _round_up(last: int, keys: int) -> int:
+    # Blocks of few different sizes can take each other's memory.
     step = max(1, keys // WIDTHS)
     return min(-(-last // step) * step, keys)
 
@@ -131,6 +131,6 @@ def _alike(output: Tensor, wanted: Tensor, real: Tensor) -> bool:
     )
 
 
-def _by_pair(option: Any, queries: int, keys: int) -> bool:
-    """Return whether an option has an entry for each query and key, as a position bias has."""
+def _has_pairs(option: Any, queries: int, keys: int) -> bool:
+    # As a bias of positions, which has to be cut like the mask.
     return isinstance(option, Tensor) and option.ndim >= 3 and option.shape[-2:] == (queries, keys)

@@ -117,12 +117,12 @@ class LayerRecord:
         """Return the record with all its numbers on one device, where the measures are computed."""
         if self.weight.device == device:
             return self
-        block = self.block and replace(self.block, **_moved(self.block, device))
+        block = self.block and replace(self.block, **_move_tensors(self.block, device))
         residual = self.residual and self.residual.to(device)
-        return replace(self, **_moved(self, device), block=block, residual=residual)
+        return replace(self, **_move_tensors(self, device), block=block, residual=residual)
 
 
-def _moved(record: object, device: torch.device) -> dict[str, Any]:
+def _move_tensors(record: object, device: torch.device) -> dict[str, Any]:
     return {
         name: part.to(device) for name, part in vars(record).items() if isinstance(part, Tensor)
     }

@@ -17,10 +17,10 @@ from headlight.capture.attention_interface import (
     install,
     listener_of,
     own_code,
-    own_function,
     register,
     remove_listener,
     replacer_of,
+    uncaptured_function,
     uninstall,
 )
 from headlight.capture.attention_masks import mask_of, real_keys, visible_keys
@@ -104,7 +104,7 @@ class Recorder:
         self,
         sites: list[AttentionSite],
         wanted: frozenset[int],
-        own: dict[nn.Module, AttentionFunction],
+        usual: dict[nn.Module, AttentionFunction],
         home: torch.device,
         function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
         residuals: Mapping[AttentionSite, ResidualSite] = MappingProxyType({}),
@@ -118,7 +118,7 @@ class Recorder:
         """Function called with every record before anything is made of it."""
         self._sites = sites
         self._wanted = wanted
-        self._own = own
+        self._usual = usual
         self._home = home
         self._function_of = function_of
         self._next = 0
@@ -137,7 +137,7 @@ class Recorder:
         self._ranges: tuple[Tensor | None, tuple[int, ...], SeenRanges | None] | None = None
 
     @contextmanager
-    def taped(self) -> Iterator[GradientTape]:
+    def open_tape(self) -> Iterator[GradientTape]:
         """Let records wait on the tape for their gradients within the block."""
         tape = GradientTape(self._visit)
         self._tape = tape
@@ -198,7 +198,7 @@ class Recorder:
         """Count the call; record it if it is requested."""
         index = self._count(module)
         if index not in self._wanted or self.visit is None:
-            return self._own[module](module, *arguments, **options)
+            return self._usual[module](module, *arguments, **options)
         site = self._sites[index]
         if (made := self._made_by_kernel(site, arguments, options)) is not None:
             context, record = made
@@ -207,9 +207,9 @@ class Recorder:
             return context, None
         if (size := self._block_size(site, arguments)) is not None:
             by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
-            return self._once_gated(site, arguments[0], by_blocks), None
+            return self._await_gate(site, arguments[0], by_blocks), None
         if self._tape is not None:
-            arguments = self._tape.rooted(arguments)
+            arguments = self._tape.attach_leaf(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         record = self._record(site, weight, arguments, options)
@@ -287,7 +287,7 @@ class Recorder:
         self._input_of(site, batch, keys)
         return context, record
 
-    def _once_gated(
+    def _await_gate(
         self, site: AttentionSite, query: Tensor, finish: Callable[[GateValues | None], Tensor]
     ) -> Tensor:
         """Return the context; ones for a site with a gate, until the gate is known."""
@@ -395,7 +395,7 @@ class Recorder:
                 stream=stream, difference=self.refused.get(site),
             )  # fmt: skip
             if site in self._residuals:
-                written = _projected(site, all_contexts, of_block)
+                written = _project(site, all_contexts, of_block)
                 residual = self._residual(site, written, len(value), rows)
                 record = replace(record, residual=residual)
             self._watch(record)
@@ -450,7 +450,7 @@ class Recorder:
         )
 
 
-def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:
+def _project(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:
     """Return the projection by W^O of the contexts of some queries."""
     if gate is not None:
         context = context * gate.transpose(1, 2)
@@ -503,22 +503,22 @@ def recording(
         residuals: Residual sites of those sites whose records are to hold the residual.
         stream: Modules that are given hidden states; with them, records say what entered the block.
     """
-    own = {site.module: own_function(site.module) for site in sites}
-    recorder = Recorder(sites, wanted, own, home_of(model), function_of, residuals)
+    usual = {site.module: uncaptured_function(site.module) for site in sites}
+    recorder = Recorder(sites, wanted, usual, home_of(model), function_of, residuals)
     sources = [source for source in {sites[index].source for index in wanted} if source]
     projections = {sites[index].projection.module for index in wanted if sites[index].gate}
     hooks: list[Registration] = [
         (model.register_forward_pre_hook, recorder.begin),
         (model.register_forward_hook, recorder.end),
         *((source.register_forward_pre_hook, recorder.keep_input) for source in sources),
-        *((each.register_forward_pre_hook, recorder.open_gate) for each in projections),
+        *((projection.register_forward_pre_hook, recorder.open_gate) for projection in projections),
         *(
             place.watch(partial(recorder.keep_residual, place))
-            for place in dict.fromkeys(each.residual for each in residuals.values())
+            for place in dict.fromkeys(residual.residual for residual in residuals.values())
         ),
         *(
-            (each.register_forward_hook, recorder.complete)
-            for each in {site.projection.module for site in residuals}
+            (projection.register_forward_hook, recorder.complete)
+            for projection in {site.projection.module for site in residuals}
         ),
     ]
     if stream is not None:

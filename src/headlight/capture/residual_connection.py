@@ -96,26 +96,26 @@ class Residual:
         return replace(self, given=self.given.to(form), written=self.written.to(form))
 
     @cached_property
-    def branched(self) -> Float[Tensor, "batch query d_model"]:
+    def branch_output(self) -> Float[Tensor, "batch query d_model"]:
         """Return the addition to the residual: `written`, behind the maps of the branch."""
         written = self.written
-        for each in self.site.branch:
-            written = each(written)
+        for frozen_map in self.site.branch:
+            written = frozen_map(written)
         return written
 
     @cached_property
     def branch_scale(self) -> Float[Tensor, "batch query"]:
         """Return the divisor of the parts of the output on the branch."""
         written, product = self.written, self.written.new_ones(self.written.shape[:-1])
-        for each in self.site.branch:
-            product = product * each.scale(written)
-            written = each(written)
+        for frozen_map in self.site.branch:
+            product = product * frozen_map.scale(written)
+            written = frozen_map(written)
         return product
 
     @property
     def total(self) -> Float[Tensor, "batch query d_model"]:
         """Return the sum with the residual, without a feed-forward that is added to it as well."""
-        return self.branched + self.given
+        return self.branch_output + self.given
 
     @cached_property
     def norm_scale(self) -> Float[Tensor, "batch query"]:

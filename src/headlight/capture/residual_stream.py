@@ -76,8 +76,10 @@ def _before(module: nn.Module) -> Callable[..., Any]:
 
 def _states(args: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor | None:
     """Return the first argument of a module that has the form of hidden states."""
-    tensors = (each for each in (*args, *options.values()) if isinstance(each, Tensor))
-    return next((each for each in tensors if each.ndim == 3 and each.is_floating_point()), None)
+    tensors = (argument for argument in (*args, *options.values()) if isinstance(argument, Tensor))
+    return next(
+        (tensor for tensor in tensors if tensor.ndim == 3 and tensor.is_floating_point()), None
+    )
 
 
 class StreamKeeper:

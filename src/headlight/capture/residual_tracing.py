@@ -67,18 +67,18 @@ class _Walk:
     def __init__(self, model: nn.Module, graph: Graph, sites: Sequence[AttentionSite]) -> None:
         self._graph = graph
         self._names = {module: name for name, module in model.named_modules()}
-        self._parameters = {id(each): name for name, each in model.named_parameters()}
+        self._parameters = {id(parameter): name for name, parameter in model.named_parameters()}
         self._projected = _projected(graph, sites)
         self._maps: dict[tuple[nn.Module, int], FrozenMap | None] = {}
 
     def site(self, site: AttentionSite) -> ResidualSite | NoResidualSite:
         """Trace what follows one attention module."""
         try:
-            return self._followed(site)
+            return self._follow(site)
         except _StoppedError as problem:
             return NoResidualSite(f"{site.name}: {problem}.")
 
-    def _followed(self, site: AttentionSite) -> ResidualSite:
+    def _follow(self, site: AttentionSite) -> ResidualSite:
         graph, (start, began, ended) = self._graph, self._projected[site]
         current = start
         branch: list[FrozenMap] = []
@@ -103,7 +103,7 @@ class _Walk:
         output = self._place(after, after=ended)
         traced = ResidualSite(tuple(branch), place, norm, parallel, output, feed_forward, 0.0)
         sums = Residual(traced, self._exact(addition.other), self._exact(start))
-        rest = sum(self._exact(each) for each in beside)
+        rest = sum(self._exact(addend) for addend in beside)
         error = relative_error(sums.output + rest, self._exact(after))
         allowed = allowed_error(graph.tensor(start).dtype)
         if not error <= allowed:
@@ -115,9 +115,10 @@ class _Walk:
         graph, sums = self._graph, []
         for reader in graph.readers(current):
             value = graph.values[reader]
+            # A third argument of `add` multiplies the second (alpha).
             if value.function != "add" or len(value.arguments) != 2 or len(value.given) != 2:
                 continue
-            others = [each for each in value.arguments if graph.root(each) != current]
+            others = [argument for argument in value.arguments if graph.root(argument) != current]
             if len(others) != 1:
                 continue
             other = graph.root(others[0])
@@ -132,7 +133,7 @@ class _Walk:
     def _step(self, current: Number) -> tuple[Number, FrozenMap]:
         """Return the value behind the norm or scale that a value goes through, and that map."""
         graph = self._graph
-        for run in graph.read_by(current):
+        for run in graph.readers_of(current):
             if run.output is None or graph.root(run.output) == current:
                 continue
             module_map = self._map(run, current)
@@ -147,7 +148,7 @@ class _Walk:
                 gain = gain.expand(size)
                 gain = 1 / gain if value.function == "div" else gain
                 return graph.root(reader), FrozenMap("a scale", gain, torch.zeros_like(gain))
-        readers = [graph.values[each].function for each in graph.readers(current)]
+        readers = [graph.values[reader].function for reader in graph.readers(current)]
         raise _StoppedError(
             "what W^O puts out is changed before it is added to the residual, by more than a norm "
             f"or a scale ({', '.join(dict.fromkeys(readers)) or 'nothing reads it'})"
@@ -155,7 +156,7 @@ class _Walk:
 
     def _constant(self, value: Value, current: Number) -> Tensor | None:
         """Return the factor of a value, if it is the same for all texts and tokens."""
-        numbers = [each for each in value.given if isinstance(each, float | int)]
+        numbers = [option for option in value.given if isinstance(option, float | int)]
         if numbers:
             divided = value.function == "mul" or numbers[0] == value.given[1]
             return torch.tensor(numbers[:1], dtype=torch.float64) if divided else None
@@ -172,8 +173,8 @@ class _Walk:
         """Return the norm that alone reads a sum, and its output; else None, and the sum."""
         graph = self._graph
         readers = graph.readers(total)
-        for run in graph.read_by(total):
-            alone = readers and all(run.begin <= each < run.end for each in readers)
+        for run in graph.readers_of(total):
+            alone = readers and all(run.begin <= reader < run.end for reader in readers)
             if not alone or run.output is None or graph.root(run.output) == total:
                 continue
             norm = self._map(run, total)
@@ -185,7 +186,7 @@ class _Walk:
         graph = self._graph
         for reader in graph.readers(after):
             value = graph.values[reader]
-            others = [each for each in value.arguments if graph.root(each) != after]
+            others = [argument for argument in value.arguments if graph.root(argument) != after]
             if value.function != "add" or len(value.given) != 2 or len(others) != 1:
                 continue
             other = graph.root(others[0])
@@ -193,8 +194,8 @@ class _Walk:
                 continue
             if not graph.comes_from(other, after):
                 return None, graph.varies(other)
-            starts = (each.start for each in self._projected.values())
-            if any(each > after and graph.comes_from(other, each) for each in starts):
+            starts = (projected.start for projected in self._projected.values())
+            if any(start > after and graph.comes_from(other, start) for start in starts):
                 return None, False
             total = graph.root(reader)
             norm, _ = self._norm_behind(total)
@@ -230,7 +231,7 @@ class _Walk:
             for (module, slot), (time, number) in times.items()
             if graph.root(number) == root
         ]
-        return min(places, key=lambda each: each[0])[1] if places else None
+        return min(places, key=lambda entry: entry[0])[1] if places else None
 
     def _exact(self, number: Number) -> Tensor:
         exact = self._graph.tensor(number).cpu().double()

@@ -32,7 +32,11 @@ def check_nothing_beside(
     sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
-    """Check that nothing but the projection reads a context: no gate, and no adapter beside it."""
+    """Check that nothing but the projection reads a context: no gate, and no adapter beside it.
+
+    Raises:
+        UnsupportedModelError: a gate or an adapter reads contexts.
+    """
     if not _reads_contexts(model, inputs, calls, set(range(len(calls))), output):
         return
     for index, site in enumerate(sites):
@@ -50,7 +54,11 @@ def check_replaced(
     sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
-    """Check that the model works with the weights: replacing them by themselves changes nothing."""
+    """Check that the model works with the weights: replacing them by themselves changes nothing.
+
+    Raises:
+        UnsupportedModelError: the weights are not those the model works with.
+    """
     if any(site.processes is not None for site in sites):
         return
     error = _difference(_run(model, inputs, Reweighted(torch.clone)), output)
@@ -73,7 +81,7 @@ def check_replaced(
 
 
 def _uniform(weight: Weight) -> Weight:
-    """Return equal weights for all keys that have any weight."""
+    # Only over keys that have any weight: others may be hidden by the mask.
     return (weight != 0).to(weight) / (weight != 0).sum(-1, keepdim=True).clamp_min(1)
 
 
@@ -98,10 +106,12 @@ def check_returned(
     except Exception:  # noqa: BLE001 - a model that returns none can raise anything
         return
     for name, kinds in _RETURNED.items():
-        own = [(call, site) for call, site in zip(calls, sites, strict=True) if site.kind in kinds]
+        paired = [
+            (call, site) for call, site in zip(calls, sites, strict=True) if site.kind in kinds
+        ]
         returned = getattr(output, name, None)
-        if isinstance(returned, tuple) and len(returned) == len(own):
-            for (call, site), weight in zip(own, returned, strict=True):
+        if isinstance(returned, tuple) and len(returned) == len(paired):
+            for (call, site), weight in zip(paired, returned, strict=True):
                 _compare(weight, call.weight, site.name)
 
 
@@ -152,7 +162,7 @@ def _reads_contexts(
     blanked: set[int],
     wanted: Tensor,
 ) -> bool:
-    """Return whether the output changes with the contexts of some calls, except by projections."""
+    # Projections put out what they did before, so that a change comes by another way.
     zeros = {number: torch.zeros_like(calls[number].context) for number in blanked}
     _, substituted = run_substituted(model, inputs, calls, zeros)
     return not _difference(substituted, wanted) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100

@@ -30,7 +30,7 @@ class SoundListener:
     hearing: Hearing
 
     @classmethod
-    def of(cls, network: PreTrainedModel, name: str) -> "SoundListener":
+    def from_model(cls, network: PreTrainedModel, name: str) -> "SoundListener":
         """Return the audio input of a model.
 
         Raises:
@@ -63,8 +63,8 @@ class SoundListener:
             CorpusError: A file cannot be read any more.
         """
         rate = self.hearing.rate
-        sounds = [read_sound(each.audio, rate) for each in examples]
+        sounds = [read_sound(example.audio, rate) for example in examples]
         inputs = self.extractor(sounds, sampling_rate=rate, return_tensors="pt")
         device, dtype = self.network.device, self.network.dtype
-        audible_frames = torch.tensor([each.heard for each in examples], device=device)
+        audible_frames = torch.tensor([example.heard for example in examples], device=device)
         return inputs.input_features.to(device, dtype), audible_frames

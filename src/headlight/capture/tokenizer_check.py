@@ -52,7 +52,7 @@ def _tokens_beyond(tokenizer: Any, network: Any) -> list[str]:
         return []
     beyond = {token: number for token, number in tokenizer.get_vocab().items() if number >= rows}
     added = tokenizer.added_tokens_decoder
-    used = {getattr(tokenizer, f"{each}_token_id", None) for each in _IN_EVERY_TEXT}
+    used = {getattr(tokenizer, f"{token_name}_token_id", None) for token_name in _IN_EVERY_TEXT}
     return sorted(
         token
         for token, number in beyond.items()

@@ -61,7 +61,11 @@ class Tracer:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the attention and record the call."""
+        """Compute the attention and record the call.
+
+        Raises:
+            UnsupportedModelError: eager attention returns no weights.
+        """
         function, value = eager_function(module), arguments[2]
         context, weight = function(module, *arguments, **options)
         if weight is None:
@@ -107,6 +111,7 @@ class Tracer:
 
     def _source_of(self, value: Tensor) -> nn.Module | None:
         """Return the linear map whose output shares memory, or all numbers, with `value`."""
+        # Shared memory is certain, and is asked first; copies can be told by their numbers alone.
         for module, output in reversed(self._outputs):
             if output.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
                 return module

@@ -98,16 +98,16 @@ def _wave(config: Any) -> Tensor:
 
 def _features(config: Any) -> Tensor:
     longest = getattr(config, "max_source_positions", 64)
-    bins = next((getattr(config, each) for each in _BINS if hasattr(config, each)), 80)
+    bins = next((getattr(config, name) for name in _BINS if hasattr(config, name)), 80)
     if _bins(config) == 1:
         return noise(1, bins, 2 * longest)
     return noise(1, min(64, longest), bins)
 
 
 def _bins(config: Any) -> int:
-    """Return the axis of a spectrogram that is not time: the last where its length may vary."""
+    # Encoders of a fixed window, as Whisper's, have time last; where it may vary, bins are last.
     fixed = getattr(config, "max_source_positions", None)
-    return 2 if not fixed or any(hasattr(config, each) for each in _BINS[:2]) else 1
+    return 2 if not fixed or any(hasattr(config, name) for name in _BINS[:2]) else 1
 
 
 def noise(*shape: int) -> Tensor:
@@ -141,37 +141,37 @@ def trial_inputs(model: Any) -> Iterator[dict[str, Any]]:
     arguments = inspect.signature(model.forward).parameters
     needed = [
         name
-        for name, each in arguments.items()
-        if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+        for name, parameter in arguments.items()
+        if parameter.default is parameter.empty
+        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     ]
     main = _main(model, needed, list(arguments))
     accepted = False
-    for trial in _given(model, main, usual):
+    for trial in _give_main(model, main, usual):
         beside = {name for name in needed if name not in trial}
         if beside <= _BESIDE.keys():
             accepted = True
-            yield trial | _made(model, beside)
+            yield trial | _make_beside(model, beside)
         more = {name for name in _WITH_MAIN if name in arguments} | beside
         if more - beside and beside <= _BESIDE.keys():
-            yield trial | _made(model, more - trial.keys())
+            yield trial | _make_beside(model, more - trial.keys())
     if refusal is not None and not accepted:
         raise refusal
 
 
 def _main(model: Any, needed: list[str], arguments: list[str]) -> str:
-    """Return the argument that the text, the picture or the sound goes to."""
     if isinstance(model.main_input_name, str) and model.main_input_name in arguments:
         return model.main_input_name
     return (needed or arguments)[0]
 
 
-def _given(model: Any, main: str, usual: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _give_main(model: Any, main: str, usual: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield ways to give the main input."""
     if main in usual:
         yield dict(usual)
-    rest = {name: each for name, each in usual.items() if not name.startswith(main)}
+    rest = {name: value for name, value in usual.items() if not name.startswith(main)}
     for shape in _shapes(model, main):
-        yield {main: _placed(model, noise(*shape)), **rest}
+        yield {main: _place_on_device(model, noise(*shape)), **rest}
 
 
 def _shapes(model: Any, main: str) -> Iterator[tuple[int, ...]]:
@@ -188,7 +188,7 @@ def _shapes(model: Any, main: str) -> Iterator[tuple[int, ...]]:
         yield (length, first.in_features)
     elif isinstance(first, nn.Conv1d):
         yield (1, first.in_channels, FRAMES)
-        yield (1, first.in_channels, 8000)
+        yield (1, first.in_channels, 8000)  # samples of a wave, of which strides leave few
     elif isinstance(first, nn.Conv2d):
         size = _size(model.config)
         yield (1, first.in_channels, size, size)
@@ -258,10 +258,10 @@ _WITH_MAIN = (
 """Arguments that a model may turn out to need only as it runs."""
 
 
-def _made(model: Any, names: set[str]) -> dict[str, Tensor]:
-    return {name: _placed(model, _BESIDE[name](model.config)) for name in sorted(names)}
+def _make_beside(model: Any, names: set[str]) -> dict[str, Tensor]:
+    return {name: _place_on_device(model, _BESIDE[name](model.config)) for name in sorted(names)}
 
 
-def _placed(model: Any, tensor: Tensor) -> Tensor:
+def _place_on_device(model: Any, tensor: Tensor) -> Tensor:
     tensor = tensor.to(model.device)
     return tensor.to(model.dtype) if tensor.is_floating_point() else tensor

@@ -46,10 +46,10 @@ def value_map(model: CapturedModel, site: AttentionSite) -> ValueMap:
     """
     require_all_heads(model.transformer, "maps from x to the values")
     if site.source is None:
-        raise _refused(site, "it was not found where its values come from")
+        raise _refusal(site, "it was not found where its values come from")
     stored: Any = site.source.weight
     if not stored.is_floating_point():
-        raise _refused(site, "the weights that make its values are quantised")
+        raise _refusal(site, "the weights that make its values are quantised")
     outputs = _outputs(model, site)
     weight, bias = _matrix(site.source)
     chosen = ValueMap(weight[:, outputs].permute(1, 0, 2).contiguous(), bias[outputs])
@@ -77,7 +77,7 @@ def _outputs(model: CapturedModel, site: AttentionSite) -> Int64[Tensor, "kv_hea
     rows = (high * BASE + low).round().long()
     exact = bool(((high % 1 == 0) & (low % 1 == 0)).all())
     if not exact or not bool((rows == rows[:, :1]).all()) or int(rows.max()) >= size:
-        raise _refused(site, "its values are not the outputs of a linear map as they are")
+        raise _refusal(site, "its values are not the outputs of a linear map as they are")
     return rows[:, 0]
 
 
@@ -91,22 +91,22 @@ def _values_for(
 
     assert site.source is not None  # noqa: S101 - the caller has asked
     with hooked([(site.source.register_forward_hook, replace)]):
-        return _captured(model, site).value[0].cpu().double()
+        return _capture(model, site).value[0].cpu().double()
 
 
 def _verify(model: CapturedModel, site: AttentionSite, recovered: ValueMap) -> None:
-    record = _captured(model, site)
+    record = _capture(model, site)
     if record.input is None:
-        raise _refused(site, "what its values are made from is not seen")
+        raise _refusal(site, "what its values are made from is not seen")
     value = record.value[0].cpu().double()
     x = record.input[0].cpu().double()
     rebuilt = x @ recovered.weight + recovered.bias[:, None]
     error = float((rebuilt - value).norm() / value.norm().clamp_min(1e-300))
     if not error <= TOLERANCE.get(record.value.dtype, 5e-2):
-        raise _refused(site, f"x W^V + b^V misses its values by {error:.1e} of their norm")
+        raise _refusal(site, f"x W^V + b^V misses its values by {error:.1e} of their norm")
 
 
-def _captured(model: CapturedModel, site: AttentionSite) -> LayerRecord:
+def _capture(model: CapturedModel, site: AttentionSite) -> LayerRecord:
     records: list[LayerRecord] = []
     with model.capture([site]) as recorder, torch.inference_mode():
         recorder.visit = records.append
@@ -114,7 +114,7 @@ def _captured(model: CapturedModel, site: AttentionSite) -> LayerRecord:
     return records[0]
 
 
-def _refused(site: AttentionSite, reason: str) -> UnsupportedModelError:
+def _refusal(site: AttentionSite, reason: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"{site.name}: {reason}, so W^V cannot be read off and f has no matrix here."
     )

@@ -17,7 +17,7 @@ _INNER = {
 """Attributes in which wrappers keep their model: compiled, or in copies on several devices."""
 
 
-def unwrapped(network: nn.Module) -> PreTrainedModel:
+def unwrap(network: nn.Module) -> PreTrainedModel:
     """Return the model that is wrapped, or the model itself.
 
     Raises:
@@ -85,7 +85,7 @@ def _named_modules(holder: Any) -> Iterator[tuple[str, nn.Module]]:
     for name, value in getattr(holder, "__dict__", {}).items():
         if isinstance(value, nn.Module):
             yield from (
-                (f"{name}.{inner}".rstrip("."), each) for inner, each in value.named_modules()
+                (f"{name}.{inner}".rstrip("."), module) for inner, module in value.named_modules()
             )
 
 
@@ -102,7 +102,8 @@ def _cure(wrapped: nn.Module) -> str:
 def _check_loaded(network: PreTrainedModel) -> None:
     """Refuse offloaded weights, which come and go with hooks: between them nothing can be read."""
     absent = next(
-        (name for name, each in network.named_parameters() if each.device.type == "meta"), None
+        (name for name, parameter in network.named_parameters() if parameter.device.type == "meta"),
+        None,
     )
     if absent is not None:
         raise UsageError(

@@ -1,9 +1,10 @@
-"""All studies, each declared once beside its settings, in this package or in another.
+"""Tables of studies, commands, questions of one text, statistics of heads, and formats.
 
-A study of another package is found by an entry point of the group ``headlight.studies``, whose name
-is that of the study and whose value its row, ``package:STUDY``; a command by one of the group
-``headlight.commands``, whose value is a `Command`.  The questions of one text and the statistics of
-heads, and the formats of answers, are tables of the same kind.  Nothing here needs torch.
+A study is declared once, beside its settings, in this package or in another.  Other packages add
+rows by entry points: a study by one of the group ``headlight.studies``, whose name is that of the
+study and whose value is its row, ``package:STUDY``; a command by one of the group
+``headlight.commands``, whose value is a `Command`; rows of the other tables likewise.  Nothing here
+needs torch.
 """
 
 from headlight.catalogue.distributions import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Distribution

@@ -1,4 +1,4 @@
-"""Other distributions of this project and their contents; any may not be installed."""
+"""The other distributions of this project and their contents, whether installed or not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """Distribution beside this one, and the names that it brings by its entry points.
+    """Distribution of this project other than headlight-attention, and its contents by name.
 
     Attributes:
-        extra: Its name among the extras of headlight-attention.
+        extra: Extra of headlight-attention that installs it.
         studies: Names of its studies.
         commands: Names of its commands besides those of studies.
         questions: Names of its questions.
@@ -26,12 +26,12 @@ class Distribution:
 
     @property
     def name(self) -> str:
-        """Return the name by which installers know it."""
+        """Return its name in a package index."""
         return f"headlight-{self.extra}"
 
     @property
     def package(self) -> str:
-        """Return the name of the package that it installs."""
+        """Return the name of its Python package."""
         return f"headlight_{self.extra}"
 
     @property
@@ -40,7 +40,11 @@ class Distribution:
         return (*self.studies, *self.commands)
 
     def refusal(self, what: str) -> str:
-        """Return a sentence that something needs this distribution, and how it is installed."""
+        """Return a refusal of something that needs this distribution.
+
+        Args:
+            what: Name of the missing study, command or model.
+        """
         return (
             f"{what} is part of {self.name}, which is not installed; "
             f"pip install 'headlight-attention[{self.extra}]'."
@@ -48,8 +52,8 @@ class Distribution:
 
 
 DISTRIBUTIONS: Mapping[str, Distribution] = {
-    each.extra: each
-    for each in (
+    distribution.extra: distribution
+    for distribution in (
         Distribution(
             extra="words",
             studies=("alignment", "coreference", "dependency", "parser_probes"),
@@ -72,15 +76,15 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         ),
     )
 }
-"""Distributions by extra, each after those that it depends on.
+"""Distributions by extra, in the order of their dependencies.
 
 A test compares the names with the entry points.
 """
 
 IN_OTHER_DISTRIBUTIONS: Mapping[str, Distribution] = {
-    name: each for each in DISTRIBUTIONS.values() for name in each.contents
+    name: distribution for distribution in DISTRIBUTIONS.values() for name in distribution.contents
 }
 """Distributions by the names of their studies and commands."""
 
-PACKAGES = frozenset(each.package for each in DISTRIBUTIONS.values())
+PACKAGES = frozenset(distribution.package for distribution in DISTRIBUTIONS.values())
 """Packages of the other distributions."""

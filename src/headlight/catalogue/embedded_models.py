@@ -22,17 +22,19 @@ EMBEDDED_MODELS = {
     EMBEDDED_NAME: EMBEDDED,
     EMBEDDED_CLASSIFIER: ASSETS / "classifier",
 }
-"""Models that come with the package: BERT, and a classifier of short reviews, which is kept as its
-difference from the first."""
+"""Folders of the models in this distribution: BERT, and a classifier of short reviews.
+
+The classifier is stored as its difference from BERT, of which it is a fine-tuned copy.
+"""
 
 
 @cache
 def embedded_models() -> Mapping[str, Path]:
     """Return folders of embedded models by name, including those of installed distributions."""
     models = dict(EMBEDDED_MODELS)
-    for each in DISTRIBUTIONS.values():
-        if each.models and find_spec(each.package):
-            models |= import_module(each.package).EMBEDDED_MODELS
+    for distribution in DISTRIBUTIONS.values():
+        if distribution.models and find_spec(distribution.package):
+            models |= import_module(distribution.package).EMBEDDED_MODELS
     return models
 
 
@@ -41,7 +43,7 @@ def place_of(model: str | Path | None) -> str:
 
     Raises:
         ModelError: the name is too long, or a folder may not be entered.
-        UsageError: it is the model of a distribution that is not installed.
+        UsageError: the model is part of a distribution that is not installed.
     """
     name = EMBEDDED_NAME if model is None else str(model)
     check_reachable(Path(name), error=ModelError)
@@ -49,7 +51,7 @@ def place_of(model: str | Path | None) -> str:
         return name
     if name in embedded_models():
         return str(embedded_models()[name])
-    for each in DISTRIBUTIONS.values():
-        if name in each.models:
-            raise UsageError(each.refusal(name))
+    for distribution in DISTRIBUTIONS.values():
+        if name in distribution.models:
+            raise UsageError(distribution.refusal(name))
     return name

@@ -1,4 +1,4 @@
-"""The hub of models: names, those in its cache, and whether it answers."""
+"""Model hub: names of models, its cache on this machine, and whether it answers."""
 
 import socket
 from difflib import get_close_matches
@@ -15,13 +15,19 @@ from headlight.catalogue.model_configuration import CONFIG
 from headlight.errors import ModelError
 
 HUB_NAME = pattern(r"\w[\w.-]*(/\w[\w.-]*)?")
+"""Name of a model, with or without its owner."""
 
 PATIENCE = 5.0
-"""Seconds that the hub is given to take a connection."""
+"""Time limit for a connection to the hub, in seconds."""
 
 
 def no_model(name: str, why: str) -> ModelError:
-    """Return the error for a model that is neither here nor available, with a similar name."""
+    """Return the error for a model that cannot be found, with a similar name as advice.
+
+    Args:
+        name: Name of the model.
+        why: Reason why it cannot be fetched from the hub.
+    """
     near = get_close_matches(name, [*embedded_models(), *cached_models()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return ModelError(
@@ -33,15 +39,19 @@ def no_model(name: str, why: str) -> ModelError:
 def cached_models() -> list[str]:
     """Return the names of the models in the cache of the hub."""
     folders = Path(hub.HF_HUB_CACHE).glob("models--*")
+    # A folder without a configuration holds a tokenizer alone, or a download that was interrupted.
     return [
-        each.name.removeprefix("models--").replace("--", "/")
-        for each in folders
-        if any(each.glob(f"snapshots/*/{CONFIG}"))
+        folder.name.removeprefix("models--").replace("--", "/")
+        for folder in folders
+        if any(folder.glob(f"snapshots/*/{CONFIG}"))
     ]
 
 
 def hub_answers() -> bool:
-    """Whether the hub takes connections; True behind a proxy, where loading finds out."""
+    """Return whether the hub accepts connections; always True behind a proxy.
+
+    Behind a proxy only a real request would tell, and loading makes one.
+    """
     address = urlsplit(hub.ENDPOINT)
     answers: list[bool] = []
 
@@ -55,7 +65,8 @@ def hub_answers() -> bool:
 
     if getproxies():
         return True
-    asking = Thread(target=knock, daemon=True)  # a name is looked up without any limit of time
+    # A thread, as the time limit of a connection does not cover the lookup of the host name.
+    asking = Thread(target=knock, daemon=True)
     asking.start()
     asking.join(PATIENCE)
     return bool(answers)

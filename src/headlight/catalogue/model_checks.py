@@ -1,6 +1,6 @@
-"""Checks of a model by its name, device and precision, before anything slow is imported.
+"""Checks of the name, device and precision of a model, before anything slow is imported.
 
-`headlight.capture.load_model` refuses by the same rules; commands ask here first.
+`headlight.capture.load_model` applies the same rules; commands check here first, without torch.
 """
 
 from collections.abc import Collection
@@ -28,7 +28,7 @@ AUTO = "auto"
 BALANCED = "balanced"
 """Device of models that are spread over several devices, layer by layer."""
 DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
-"""Kinds of devices that may exist; only torch knows which do."""
+"""Types of devices that torch knows; whether one exists is known only after its import."""
 
 _TOKENIZER = ("tokenizer*", "*.model", "vocab.*", "*vocab.json", f"*{GGUF}")
 """Patterns of tokenizer files; the tokenizer of a GGUF model lies in its file."""
@@ -43,19 +43,19 @@ def check_model(
     layers: Collection[int] | None = None,
     heads: Collection[int] | None = None,
 ) -> None:
-    """Refuse arguments by which no model can be loaded, as far as is known without torch.
+    """Refuse arguments that cannot load a model, as far as that is known without torch.
 
     Args:
         model: Name on the hub, or folder; None for the embedded model.
         tokenizer: Name on the hub, or folder; None for that of the model.
         device: Device that the model is to be loaded on.
         dtype: Precision of the weights.
-        layers: Layers that will be observed; None for all.
-        heads: Heads of a layer that will be observed; None for all.
+        layers: Layers to observe; None for all.
+        heads: Heads of a layer to observe; None for all.
 
     Raises:
         ModelError: there is no such model or tokenizer.
-        UsageError: unknown dtype, device, layer or head, or an empty name.
+        UsageError: there is no such precision, device, layer or head, or a name is empty.
     """
     for name, value in (("model", model), ("tokenizer", tokenizer)):
         if value == "":
@@ -76,11 +76,14 @@ def check_model(
 
 
 def check_place(place: str) -> None:
-    """Refuse a place that is no GGUF file, no folder with a model, and no name a hub could have.
+    """Refuse a place that is no GGUF file, no folder of a model, and no possible name on the hub.
+
+    Args:
+        place: Path or name.
 
     Raises:
-        ModelError: it is none of these.
-        UsageError: a library is missing for it.
+        ModelError: the place is none of these.
+        UsageError: a library for its format is missing.
     """
     if gguf_of(place):
         return
@@ -107,7 +110,7 @@ def _check_tokenizer(place: str) -> None:
     """Refuse a place that is neither a folder with a tokenizer, nor a possible name on the hub.
 
     Raises:
-        ModelError: it is neither.
+        ModelError: the place is neither.
     """
     folder = check_reachable(Path(place), error=ModelError)
     check_folder(folder)

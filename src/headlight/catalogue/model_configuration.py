@@ -1,4 +1,4 @@
-"""The configuration of a model: its numbers of layers and heads, and its quantisation."""
+"""Configuration of a model: its numbers of layers and heads, and its quantisation."""
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from headlight.files import read_json
 CONFIG = "config.json"
 
 MOST_LAYERS = 10_000
-"""Maximum number of layers of a plausible model: making more would fill the memory."""
+"""Maximum number of layers of a plausible model; a damaged number would fill the memory."""
 
 LAYER_NUMBERS = (
     "num_hidden_layers",
@@ -34,16 +34,16 @@ HEAD_NUMBERS = (
 
 
 def check_layers(depth: int, layers: Collection[int] | None, name: str) -> None:
-    """Refuse layers that a model cannot have.
+    """Refuse layers that a model does not have.
 
     Args:
-        depth: Number of its layers; 0 if it is not known, so that layers are not checked.
+        depth: Number of its layers; 0 if unknown, so that nothing is refused.
         layers: Requested layers; None for all.
         name: Name of the model, for messages.
 
     Raises:
         ModelError: the number of layers is implausible.
-        UsageError: there is no such layer.
+        UsageError: the model has no such layer.
     """
     if depth > MOST_LAYERS:
         raise ModelError(
@@ -56,15 +56,15 @@ def check_layers(depth: int, layers: Collection[int] | None, name: str) -> None:
 
 
 def check_heads(count: int, heads: Collection[int] | None, name: str) -> None:
-    """Refuse heads that no layer of a model can have.
+    """Refuse heads that no layer of a model has.
 
     Args:
-        count: Number of heads of a layer; 0 if it is not known, so that heads are not checked.
+        count: Number of heads of a layer; 0 if unknown, so that nothing is refused.
         heads: Requested heads; None for all.
         name: Name of the model, for messages.
 
     Raises:
-        UsageError: there is no such head.
+        UsageError: no layer has such a head.
     """
     missing = sorted(head for head in heads or () if not 0 <= head < count)
     if count and missing:
@@ -77,28 +77,30 @@ def quantised_by(place: str) -> str | None:
     """Return the method by which the weights in a folder were quantised; None where they are not.
 
     Args:
-        place: Folder of the model; for anything else the method is None.
+        place: Folder of the model, or a name, for which the method is None.
     """
     settings = read_configuration(place).get("quantization_config")
     return str(settings.get("quant_method", "")) if isinstance(settings, dict) else None
 
 
 def read_configuration(place: str) -> Mapping[str, Any]:
-    """Return the configuration in a folder; empty where there is none that can be read."""
+    """Return the configuration in a folder; empty if there is none, or it cannot be read."""
     try:
-        config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
-    except (ModelError, ValueError):  # which loading says better
-        return {}
+        config = read_json(Path(place) / CONFIG, refuse_links=False, error=ModelError)
+    except (ModelError, ValueError):
+        return {}  # loading refuses it with a better sentence
     return config if isinstance(config, dict) else {}
 
 
 def number_of_layers(config: Mapping[str, Any]) -> int:
-    """Return the number of layers of a model, or of its deeper half; 0 where it is not known."""
+    """Return the number of layers of a model, or of its deeper half; 0 if unknown."""
     return max(numbers_in_parts(config, *LAYER_NUMBERS), default=0)
 
 
 def number_in_all_parts(config: Mapping[str, Any], names: Collection[str]) -> int:
-    """Return the largest number under these names; 0 where a part of the model has none."""
+    """Return the largest number under some names; 0 if a part of the model has none of them."""
+    # Each part numbers layers and heads by itself. If one names no number, the largest of the
+    # others is no limit, and would refuse layers that the model has.
     parts = [part for part in config.values() if isinstance(part, dict) and "model_type" in part]
     if not all(any(isinstance(part.get(name), int) for name in names) for part in parts):
         return 0
@@ -107,5 +109,5 @@ def number_in_all_parts(config: Mapping[str, Any], names: Collection[str]) -> in
 
 def numbers_in_parts(config: Mapping[str, Any], *names: str) -> Iterator[int]:
     """Yield the whole numbers under some names, of the model and of its parts."""
-    for each in (config, *(part for part in config.values() if isinstance(part, dict))):
-        yield from (each[name] for name in names if isinstance(each.get(name), int))
+    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        yield from (part[name] for name in names if isinstance(part.get(name), int))

@@ -1,4 +1,4 @@
-"""Folders of models: why one cannot be loaded, and GGUF files."""
+"""Folders of models: reasons why one cannot be loaded, and GGUF files."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -46,7 +46,7 @@ def _adapter(folder: Path) -> str | None:
     if not path.exists() or (folder / CONFIG).exists():
         return None
     try:
-        config = dict(read_json(path, own=False, error=ModelError))
+        config = dict(read_json(path, refuse_links=False, error=ModelError))
     except (ModelError, ValueError, TypeError):
         config = {}
     base, kind = config.get("base_model_name_or_path"), config.get("peft_type")
@@ -115,34 +115,37 @@ def _models_inside(folder: Path) -> list[Path]:
     """Return folders with the configuration of a model, the latest changed last."""
     folders = [
         path.parent
-        for each in ("*", "snapshots/*")
-        for path in folder.glob(f"{each}/{CONFIG}")
+        for depth in ("*", "snapshots/*")
+        for path in folder.glob(f"{depth}/{CONFIG}")
         if not (config := read_configuration(str(path.parent))) or {*config} & _OF_MODELS
     ]
-    return sorted(folders, key=lambda each: (each.stat().st_mtime, each.name))
+    return sorted(folders, key=lambda place: (place.stat().st_mtime, place.name))
 
 
 _OF_MODELS = {"model_type", "architectures", "auto_map"}
-"""Names of which a configuration of transformers has some; others have a config.json, too."""
+"""Keys by which a configuration of transformers is told from other files called config.json."""
 
 
 def holds_file(folder: Path, patterns: Iterable[str]) -> bool:
-    """Whether a folder holds a file of one of the patterns."""
+    """Return whether a folder holds a file of one of the patterns."""
     return any(any(folder.glob(pattern)) for pattern in patterns)
 
 
 MOST_LABELS = 100_000
-"""Maximum number of labels, each of which is given a name when the configuration is read."""
+"""Maximum number of labels, since transformers makes a name for each when it is loaded."""
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
 def gguf_of(place: str) -> Path | None:
-    """Return the GGUF file that a place names, or that is the only model of a folder; else None.
+    """Return the GGUF file at a place, or the only one of a folder; None for other models.
+
+    Args:
+        place: Path, or name on the hub.
 
     Raises:
-        ModelError: a folder holds several, there is no such file, or it is of another format.
-        UsageError: a library is missing for it.
+        ModelError: a folder holds several, there is no such file, or it has another format.
+        UsageError: a library for GGUF is missing.
     """
     path = Path(place)
     if path.suffix == GGUF and not path.exists():
@@ -151,8 +154,12 @@ def gguf_of(place: str) -> Path | None:
         raise ModelError(
             f"{place} is a file; give the folder of a transformers model, or a GGUF file."
         )
-    plain = path.is_dir() and any(path.glob("*.safetensors"))
-    paths = [path] if path.is_file() else [] if plain else sorted(path.glob(f"*{GGUF}"))
+    if path.is_file():
+        paths = [path]
+    elif any(path.glob("*.safetensors")):  # transformers reads these, and not the GGUF files
+        paths = []
+    else:
+        paths = sorted(path.glob(f"*{GGUF}"))
     if len(paths) > 1:
         raise ModelError(
             f"{place} holds {len(paths)} GGUF files; name one of them, such as {paths[0]}."
@@ -170,16 +177,16 @@ def check_folder(folder: Path) -> None:
     """Refuse a folder on which a library would wait forever, or fill the memory.
 
     Args:
-        folder: Folder of a model or a tokenizer; a path that is no folder is not checked.
+        folder: Folder of a model or a tokenizer; any other path is not checked.
 
     Raises:
-        ModelError: it holds a pipe or a device, or a configuration with implausible numbers.
+        ModelError: the folder holds a pipe, a device, or a configuration with implausible numbers.
     """
     if not folder.is_dir():
         return
-    for each in folder.iterdir():
-        if each.exists() and not (each.is_file() or each.is_dir()):
-            raise ModelError(f"{each} is a pipe or a device; a model lies in files, copy it again.")
+    for path in folder.iterdir():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ModelError(f"{path} is a pipe or a device; a model lies in files, copy it again.")
     config = read_configuration(str(folder))
     check_layers(number_of_layers(config), None, str(folder))
     for name, most in (("num_labels", MOST_LABELS), *((name, MOST_LAYERS) for name in _EXPERTS)):

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.errors import UsageError, setting
-from headlight.settings import AtLeast0, AtLeast1, Range, Settings, require_distinct
+from headlight.settings import (
+    AtLeast0,
+    AtLeast1,
+    Common,
+    Layers,
+    Range,
+    Settings,
+    require_distinct,
+)
 from headlight.settings.attribution import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind, require_names_of_heads
 
@@ -103,7 +111,7 @@ class TextFlowSettings(Settings):
 
     methods: tuple[str, ...] = USUAL_METHODS
     kind: Kind | None = None
-    layers: tuple[int, ...] | None = None
+    layers: Layers | None = None
     attribution: AttributionSettings | None = None
 
     def __post_init__(self) -> None:
@@ -130,11 +138,11 @@ class AlternativeSettings(Settings):
         seed: random seed of the directions.
     """
 
-    layer: AtLeast0 = 0
-    head: AtLeast0 = 0
-    number: AtLeast1 = 1
-    kind: Kind | None = None
-    method: Literal["random", "farthest"] = "random"
+    layer: Common[AtLeast0] = 0
+    head: Common[AtLeast0] = 0
+    number: Common[AtLeast1] = 1
+    kind: Common[Kind | None] = None
+    method: Common[Literal["random", "farthest"]] = "random"
     distance: Annotated[float, Range(above=0, maximum=1)] = 1.0
     queries: tuple[AtLeast0, ...] | None = None
     certify: bool = False
@@ -152,7 +160,7 @@ class PatchSettings(TargetSettings):
     """
 
     kind: Kind | None = None
-    layers: tuple[int, ...] | None = None
+    layers: Layers | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,7 +182,7 @@ class GenerationSettings(Settings):
     """
 
     max_new_tokens: AtLeast1 = 20
-    layers: tuple[int, ...] | None = None
+    layers: Layers | None = None
     predict: bool = False
 
 
@@ -196,9 +204,9 @@ class SourceSettings(Settings):
         seed: random seed of orders and sets.
     """
 
-    number: AtLeast1 = 10
+    number: Common[AtLeast1] = 10
     chosen: tuple[str, ...] | None = None
-    measures: tuple[Literal["weight", "norm"], ...] = ("weight",)
+    measures: Common[tuple[Literal["weight", "norm"], ...]] = ("weight",)
     orders: AtLeast1 = 2
     masks: AtLeast0 = 16
     max_new_tokens: AtLeast1 = 20

@@ -1,4 +1,4 @@
-"""Registry of studies and commands, of this package and by entry points of other packages."""
+"""Registry of studies and commands: those of this package, and rows of other packages."""
 
 import pkgutil
 import warnings
@@ -38,14 +38,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Command:
-    """Command, as the help of the program lists it.
+    """Command of the program.
 
     Attributes:
-        name: Name that is typed.
-        panel: Heading under which it is listed.
+        name: Name on the command line.
+        panel: Heading of its place in the help.
         summary: First sentence of its help.
         add: Function that adds the command itself to a program of typer.
-        order: Its place in the help among commands of other packages.
+        order: Position in the help among commands of other packages.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Command:
 
 @dataclass(frozen=True)
 class _Found(Generic[T]):
-    """Rows that were found, and reasons why others were refused; both by name."""
+    """Rows of a table, and reasons why other rows were refused; both by name."""
 
     rows: Mapping[str, T]
     refused: Mapping[str, str]
@@ -74,7 +74,7 @@ def commands() -> Mapping[str, Command]:
 
 
 def refused() -> Mapping[str, str]:
-    """Return the unavailable studies and commands by name, each with a sentence that says why."""
+    """Return the reasons why studies and commands are unavailable, as sentences by name."""
     here = {*studies(), *commands()}
     missing = {
         name: distribution.refusal(name)
@@ -87,12 +87,15 @@ def refused() -> Mapping[str, str]:
 def find_study(name: str) -> Study:
     """Return the study of a name.
 
+    Args:
+        name: Name of the study, with underscores.
+
     Warns:
         HeadlightWarning: another package has a study of the same name, which is left out.
 
     Raises:
-        UsageError: it is a study of another package, which cannot be loaded or is not installed.
-        UnknownNameError: there is none.
+        UsageError: the study is part of a package that cannot be loaded or is not installed.
+        UnknownNameError: there is no such study.
     """
     registered = _found()
     if name in registered.rows:
@@ -105,21 +108,24 @@ def find_study(name: str) -> Study:
 
 
 def find_ours(name: str) -> Study | None:
-    """Return the study of a name in a distribution of ours, without loading other packages."""
-    likely = f"{GROUP}.{name}"  # most packages have the names of their studies
+    """Return a study of this project by its name, without loading other packages; None for others.
+
+    A command of ours starts faster so, and runs where another package is damaged.
+    """
+    likely = f"{GROUP}.{name}"  # most studies have the name of their package
     if name.isidentifier() and find_spec(likely):
         study: Study | None = getattr(import_module(likely), "STUDY", None)
         if study and study.name == name:
             return study
     if name in IN_OTHER_DISTRIBUTIONS:
         entries = (entry for entry in _entries(GROUP) if entry.name == name and _is_ours(entry))
-        with suppress(UsageError):  # which `find_study` raises
+        with suppress(UsageError):  # `find_study` raises it again
             return next((_load(entry, {}, Study) for entry in entries), None)
     return next((study for study in _our_studies() if study.name == name), None)
 
 
 def cannot_be_loaded() -> list[str]:
-    """Return the free names under which another package has an unavailable study."""
+    """Return the names of unavailable studies, except those that other things have as well."""
     return [
         name
         for name in refused()
@@ -129,10 +135,13 @@ def cannot_be_loaded() -> list[str]:
 
 @cache
 def taken() -> frozenset[str]:
-    """Return the names of the root and of commands, besides modules, that no study may have."""
-    # Both lie above the catalogue, and are imported only where another package brings something.
-    root, program = import_module("headlight").HOMES, import_module("headlight.cli.commands").OWN
-    commands = {name for each in DISTRIBUTIONS.values() for name in each.commands}
+    """Return the names of functions and commands that no study of another package may have."""
+    # Both modules lie above the catalogue, so that they are imported late, and only for packages.
+    root, program = (
+        import_module("headlight").HOMES,
+        import_module("headlight.cli.commands").BUILT_IN,
+    )
+    commands = {name for part in DISTRIBUTIONS.values() for name in part.commands}
     return frozenset({*root, *program, *commands})
 
 
@@ -162,7 +171,7 @@ def register_measures() -> None:
     that calls `headlight.measures.register_measure`.
 
     Warns:
-        HeadlightWarning: one cannot be loaded or registered; the sentence says of which package.
+        HeadlightWarning: a measure cannot be registered; the sentence names its package.
     """
     for entry in _entries(MEASURES):
         package = entry.dist.name if entry.dist else entry.value
@@ -178,7 +187,7 @@ def register_measures() -> None:
 
 
 def rows_of_packages(group: str, kind: type[T], ours: Mapping[str, T]) -> dict[str, T]:
-    """Return the rows of a table that other packages add to ours, by name.
+    """Return the rows that other packages add to a table of ours, by name.
 
     Args:
         group: Group of their entry points.
@@ -186,7 +195,7 @@ def rows_of_packages(group: str, kind: type[T], ours: Mapping[str, T]) -> dict[s
         ours: Our rows, whose names are taken.
 
     Warns:
-        HeadlightWarning: a row is left out; the sentence says why, and which package is at fault.
+        HeadlightWarning: a row is left out; the sentence names the reason and the package.
     """
     loaded = _load_all(group, kind, ours)
     for sentence in loaded.refused.values():
@@ -211,9 +220,10 @@ def _our_studies() -> Iterator[Study]:
 
 
 def _entries(group: str) -> list["EntryPoint"]:
-    """Return entry points in a fixed order, those of our own distributions first."""
+    """Return the entry points of a group in a fixed order, those of this project first."""
     from importlib.metadata import entry_points
 
+    # Ours come first and keep their names, whatever else is installed, and in whatever order.
     points = entry_points(group=group)
     return sorted(points, key=lambda entry: (not _is_ours(entry), entry.name, entry.value))
 
@@ -227,7 +237,16 @@ def _why(problem: Exception) -> str:
 
 
 def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
-    """Return the row that an entry point names; a refusal says which package is at fault."""
+    """Return the row of an entry point.
+
+    Args:
+        entry: Entry point.
+        rows: Rows with names that are taken.
+        kind: Class of the row.
+
+    Raises:
+        UsageError: the row cannot be used; the sentence names its package.
+    """
     package = entry.dist.name if entry.dist else entry.value
     noun = kind.__name__.lower()
     what = f"the {noun} {entry.name} of the package {package}"

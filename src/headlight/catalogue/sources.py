@@ -1,4 +1,4 @@
-"""Kinds of sources of studies: what each may be, its sample, and the model that reads it."""
+"""Kinds of sources of studies: their values, samples, and the models that read them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +17,15 @@ class SourceKind:
     """Kind of source, declared beside the code that reads it.
 
     Attributes:
-        name: Its name, a single word.
+        name: Name, a single word.
         explanation: Explanation of its values in Python.
         argument: Explanation of its values on the command line.
-        label: Its label in a table.
+        label: Label in tables.
         noun: Noun for the units that are counted.
-        panel: Heading of the help under which its studies are listed.
+        panel: Heading of its studies in the help.
         model: Explanation of the models that may read it, in Python.
-        default_model: Name of the embedded model that reads it where none is named; None for the
-            usual one.
-        sample: File that is read where no source is named; None where the study itself chooses a
-            sample.
+        default_model: Name of the embedded model that reads it by default; None for the usual one.
+        sample: File that is read by default; None where the study itself chooses a sample.
     """
 
     name: str
@@ -41,7 +39,7 @@ class SourceKind:
     sample: Path | None = None
 
     def or_sample(self, source: Any) -> Any:
-        """Return the source, or the sample where none is named and there is one for all."""
+        """Return the source, or the sample if the source is None and the kind has a sample."""
         return source if source is not None or self.sample is None else str(self.sample)
 
 

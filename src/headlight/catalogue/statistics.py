@@ -30,8 +30,8 @@ GROUP = "headlight.statistics"
 Unit = Literal["share", "nats", "tokens", "1"]
 """Unit of a share of rows or texts, of an entropy, of a distance; all else is a plain number."""
 
-OWN: tuple[Kind, ...] = ("encoder", "decoder")
-"""Attention of a text to itself."""
+SELF_ATTENTION: tuple[Kind, ...] = ("encoder", "decoder")
+"""Kinds of attention of a text to itself."""
 
 MIN_ROWS = 5
 """Minimum number of rows of attention for heads to be ranked, and for findings."""
@@ -62,15 +62,14 @@ class Statistic:
         variable: Variable in the result of a survey.
         labels: Labels of the row in the variable; by default its own place along ``behaviour``.
         rest: Variable of the same statistic without the first token; empty where there is none.
-        per_measure: Whether there is a number for each measure.
+        per_measure: Number for each measure, instead of a single one.
         min_rows: Minimum number of rows of attention for a ranking of heads, or a finding.
         kinds: Kinds of attention that can have it.
         follows: Row that explains this row: where a head has that, this is no finding.
         about: Measure that the number is about, where it belongs to no measure.
-        compares: Whether it tells tokens apart, so that it is meaningless for tokens that look
-            alike.
-        prominent: Whether it stands in the grid and in tables, and is a finding; else it is ranked,
-            compared, and on the page of one head.
+        compares: Comparison of tokens, meaningless where tokens look alike.
+        prominent: Place in the grid, in tables and among findings; other rows are only ranked,
+            compared, and shown on the page of a head.
         also: Other names of the same statistic.
         source: Source of the definition.
         keys: Function that selects keys of a text, as booleans over query and key; the number is
@@ -102,6 +101,7 @@ class Statistic:
     segment: str = ""
 
     def __post_init__(self) -> None:
+        # Behaviours are labelled by their names; a frozen dataclass is completed in this way only.
         if self.counted and not self.labels:
             object.__setattr__(self, "labels", {"behaviour": self.name})
 
@@ -129,7 +129,7 @@ class Statistic:
 
     @property
     def counted(self) -> bool:
-        """Whether it is one of those that a survey counts along its axis ``behaviour``."""
+        """Return whether a survey counts it along its axis ``behaviour``."""
         return self.variable == "behaviour_share"
 
 
@@ -185,7 +185,9 @@ def _to_category(name: str, short: str, target: str) -> Statistic:
     )
 
 
-def _to_neighbour(name: str, short: str, target: str, kinds: tuple[Kind, ...] = OWN) -> Statistic:
+def _to_neighbour(
+    name: str, short: str, target: str, kinds: tuple[Kind, ...] = SELF_ATTENTION
+) -> Statistic:
     help = f"The share of a row that goes to {target.format(unit='token')}."
     return _behaviour(
         name,
@@ -202,7 +204,7 @@ def _to_neighbour(name: str, short: str, target: str, kinds: tuple[Kind, ...] = 
 
 
 def _behaviour(name: str, short: str, target: str, help: str, **more: Any) -> Statistic:
-    about = {"rest": "behaviour_rest", "kinds": OWN, **more}
+    about = {"rest": "behaviour_rest", "kinds": SELF_ATTENTION, **more}
     return Statistic(name=name, short=short, target=target, help=help, **about)
 
 
@@ -213,8 +215,8 @@ def _of_head(name: str, short: str, title: str, help: str, **more: Any) -> Stati
 
 _TABLE = (
     _behaviour("first", "first", "the first {unit}",
-               "The share of a row that goes to the first token, which heads attend to for want of "
-               "others (a sink).",
+               "The share of a row that goes to the first token, a sink of heads that find nothing "
+               "to attend to.",
                rest="", kinds=KINDS, follows="cls", prominent=True, also=("sink",), source=GU),
     _to_category("cls", "{category}", "{category}"),
     _to_category("sep", "{category}", "{category}"),
@@ -252,32 +254,31 @@ _TABLE = (
     _behaviour("copy_far", "copy from afar", "the next token, where it stood 1,000 tokens before",
                "The share of such queries that give most to a place at least 1,000 tokens before.",
                compares=True, rest=""),
-    _behaviour("missing", "missing", "no token", "What rows of shares lack to 1.",
+    _behaviour("missing", "missing", "no token", "1 less the sum of a row of shares.",
                rest="", kinds=KINDS),
     _of_head("entropy", "entropy", "entropy",
-             "How broadly a token attends: n nats are an even spread over eⁿ tokens, and 0 is one "
-             "token.",
+             "The entropy of a row: n nats are an even spread over eⁿ tokens, 0 a single token.",
              unit="nats", labels={"query_category": "all"}, per_measure=True, also=("broad",),
              source=f"{CLARK}, Section 3.3"),
     _of_head("particular_tokens", "particular", "to particular tokens",
-             "How far what tokens get is from how often they stand in the corpus (divergence, in "
-             "nats): 0 where a head makes no difference between tokens.",
+             "The divergence, in nats, of the attention that token types receive from their "
+             "frequency in the corpus: 0 for a head that does not tell tokens apart.",
              unit="nats", variable="token_divergence", labels={"side": "key"}, per_measure=True,
              compares=True),
     _of_head("distance_mean", "distance", "mean distance",
-             "How far the attended token is, by attention.",
-             unit="tokens", rest="distance_mean_rest", per_measure=True, kinds=OWN,
+             "The distance of the attended token, averaged by attention.",
+             unit="tokens", rest="distance_mean_rest", per_measure=True, kinds=SELF_ATTENTION,
              prominent=False),
     _of_head("distance_std", "σ of distance", "standard deviation of the distance",
-             "How much the distance of attended tokens varies.",
-             unit="tokens", rest="distance_std_rest", per_measure=True, kinds=OWN,
+             "The standard deviation of the distance of attended tokens.",
+             unit="tokens", rest="distance_std_rest", per_measure=True, kinds=SELF_ATTENTION,
              prominent=False),
     _of_head("sink_rate", "sink rate", "{texts} with a sink",
              "The share of the texts in which the first token gets more than 0.3.",
              unit="share", per_measure=True, prominent=False, source=GU),
     _of_head("no_op", "no-op", "weight less norm of the first token",
-             "The share of the first token by weight less that by norm: what is looked at, and "
-             "not moved.",
+             "The share of the first token by weight less that by norm: attention that moves "
+             "nothing.",
              unit="share", prominent=False),
     _of_head("value_drain", "value drain", "length of the first token's vector",
              "‖f(x)‖ of the first token, divided by that of the median token.",
@@ -291,11 +292,11 @@ _TABLE = (
              variable="effective_correlation_by_head", about="effective",
              source=f"{BRUNNER}, Figure 1"),
     _of_head("rank", "rank of T", "rank of T",
-             "How many dimensions of attention the head's output can tell apart; in a longer text "
-             "weight is out of reach.",
+             "The number of dimensions of attention that the head's output can tell apart; in a "
+             "longer text weight is out of reach.",
              about="effective", source=f"{BRUNNER}, Section 3.2"),
     _of_head("vector_norm_mean", "‖f(x)‖", "mean of ‖f(x)‖",
-             "How long the vector is that the head would move from a token at weight 1; the mean "
+             "The length of the vector that the head would move from a token at weight 1, averaged "
              "over tokens.",
              source=f"{KOBAYASHI}, Section 3"),
     _of_head("vector_norm_cv", "CV‖f‖", "CV of ‖f(x)‖",
@@ -303,7 +304,7 @@ _TABLE = (
              "have vectors of one length.",
              source=f"{KOBAYASHI}, Table 1"),
     _of_head("vector_norm_std", "σ of ‖f(x)‖", "standard deviation of ‖f(x)‖",
-             "How much the lengths ‖f(x)‖ vary.",
+             "The standard deviation of the lengths ‖f(x)‖.",
              prominent=False, source=f"{KOBAYASHI}, Table 1"),
     _of_head("gate", "gate", "gate",
              "The share of what a head computes that its gate lets through.", unit="share"),
@@ -315,8 +316,8 @@ _TABLE = (
 
 @cache
 def _rows() -> dict[str, Statistic]:
-    own = {row.name: row for row in _TABLE}
-    return own | rows_of_packages(GROUP, Statistic, own)
+    ours = {row.name: row for row in _TABLE}
+    return ours | rows_of_packages(GROUP, Statistic, ours)
 
 
 def statistic_table() -> tuple[Statistic, ...]:
@@ -339,8 +340,8 @@ def statistic(name: str) -> Statistic:
 
 def rows_of_others() -> list[str]:
     """Return the names of the rows that other packages have added."""
-    own = {row.name for row in _TABLE}
-    return [name for name in _rows() if name not in own]
+    ours = {row.name for row in _TABLE}
+    return [name for name in _rows() if name not in ours]
 
 
 def segment_rows() -> dict[str, str]:

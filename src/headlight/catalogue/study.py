@@ -1,4 +1,4 @@
-"""Studies as rows of the catalogue."""
+"""Rows of the table of studies, and the kinds of sources that more than one study reads."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -87,25 +87,24 @@ HOW_READ = ("format", "column", "columns", "label_column")
 class Study:
     """Study, declared once; its functions are imported when it is run.
 
-    They lie in the package of its settings: module ``study`` has ``run(source, model, settings, *,
-    folder, command, progress)``, and module ``page`` has ``sections(result)`` and
+    The package of its settings has a module ``study`` with ``run(source, model, settings, *,
+    folder, command, progress)``, and a module ``page`` with ``sections(result)`` and
     ``summary(result)``.
 
     Attributes:
         name: Name of the function in the root, and of the command (with hyphens); the ``stage`` of
             its results.
-        title: Its subject in a few words.
+        title: Subject in a few words.
         question: Question that it asks, as a sentence without a full stop.
         papers: Paper and section.
         source: Kind of source that it reads.
         settings: Class of its settings.
         examples: Examples of the command: arguments, and a remark or nothing.
         smallest: Settings with which a run is short, and its result has all variables.
-        order: Its place in help and documentation, in increasing order.
-        taggers: Whether it also studies taggers, on sentences whose words have tags.
-        on_shards: Whether it needs a single pass over its corpus, so that several processes can
-            share a run.
-        no_sentence: Reason why its report shows no text of the corpus, where it shows none.
+        order: Position in help and documentation, in increasing order.
+        taggers: Support for taggers, on sentences whose words have tags.
+        on_shards: Single pass over the corpus, so that several processes can share a run.
+        no_sentence: Reason why its report shows no text of the corpus; empty if it shows some.
     """
 
     name: str
@@ -143,18 +142,18 @@ class Study:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is part of a distribution of this project, and not of another package."""
+        """Return whether it is part of a distribution of this project."""
         return self.package.partition(".")[0] in {__name__.partition(".")[0], *PACKAGES}
 
     def check_files(self, source: Any, settings: StudySettings) -> None:
-        """Refuse files of which not even the beginning can be read, before a model is loaded.
+        """Refuse files whose beginning cannot be read, before a model is loaded.
 
         Args:
-            source: Source as the user named it; objects of Python are checked by the study itself.
+            source: Path, name or object of Python; objects are checked by the study itself.
             settings: Settings of the study.
 
         Raises:
-            HeadlightError: a file cannot be read; or its format is set, and no file is named.
+            HeadlightError: a file cannot be read, or a format is set without a file.
         """
         chosen = [name for name in HOW_READ if getattr(settings, name, None) is not None]
         if source is None and chosen:
@@ -164,7 +163,8 @@ class Study:
             )
         source = self.source.or_sample(source)
         if source == STANDARD_INPUT:
-            standard_input()  # of which nothing is read yet: it can be read only once
+            # A closed stream is refused; an open one is left unread, as it can be read only once.
+            standard_input()
         elif source is None or isinstance(source, str | Path):
             settings.check_source(None if source is None else str(source))
         settings.check_other_files()

@@ -1,9 +1,9 @@
-"""Arguments of the function of a study, its signature and its docstring."""
+"""Arguments, signature and docstring of the function of a study."""
 
 import inspect
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from headlight.catalogue.study import Study
@@ -11,8 +11,8 @@ from headlight.files import Location
 from headlight.settings import accepted, default_of, entries
 
 WIDTH = 100
-OWN = ("folder", "command", "progress")
-"""Arguments of ``run`` that a user gives under other names, or not at all."""
+INTERNAL = ("folder", "command", "progress")
+"""Arguments of ``run`` that the function of a study makes itself."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Argument:
 
     Attributes:
         name: Name of the parameter.
-        hint: Types that it takes.
-        default: Value when it is not given.
-        explanation: One or more sentences, without the final full stop.
+        hint: Accepted types.
+        default: Default value.
+        explanation: Explanation in the docstring, without the final full stop.
     """
 
     name: str
@@ -37,9 +37,9 @@ RUN = (
         "out",
         str | Location | None,
         None,
-        "a folder, which makes the run resumable and keeps result, report and tables",
+        "folder of the run, which can then be resumed and keeps result, report and tables",
     ),
-    Argument("resume", bool, False, "go on with the run in `out`"),
+    Argument("resume", bool, False, "resume the run in `out`"),
     Argument("overwrite", bool, False, "remove the run in `out` first"),
     Argument(
         "workers",
@@ -53,11 +53,11 @@ RUN = (
         "corpus_name",
         str | None,
         None,
-        "what titles call the corpus, in place of the end of its path",
+        "display name of the corpus; by default the end of its path",
     ),
     Argument("progress", bool, True, "show a bar on standard error"),
 )
-"""Arguments of every study about its run."""
+"""Arguments about the run, which all studies have."""
 
 
 def arguments(study: Study) -> list[Argument]:
@@ -65,9 +65,9 @@ def arguments(study: Study) -> list[Argument]:
     return [
         Argument("source", Any, None, study.source.explanation),
         Argument("model", Any, None, study.source.model),
-        Argument("tokenizer", Any, None, "of a model that comes without one"),
+        Argument("tokenizer", Any, None, "tokenizer, for a model that comes without one"),
         Argument(
-            "name", str | None, None, "what titles call the model, in place of the end of its path"
+            "name", str | None, None, "display name of the model; by default the end of its path"
         ),
         *RUN,
         *_settings_and_objects(study),
@@ -75,38 +75,41 @@ def arguments(study: Study) -> list[Argument]:
 
 
 def objects(study: Study) -> dict[str, Argument]:
-    """Return the arguments of a study in Python besides settings, such as an objective.
+    """Return the arguments that a study has in Python besides settings, such as an objective.
 
     This imports the study, and so torch.
     """
     hints = get_type_hints(study.run)
     texts = entries(study.run.__doc__ or "", "Args")
     return {
-        each.name: Argument(each.name, hints[each.name], each.default, texts.get(each.name, ""))
-        for each in inspect.signature(study.run).parameters.values()
-        if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in OWN
+        name: Argument(name, hints[name], parameter.default, texts.get(name, ""))
+        for name, parameter in inspect.signature(study.run).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in INTERNAL
     }
 
 
 def signature(study: Study) -> inspect.Signature:
     """Return the signature of the function of a study."""
-    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter(
-            each.name, kinds[each.name != "source"], default=each.default, annotation=each.hint
+            argument.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=argument.default,
+            annotation=argument.hint,
         )
-        for each in arguments(study)
+        for argument in arguments(study)
     ]
-    return inspect.Signature(parameters, return_annotation="xarray.Dataset")
+    source = parameters[0].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Signature([source, *parameters[1:]], return_annotation="xarray.Dataset")
 
 
 def documentation(study: Study) -> str:
     """Return the docstring of the function of a study."""
     lines = [
         line
-        for each in arguments(study)
+        for argument in arguments(study)
         for line in textwrap.wrap(
-            f"{each.name}: {each.explanation.rstrip('.')}.",
+            f"{argument.name}: {argument.explanation.rstrip('.')}.",
             WIDTH - 8,
             initial_indent=" " * 4,
             subsequent_indent=" " * 8,
@@ -125,7 +128,7 @@ def documentation(study: Study) -> str:
             *lines,
             "",
             "Raises:",
-            "    HeadlightError: something is wrong with the request, the model, or what is read.",
+            "    HeadlightError: the request, the model or the source is refused.",
             "",
             *textwrap.wrap(f"Source: {study.papers}.", WIDTH - 4, subsequent_indent="    "),
         ]
@@ -134,10 +137,10 @@ def documentation(study: Study) -> str:
 
 def _settings_and_objects(study: Study) -> Iterator[Argument]:
     remaining_objects, explained = objects(study), study.settings.explanations()
-    hints = study.settings.hints()
-    for each in fields(study.settings):
-        hint = accepted(hints[each.name])
-        if (argument := remaining_objects.pop(each.name, None)) is not None:
-            hint = hint | argument.hint
-        yield Argument(each.name, hint, default_of(study.settings, each.name), explained[each.name])
+    for name, hint in study.settings.hints().items():
+        kinds = accepted(hint)
+        if (argument := remaining_objects.pop(name, None)) is not None:
+            # `run` takes objects in the place of this setting, besides what a file can hold.
+            kinds = kinds | argument.hint
+        yield Argument(name, kinds, default_of(study.settings, name), explained[name])
     yield from remaining_objects.values()

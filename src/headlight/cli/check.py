@@ -61,8 +61,9 @@ def check(
         say(f"A text in a padded batch is read as it is alone, to {difference:.1e}.")
     for kind in captured.kinds:
         if numbers := captured.own_numbers(kind):
-            here, own = (", ".join(map(str, each)) for each in (numbers, numbers.values()))
-            say(f"Among its {kind} layers, {here} here are {own} of the model.")
+            here = ", ".join(map(str, numbers))
+            in_model = ", ".join(map(str, numbers.values()))
+            say(f"Among its {kind} layers, {here} here are {in_model} of the model.")
     for sentence in _about_residuals(residuals.values()):
         say(sentence)
 
@@ -73,11 +74,11 @@ def _about_residuals(
     from headlight.capture import NoResidualSite
 
     errors = []
-    for each in residuals:
-        if isinstance(each, NoResidualSite):
-            yield f"Measures of the whole layer cannot be had: {each.problem}"
+    for residual in residuals:
+        if isinstance(residual, NoResidualSite):
+            yield f"Measures of the whole layer cannot be had: {residual.problem}"
         else:
-            errors.append(each.error)
+            errors.append(residual.error)
     if errors:
         yield (
             "With the residual, and norms frozen, the parts add up to what leaves the layer, to "
@@ -86,7 +87,7 @@ def _about_residuals(
 
 
 def _sites_table(residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSite]") -> Any:
-    """Return a row for attention modules that are alike, with the largest error of them."""
+    """Return a table with a row for all modules that are alike, and the largest of their errors."""
     import pandas as pd
 
     from headlight.capture import NoResidualSite
@@ -99,7 +100,7 @@ def _sites_table(residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSit
     for group in groups.values():
         (first, residual), (last, _) = group[0], group[-1]
         shared = "" if first.kv_heads == first.heads else f"/{first.kv_heads}"
-        errors = [each.error for _, each in group if not isinstance(each, NoResidualSite)]
+        errors = [site.error for _, site in group if not isinstance(site, NoResidualSite)]
         rows.append(
             {
                 "kind, layer": f"{first.kind} {_numbers([site.layer for site, _ in group])}",
@@ -124,14 +125,13 @@ def _sites_table(residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSit
 
 
 def _likeness(site: "AttentionSite", residual: "ResidualSite | NoResidualSite") -> tuple[str, ...]:
-    """Return what modules of one row have in common."""
     sizes = (site.heads, site.kv_heads, site.head_dim, site.gate, hasattr(residual, "error"))
     name, projection = re.sub(r"\d+", "#", site.name), _beside(site.name, site.projection.name)
     return (site.kind, name, re.sub(r"\d+", "#", projection), *map(str, sizes))
 
 
 def _numbers(layers: list[int]) -> str:
-    """Return numbers of layers, in few characters: ``0–5``, ``0, 2, 4``."""
+    """Return numbers of layers in few characters, such as ``0–5`` or ``0, 2, 4``."""
     first, last = layers[0], layers[-1]
     if len(layers) > 1 and layers == list(range(first, last + 1)):
         return f"{first}–{last}"
@@ -139,13 +139,13 @@ def _numbers(layers: list[int]) -> str:
 
 
 def _between(first: str, last: str) -> str:
-    """Return the names of modules that differ in numbers alone: ``layer.*.attention``."""
+    # Modules of one group differ in numbers alone: layer.0.attention and layer.5.attention.
     pairs = zip(first.split("."), last.split("."), strict=True)
-    return ".".join(one if one == other else "*" for one, other in pairs)
+    return ".".join(part if part == other else "*" for part, other in pairs)
 
 
 def _beside(module: str, projection: str) -> str:
-    """The name of a projection, without what it shares with that of its attention module."""
+    """Return the name of a projection without the beginning that it shares with its module."""
     parts = projection.split(".")
     pairs = zip(parts, module.split("."), strict=False)
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)

@@ -1,4 +1,4 @@
-"""The table of commands: of studies, of questions of one text, and all others."""
+"""Table of commands: those of studies, those of questions of one text, and all others."""
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Commands(Mapping[str, Any]):
-    """The commands by name, each made when it is first asked for.
+    """Commands by name, each made when it is first looked up.
 
     Args:
-        entries: all of them, in the order of the help.
-        find: the entry of a name, if there is one, without a look at the others.
+        entries: Function that returns all entries, in the order of the help.
+        find: Function that returns the entry of a name, or None, without loading the others.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class Commands(Mapping[str, Any]):
             if entry is None:
                 raise KeyError(name)
             alone = typer.Typer(rich_markup_mode="rich")
-            alone.callback()(lambda: None)  # or the program would be the command itself
+            # A program of a single command without a callback would be that command itself.
+            alone.callback()(lambda: None)
             entry.add(alone)
             group: Any = typer.main.get_group(alone)
             self._made[name] = group.commands[name]
@@ -59,22 +60,26 @@ class Commands(Mapping[str, Any]):
 
 
 def group_of(commands: Commands) -> type[TyperGroup]:
-    """The class of a program that has these commands."""
+    """Return the class of a program with these commands, which are made when they are needed."""
 
     class Group(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
+            # In the place of the dictionary of the parser, which is made at once.
             self.commands: Any = commands
 
         def list_commands(self, ctx: Any) -> list[str]:
             return list(commands)
 
         def format_help(self, ctx: Any, formatter: Any) -> None:
-            """As of a program whose commands have no options, which this help does not show."""
+            """Print the help of an outline, whose commands have a summary and no options."""
+            # The list needs summaries only, and no command has to be made for them.
             outline = copy(self)
             outline.commands = {
-                each.name: TyperCommand(each.name, help=each.summary, rich_help_panel=each.panel)
-                for each in commands.entries().values()
+                entry.name: TyperCommand(
+                    entry.name, help=entry.summary, rich_help_panel=entry.panel
+                )
+                for entry in commands.entries().values()
             }
             super(Group, outline).format_help(ctx, formatter)
 
@@ -88,7 +93,7 @@ OTHERS = "Cannot be loaded"
 
 
 def _entry(name: str, panel: str, summary: str) -> Command:
-    """A command that is a function of its name, in a module of that name."""
+    """Return the entry of a command whose module and function have its name."""
 
     def add(program: typer.Typer) -> None:
         home = import_module(f"headlight.cli.{name}")
@@ -134,7 +139,7 @@ FIRST = (
         TEXTS,
         "Read texts in a browser: an app on this machine, with every head of what is typed.",
     ),
-    *(_of_question(each) for each in QUESTIONS.values() if each.is_command),
+    *(_of_question(question) for question in QUESTIONS.values() if question.is_command),
     _entry(
         "sources",
         TEXTS,
@@ -173,26 +178,27 @@ LAST = (
         "Make the result from what workers have measured; missing parts are measured first.",
     ),
 )
-OWN = {each.name: each for each in (*FIRST, *LAST)}
+BUILT_IN = {entry.name: entry for entry in (*FIRST, *LAST)}
+"""Commands of this distribution besides studies, by name."""
 
 
 def entries() -> dict[str, Command]:
-    """All commands, with those of the studies that there are now."""
+    """Return all commands by name, including those of installed studies, questions and packages."""
     refusals = [_refusal(name) for name in cannot_be_loaded() if name not in IN_OTHER_DISTRIBUTIONS]
-    between = [*map(_of_study, studies().values()), *refusals]
-    asked = [
-        _of_question(each)
-        for name, each in questions().items()
-        if each.is_command and name not in QUESTIONS
+    of_studies = [*map(_of_study, studies().values()), *refusals]
+    of_questions = [
+        _of_question(question)
+        for name, question in questions().items()
+        if question.is_command and name not in QUESTIONS
     ]
-    own = {each.name: each for each in (*FIRST, *asked, *between, *LAST)}
-    return own | {name: each for name, each in commands().items() if name not in own}
+    ours = {entry.name: entry for entry in (*FIRST, *of_questions, *of_studies, *LAST)}
+    return ours | {name: entry for name, entry in commands().items() if name not in ours}
 
 
 def find_entry(name: str) -> Command | None:
-    """The command of that name, without a look at other studies where it is one of ours."""
-    if name in OWN:
-        return OWN[name]
+    """Return the command of a name; one of ours without loading the studies of other packages."""
+    if name in BUILT_IN:
+        return BUILT_IN[name]
     study = name.replace("-", "_")
     if (ours := find_ours(study)) is not None:
         return _of_study(ours)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from headlight.catalogue.writers import RESULT
 from headlight.cli.help import examples
 from headlight.cli.printing import command_line, say, say_json, show
 
@@ -16,7 +17,7 @@ COMPARE_EXAMPLES = examples(
 
 
 def compare(
-    runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
+    runs: Annotated[list[str], typer.Argument(help=f"Folders of surveys, or their {RESULT}.")],
     match: Annotated[
         str, typer.Option("--match", help="Matching of heads: by place, or by behaviour.")
     ] = "place",
@@ -39,8 +40,8 @@ def compare(
     from headlight.engine.folder import RunFolder
     from headlight.engine.progress import announced
     from headlight.findings.what_was_read import what_was_read
-    from headlight.reports.report import write_page
-    from headlight.result import RESULT, save
+    from headlight.reports.report import write_files
+    from headlight.result import save
     from headlight.views.result_contents import findings, summary, tables
     from headlight.views.result_terminal import study_terminal
 
@@ -61,6 +62,6 @@ def compare(
         if mine.output is not None:
             with announced("writing the page"):
                 save(result, mine.output.place / RESULT)
-                page = write_page(result, mine.output)
+                page = write_files(result, mine.output)
             if not json:
                 say(f"report: {page}")

@@ -1,4 +1,4 @@
-"""Settings read from a file: YAML or TOML with options."""
+"""Options read from a file of YAML or TOML."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from headlight.cli.run_options import RUN
 from headlight.errors import UnknownNameError, UsageError, flag
 
 LARGEST = 1 << 20
-"""Bytes of a file of options."""
+"""Maximum size of a file of options, in bytes."""
 
 ON_THE_COMMAND_LINE = {
     "trust_remote_code": "runs code that comes with a model",
@@ -20,16 +20,19 @@ ON_THE_COMMAND_LINE = {
     "overwrite": "removes files",
     "workers": "starts processes, on other machines too",
 }
-"""Options that only who runs the command may set, and what each does.
+"""Options that a file may not set, and the effect of each, for the refusal.
 
-Files of options are handed on, and `merge` reads the one that lies in the folder of a run.
+Files of options are passed on to others, and `merge` reads the one in the folder of a run, so that
+a file must not run code, remove files or start processes.
 """
 
 
 def _load(context: Any, path: Path | None) -> Path | None:
-    """Make what the file says the defaults of all parameters that come after this one."""
+    """Make the values in the file the defaults of all other parameters."""
     if path is not None:
-        params = {str(each.name): each for each in context.command.params if each.name != "config"}
+        params = {
+            str(param.name): param for param in context.command.params if param.name != "config"
+        }
         values = _flat(_read(path))
         for name in values:
             if name not in params:
@@ -51,7 +54,7 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         callback=_load,
-        is_eager=True,
+        is_eager=True,  # before the options whose defaults it sets
         help="YAML or TOML file with options; those on the command line take precedence.",
         rich_help_panel=RUN,
     ),
@@ -59,7 +62,11 @@ ConfigFile = Annotated[
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Read the options of a file."""
+    """Read a file of options.
+
+    Raises:
+        UsageError: the file cannot be read, or does not hold options.
+    """
     from headlight import files
 
     try:
@@ -75,7 +82,9 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _toml(path: Path, text: str) -> Any:
     try:
         return tomllib.loads(text)
-    except Exception as problem:  # numbers of a thousand digits, brackets in brackets in ...
+    # Besides its own errors, the parser raises those of numbers of a thousand digits and of
+    # brackets nested deeper than the stack.
+    except Exception as problem:
         raise UsageError(f"{path} is no TOML: {_in_one_line(problem)}.") from problem
 
 
@@ -85,9 +94,9 @@ def _yaml(path: Path, text: str) -> Any:
     try:
         repeated = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text))
         content = yaml.safe_load(text)
-    except Exception as problem:  # also dates, numbers and nesting that Python does not have
+    except Exception as problem:  # as above; dates may be impossible, too
         raise UsageError(f"{path} is no YAML: {_in_one_line(problem)}.") from problem
-    if repeated:  # which can be made to stand for any amount of data
+    if repeated:  # aliases of aliases grow exponentially
         raise UsageError(f"{path} repeats a value by its name (*name); write it out.")
     return {} if content is None else content
 
@@ -97,7 +106,7 @@ def _in_one_line(problem: Exception) -> str:
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Values by the names of their parameters."""
+    """Return the values by the names of their parameters, nested ones joined by underscores."""
     values_by_name: dict[str, Any] = {}
     for key, value in values.items():
         name = f"{before}{key}".replace("-", "_")
@@ -110,13 +119,13 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 def _plain(name: str, value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, bool | int | float | str | date) for each in values):
+    if not all(isinstance(item, bool | int | float | str | date) for item in values):
         raise UsageError(f"{name} is a list of lists, or no value at all; write {name}: [1, 2].")
     return value
 
 
 def _typed(value: Any, is_repeated: bool) -> Any:
-    """A value as it would be typed: a list with commas, or as several values."""
+    # The parser converts defaults like words of the command line, where lists have commas.
     if is_repeated:
         return value if isinstance(value, list) else [value]
     return ",".join(map(str, value)) if isinstance(value, list) else value

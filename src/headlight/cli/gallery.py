@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from headlight.catalogue.writers import RESULT
 from headlight.cli.help import examples
 from headlight.cli.printing import say
 
@@ -14,7 +15,7 @@ GALLERY_EXAMPLES = examples(
 
 
 def gallery(
-    runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
+    runs: Annotated[list[str], typer.Argument(help=f"Folders of surveys, or their {RESULT}.")],
     out: Annotated[str, typer.Option("--out", help="Folder for the pages.")],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")

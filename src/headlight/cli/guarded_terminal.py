@@ -1,7 +1,7 @@
-"""Guard of the streams of the program, around all of it.
+"""Guard of the standard streams while the program runs.
 
-Characters that the encoding lacks are written out, and a full disk or a reader that went away does
-not end the work, whose files are what counts; the exit code tells of it afterwards.
+Characters that the encoding lacks are written as escapes.  A full disk or a closed pipe does not
+end the work, whose files matter more than its output; the exit code reports it at the end.
 """
 
 import errno
@@ -16,23 +16,23 @@ from headlight.cli.printing import complain
 from headlight.files import reason
 
 NARROWEST = 40
-"""Columns for which is laid out at least; a terminal that has fewer breaks the lines itself."""
+"""Minimum number of columns of the layout; a narrower terminal wraps the lines itself."""
 
 BROKEN_PIPE = 141
-"""Exit code that a shell reports of a program whose reader went away."""
+"""Exit code by which shells report that the reader of a program closed the pipe."""
 
 UNWRITABLE = 1
-"""The exit code where all went well but for what was to be printed."""
+"""Exit code of a program that did its work, but could not print its output."""
 
 
 class GuardedStream:
-    """A standard stream that goes on silently after a failure, and remembers it.
+    """Standard stream that discards its output after a failure, and remembers the failure.
 
     Args:
-        stream: What stands for the stream, such as `sys.stdout`.
+        stream: Stream to guard, such as `sys.stdout`.
 
     Attributes:
-        failure: The first one.
+        failure: First error of the stream; None before any.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -45,16 +45,16 @@ class GuardedStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Take some text."""
+        """Write a text, or discard it after a failure; return its length."""
         self._attempt(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Pass it on."""
+        """Flush the stream, if it has not failed."""
         self._attempt(self._stream.flush)
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return whether the stream is a terminal."""
         return bool(self._stream.isatty())
 
     def _attempt(self, act: Callable[[], object]) -> None:
@@ -65,8 +65,8 @@ class GuardedStream:
             self._silence()
 
     def _silence(self) -> None:
-        """Send what still waits to be written nowhere, instead of failing again at exit."""
-        with suppress(OSError):  # of a stream without a descriptor
+        # Python flushes what is still buffered when it exits, and would fail once more.
+        with suppress(OSError):  # a stream in memory has no descriptor
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
@@ -74,14 +74,14 @@ class GuardedStream:
 
 @contextmanager
 def guarded_terminal() -> Iterator[GuardedStream]:
-    """Guard the streams and the width while a program runs; gives the stream of the output."""
+    """Guard the streams and the width of the terminal; yield the stream of standard output."""
     before = sys.stdout, sys.stderr
     columns = os.environ.get("COLUMNS")
     _occupy_closed_descriptors()
     output, errors = (GuardedStream(stream or _nowhere()) for stream in before)
     sys.stdout, sys.stderr = cast("TextIO", output), cast("TextIO", errors)
     if shutil.get_terminal_size().columns < NARROWEST:
-        os.environ["COLUMNS"] = str(NARROWEST)  # where rich and the parser look
+        os.environ["COLUMNS"] = str(NARROWEST)  # rich and the parser read it
     try:
         yield output
     finally:
@@ -92,7 +92,11 @@ def guarded_terminal() -> Iterator[GuardedStream]:
 
 
 def exit_code(failure: OSError | None) -> int:
-    """The exit code of a program that did its work, and what became of its output."""
+    """Return the exit code of a program that did its work; report output that was lost.
+
+    Args:
+        failure: First error of standard output; None if there was none.
+    """
     if failure is None:
         return 0
     if failure.errno == errno.EPIPE:
@@ -113,7 +117,7 @@ def _nowhere() -> TextIO:
 
 
 def _occupy_closed_descriptors() -> None:
-    """Keep files from getting the number of a closed standard stream, to which libraries write."""
+    # A file opened later would get the number of a closed stream, and libraries write to it.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)

@@ -56,6 +56,7 @@ def heads(
         return
     table = ranked(survey, behaviour, by=measure, without_first=without_first)
     if json:
+        # NaN is no JSON, and a column of floats cannot hold None.
         say_json(table.astype(object).where(table.notna(), None).to_dict("records"))
         return
     names = [name for name in table.columns[2:] if not name.endswith(("_low", "_high"))]
@@ -74,16 +75,14 @@ def heads(
     first = measure or names[0]
     shown = "" if first == VALUE else first
     numbers = numbers_of(survey, statistic(behaviour), shown, without_first=without_first)
-    every = [
-        head_name(*at)
-        for at in product(survey["layer"].values.tolist(), survey["head"].values.tolist())
-    ]
-    if sentence := undecided(numbers, every, "which is first"):
+    layers, head_numbers = survey["layer"].values.tolist(), survey["head"].values.tolist()
+    head_names = [head_name(layer, head) for layer, head in product(layers, head_numbers)]
+    if sentence := undecided(numbers, head_names, "which is first"):
         show(sentence.strip())
 
 
 def _survey(result: str, kind: str | None) -> "xarray.Dataset":
-    """Return a survey that is read, of one kind of attention where that is named."""
+    """Read a survey, and select a kind of attention if one is named."""
     from headlight.api import open as open_result
     from headlight.engine.progress import announced
     from headlight.result.kinds import of_kind

@@ -1,4 +1,4 @@
-"""Help of commands: examples that can be copied first, then options under their headings."""
+"""Help of commands: examples to copy, then arguments and options under their headings."""
 
 import re
 import shutil
@@ -10,30 +10,31 @@ from typer.core import TyperCommand
 from headlight.cli.printing import say, show
 
 WIDTH = 76
-"""Columns of an example: help has a margin, and a terminal may have 80."""
+"""Maximum width of an example, so that it fits into 80 columns with its margin."""
 NAMES = 22
-"""Columns of the names of options; the explanation of a longer one begins on the next line."""
+"""Width of the names of options; the explanation of a longer name begins on the next line."""
 MARGIN = 2
 VALUES = {"int": "N", "float": "X", "path": "PATH"}
-"""Names of values by the types that a parser reports; others are text."""
+"""Placeholders of values by the types that the parser reports; all others are TEXT."""
 TYPE = re.compile(r"<(\w+)[^|>]*>")
 ARGUMENTS, OPTIONS = "Arguments", "Options"
 
 
 def examples(*rows: str | tuple[str, str]) -> str:
-    """Return examples as the epilog of a command.
+    """Return examples as the epilog of a command, in lines that a shell can run.
 
-    A comment stands in a line of its own above its command, and a long command is continued at an
-    option, as a shell reads it.
+    Args:
+        rows: Commands, or pairs of a command and a comment, which stands in a line above it.
     """
-    rendered = ["\n".join(_lines(*((row, "") if isinstance(row, str) else row))) for row in rows]
-    return "\n\n".join(["[bold]Examples[/bold]", *(each.replace("[", r"\[") for each in rendered)])
+    pairs = [(row, "") if isinstance(row, str) else row for row in rows]
+    blocks = ["\n".join(_lines(*pair)).replace("[", r"\[") for pair in pairs]
+    return "\n\n".join(["[bold]Examples[/bold]", *blocks])
 
 
 def _lines(command: str, comment: str) -> Iterator[str]:
     if comment:
         yield f"# {comment}"
-    # Blanks within quotation marks, and before the value of an option, are no place to break.
+    # Lines break before an option only: never inside quotation marks, nor before its value.
     words = command.replace(" -", "\n-").split("\n")
     line = words[0]
     for word in words[1:]:
@@ -46,7 +47,7 @@ def _lines(command: str, comment: str) -> Iterator[str]:
 
 
 class HelpfulCommand(TyperCommand):
-    """A command whose help begins with examples, and gives explanations most of the width."""
+    """Command whose help begins with examples, and leaves most of the width to explanations."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print usage, summary, examples, arguments and options."""
@@ -54,11 +55,11 @@ class HelpfulCommand(TyperCommand):
         from rich.padding import Padding
         from rich.text import Text
 
-        console = get_console()  # which lays out; its width is that of the first time
+        # This console only wraps lines; it keeps the width of its first use, so width is passed.
+        console = get_console()
         width = max(shutil.get_terminal_size().columns - MARGIN, NAMES * 2)
         paragraphs = (self.help or "").split("\n\n")
-        above = [Text.from_markup(" ".join(each.split())) for each in paragraphs if each]
-        # A block of examples, in which no line is empty.
+        above = [Text.from_markup(" ".join(text.split())) for text in paragraphs if text]
         below = [Text.from_markup("\n".join(self.epilog.split("\n\n")))] if self.epilog else []
         for text in (Text(self.get_usage(ctx)), *above, *below):
             show(Padding(text, (1, 0, 0, MARGIN - 1)))
@@ -69,24 +70,24 @@ class HelpfulCommand(TyperCommand):
         say("")
 
     def _panels(self, ctx: Any) -> dict[str, list[Any]]:
-        """Return what can be given by the heading it stands under, arguments first."""
+        """Return visible arguments and options by their headings, arguments first."""
         panels: dict[str, list[Any]] = {ARGUMENTS: [], OPTIONS: []}
-        for each in self.get_params(ctx):
-            if not getattr(each, "hidden", False):
-                default = OPTIONS if each.param_type_name == "option" else ARGUMENTS
-                panel = getattr(each, "rich_help_panel", None) or default
-                panels.setdefault(panel, []).append(each)
+        for parameter in self.get_params(ctx):
+            if not getattr(parameter, "hidden", False):
+                default = OPTIONS if parameter.param_type_name == "option" else ARGUMENTS
+                panel = getattr(parameter, "rich_help_panel", None) or default
+                panels.setdefault(panel, []).append(parameter)
         return {panel: parameters for panel, parameters in panels.items() if parameters}
 
 
 def _rows(parameters: Iterable[Any], ctx: Any, console: Any, width: int) -> Iterator[Any]:
-    """Yield the lines of names and explanations."""
+    """Yield the lines of names and explanations; what the parser adds is dimmed."""
     from rich.text import Text
 
-    for each in parameters:
-        record, explanation = each.get_help_record(ctx)
+    for parameter in parameters:
+        record, explanation = parameter.get_help_record(ctx)
         name = TYPE.sub(lambda match: VALUES.get(match[1], "TEXT"), record)
-        plain = each.help or ""
+        plain = parameter.help or ""
         words = Text.from_markup(plain)
         words.append(explanation[len(plain) :], style="dim")
         lines: list[Any] = list(words.wrap(console, width - NAMES - 2 * MARGIN))

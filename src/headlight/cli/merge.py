@@ -41,6 +41,7 @@ def merge(run: Run) -> None:
             f"{place / PLAN} is of {name!r}, which is no study; start over with --overwrite."
         )
     config = folder / CONFIG
-    files.open_file(config, own=True, error=RunError).close()
+    files.open_file(config, refuse_links=True, error=RunError).close()
     words = [study.command, "--config", str(config), "--out", run, "--workers", "join"]
+    # A joining worker measures what is missing; the last one merges and writes the report.
     app(words, standalone_mode=False)

@@ -1,4 +1,4 @@
-"""Files that a command is to write: looked at before the work, and named after it."""
+"""Files that a command will write: checked before the work, and named after it."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from headlight.errors import UsageError
 from headlight.files import reason
 
 OWN_OPTIONS = (".html", ".json", ".csv")
-"""Suffixes of the formats that have options of their own; all are written by --out."""
+"""Suffixes of the formats that have an option; --out writes these and all others."""
 
 
 def out_help(question: str) -> str:
@@ -31,7 +31,7 @@ def demand_places(**places: Path | None) -> None:
 
 
 def demand_place(path: Path | None, *suffixes: str) -> None:
-    """Complain before the work about a file that could not be written after it."""
+    """Refuse before the work a file that could not be written after it."""
     if path is None:
         return
     if path.suffix not in suffixes:
@@ -45,5 +45,6 @@ def demand_place(path: Path | None, *suffixes: str) -> None:
         raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
     if is_folder:
         raise UsageError(f"{path} is a folder; give the name of a file.")
-    if not os.access(path.parent, os.W_OK):  # where it is written first, and then moved
+    # The folder, and not a file that is there: a file is written beside its place and then moved.
+    if not os.access(path.parent, os.W_OK):
         raise UsageError(f"{path}: the folder {path.parent} cannot be written to; name another.")

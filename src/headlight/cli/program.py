@@ -37,7 +37,7 @@ def _root(
 
 
 def make_app() -> typer.Typer:
-    """The program, with options for the settings and measures that there are when it is called."""
+    """Make the program; a command is made when it is called, with the measures of that moment."""
     program = typer.Typer(
         name="headlight",
         cls=group_of(Commands(entries, find_entry)),
@@ -53,12 +53,12 @@ def make_app() -> typer.Typer:
 
 app = make_app()
 
-# The parser's own class of usage errors lies in typer or in click, as its version has it.
+# The class of the parser's usage errors is in typer or in click, depending on its version.
 ParserRefusal: Any = typer.BadParameter.__base__
 
 
 def main() -> None:
-    """Run, and turn every refusal into one sentence and an exit code."""
+    """Run the program; a refusal is printed as one sentence and ends with its exit code."""
     keep_freed_memory()
     warnings.showwarning = partial(_show_warning, warnings.showwarning)
     with safe_start(), guarded_terminal() as output:
@@ -66,7 +66,7 @@ def main() -> None:
         register_measures()
         with refusals_said() as ending:
             ending.code = int(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
-        output.flush()
+        output.flush()  # a full disk is only noticed when the buffer is written
         code = ending.code or exit_code(output.failure)
     sys.exit(code)
 
@@ -74,7 +74,7 @@ def main() -> None:
 def _show_warning(
     show: Callable[..., None], message: Any, category: type[Warning], *place: Any, **more: Any
 ) -> None:
-    """Our own as one sentence, those of libraries as they are."""
+    """Print warnings of ours as a sentence, and those of libraries as Python does."""
     if issubclass(category, HeadlightWarning):
         complain(f"note: {message}")
     else:
@@ -85,7 +85,7 @@ PLAIN = {"integer": "a whole number", "number": "a number", "boolean": "yes or n
 
 
 def _sentence(refusal: str) -> str:
-    """Return the parser's message in our words, with what to do about it."""
+    """Return a message of the parser in plain words, with advice."""
     sentence = refusal.rstrip(".").replace("Value error, ", "")
     sentence = sentence.replace("Input should be greater than or equal to", "it must be at least")
     sentence = re.sub(
@@ -98,7 +98,7 @@ def _sentence(refusal: str) -> str:
 
 @dataclass
 class Ending:
-    """How the program ends.
+    """Ending of the program.
 
     Attributes:
         code: Exit code.
@@ -109,11 +109,12 @@ class Ending:
 
 @contextmanager
 def refusals_said() -> Iterator[Ending]:
-    """Within the block, a refusal is said in one sentence; what is given is its exit code."""
+    """Print refusals inside the block as one sentence; the yielded object gets the exit code."""
     ending = Ending()
     try:
         yield ending
-        if ending.code == RunInterruptedError.exit_code:  # the parser makes an exit code of Ctrl-C
+        # The parser turns Ctrl-C into an exit code without a word.
+        if ending.code == RunInterruptedError.exit_code:
             complain("interrupted.")
     except HeadlightError as error:
         complain(f"error: {error.with_options()}")
@@ -127,6 +128,6 @@ def refusals_said() -> Iterator[Ending]:
     except OSError as error:
         if error.filename is None:
             raise
-        # Of a file that nobody has looked at before, or that was removed meanwhile.
+        # Files are checked before the work; this one was not, or was removed in the meantime.
         complain(f"error: {storable(error.filename)} cannot be used: {reason(error)}.")
         ending.code = HeadlightError.exit_code

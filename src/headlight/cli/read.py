@@ -30,7 +30,7 @@ from headlight.cli.printing import command_line, complain, show
 from headlight.cli.setting_options import takes_settings
 from headlight.cli.text_arguments import text_argument
 from headlight.errors import CorpusError, UsageError
-from headlight.settings import AtLeast0, Settings, require_choice
+from headlight.settings import AtLeast0, Common, Heads, Layers, Settings, require_choice
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, measures_that_need, reading_measures
 
@@ -75,9 +75,9 @@ class ReadingSettings(Settings):
         attribution: computation of contributions, if they are shown.
     """
 
-    kind: Kinds | None = None
-    layers: tuple[int, ...] | None = None
-    heads: tuple[AtLeast0, ...] | None = None
+    kind: Common[Kinds | None] = None
+    layers: Common[Layers | None] = None
+    heads: Common[Heads | None] = None
     queries: tuple[AtLeast0, ...] | None = None
     value_bias: ValueBias = "include"
     attribution: AttributionSettings | None = None

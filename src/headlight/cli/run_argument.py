@@ -14,11 +14,14 @@ Run = Annotated[str, typer.Argument(help="Folder of the run, or its address in a
 
 
 def existing_run(run: str) -> "Location":
-    """Return the folder of a run, which exists.
+    """Return the folder of a run that exists.
+
+    Args:
+        run: Path of the folder, or its address in a store.
 
     Raises:
-        UsageError: there is none.
-        RunError: there is no driver for its address.
+        UsageError: there is no such folder.
+        RunError: a library for its address is missing.
     """
     from headlight.files import location
 

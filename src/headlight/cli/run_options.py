@@ -1,4 +1,4 @@
-"""Options of a run: its folder, its workers."""
+"""Options of a run: its folder, its workers, and its name in titles."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,7 +12,7 @@ RUN = "The run"
 
 @dataclass(frozen=True, kw_only=True)
 class FolderOptions(Options):
-    """Options of a run's folder, and of how an existing one is treated; each field is an option."""
+    """Options of the folder of a run, and of an existing run in it."""
 
     out: Annotated[
         str, typer.Option(help="Folder of the run.", metavar="PATH", rich_help_panel=RUN)
@@ -28,7 +28,7 @@ class FolderOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(FolderOptions):
-    """Options of a run of a study, which workers may share."""
+    """Options of a run of a study, which several processes may share."""
 
     out: Annotated[
         str,
@@ -51,7 +51,6 @@ class RunOptions(FolderOptions):
         str | None,
         typer.Option(
             help="Display name of the corpus. Default: the end of its path.",
-            hidden=True,
             rich_help_panel=RUN,
         ),
     ] = None

@@ -49,13 +49,14 @@ def serve(
     compared = None
     if compare_model is not None or compare_revision is not None:
         compared = load.compared(compare_model, compare_revision)
-    for each in filter(None, (load, compared)):
-        each.check()
+    load.check()
+    if compared is not None:
+        compared.check()
     with lasting_imports():
         from headlight.serve.server import serve as run
 
     def model_with_head() -> "CapturedModel":
-        """With its head, which says what it predicts, where it has one."""
+        # The page shows predictions as well, of a model that has a head for them.
         try:
             return load.load(head="any")
         except MissingHeadError:
@@ -76,7 +77,7 @@ def serve(
 
 
 def _require_extra() -> None:
-    """Complain before the work where a library is missing."""
+    """Refuse before the work if a library is missing."""
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
         raise UsageError(

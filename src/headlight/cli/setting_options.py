@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -15,105 +15,43 @@ from headlight.errors import HeadlightError, UsageError, flag
 from headlight.settings import (
     AUTO,
     CHOSEN,
+    COMMON,
+    LAYERS,
     REPEATED,
+    Lettered,
+    Names,
     OwnLayers,
     Settings,
     choices,
     default_of,
+    parts,
 )
-from headlight.vocabulary import measure_names
 
 NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
 """A number, or the first and the last of a range."""
 
-MORE = "More"
-"""The heading of the options that are asked for more rarely."""
-FEW = 8
-"""Settings of a command that are all of the first rank."""
-COMMON = frozenset(
-    {
-        # What is read, and how much of it.
-        "format",
-        "column",
-        "columns",
-        "label_column",
-        "class_names",
-        "pairs",
-        "target",
-        "train",
-        "held_out",
-        "max_length",
-        "max_examples",
-        "max_sentences",
-        "max_pairs",
-        "overlap",
-        "text",
-        "dependency",
-        "dependency_train",
-        "coreference",
-        "tagged",
-        "labelled",
-        "translations",
-        "translations_target",
-        "cola",
-        "mnli",
-        "links",
-        "parallel",
-        "parallel_target",
-        # What is looked at.
-        "kind",
-        "layers",
-        "heads",
-        "layer",
-        "head",
-        "number",
-        "method",
-        "measures",
-        "by",
-        "rows",
-        "relations",
-        "changes",
-        "removals",
-        "maps",
-        "units",
-        "probes",
-        "candidates",
-        "exact",
-        # What is asked for besides.
-        "gold",
-        "start",
-        "lambdas",
-        "also",
-        "keep",
-        "keep_models",
-        "pages",
-        "word_vectors",
-        "frequency_ranks",
-        "sinks",
-    }
-)
-"""Settings of the first rank, which stand first in the help."""
-
 HEAD = re.compile(r"L(\d{1,4})H(\d{1,4})")
-LETTERS = {"layers": "L", "heads": "H"}
-"""Letters that may stand before the numbers of these settings, as in the names of heads: L3H2."""
+"""Name of a head."""
 
-OWN = "model:"
+MORE = "More"
+"""Heading of the options without the mark `headlight.settings.COMMON`."""
+
+FEW = 8
+"""Largest number of settings that a command lists under a single heading."""
+
+MODEL_PREFIX = "model:"
 """Prefix of layers that are numbered as in the model."""
-
-KNOWN_NAMES: Mapping[str, Callable[[], tuple[str, ...]]] = {"measures": measure_names}
-"""Functions that give the names that a setting takes, where its type does not say them."""
 
 
 @dataclass(frozen=True)
 class SettingOption:
-    """One option.
+    """Option of a command, made of a field of its settings.
 
     Attributes:
-        path: the field, and before it those of the settings that it is nested in.
-        hint: the type of the field.
-        default: what it is when it is not given.
-        explanation: from the docstring of the settings.
+        path: Name of the field, after those of the settings that it is nested in.
+        hint: Type of the field, with its marks.
+        default: Default of the field.
+        explanation: Explanation of the field in the docstring of its settings.
     """
 
     path: tuple[str, ...]
@@ -128,14 +66,14 @@ class SettingOption:
 
     @property
     def flag(self) -> str:
-        """As it is typed."""
+        """Return the name on the command line, such as ``--max-length``."""
         return flag(self.name)
 
     def parameter(self, panel: str | None = None) -> inspect.Parameter:
-        """As typer reads it; None stands for what is not given.
+        """Return the parameter that typer reads; its default is None, for an option not given.
 
         Args:
-            panel: the heading under which the help has it.
+            panel: Heading of the option in the help.
         """
         flags = [self.flag]
         kind: Any = str
@@ -159,31 +97,35 @@ class SettingOption:
 
     @property
     def panel(self) -> str:
-        """Return the panel of a secondary option in the help: options of one thing together."""
+        """Return the heading of a less common option; nested settings have one of their own."""
         return MORE if len(self.path) == 1 else f"{MORE}: {self.path[0]}"
 
     @property
+    def is_common(self) -> bool:
+        """Return whether help lists it before the options under the heading `MORE`."""
+        return COMMON in parts(self.hint)
+
+    @property
     def is_list(self) -> bool:
-        """Whether the field takes several values."""
+        """Return whether it takes several values."""
         return tuple in _types(self.hint)
 
     @property
     def is_repeated(self) -> bool:
-        """Whether it is given once for each of its values."""
-        return REPEATED in get_args(self.hint)
+        """Return whether it is given once for each of its values."""
+        return REPEATED in parts(self.hint)
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the field is chosen where it is not given."""
-        return CHOSEN in get_args(self.hint)
+        """Return whether its value is chosen automatically unless given."""
+        return CHOSEN in parts(self.hint)
 
     @property
     def help(self) -> str:
-        """Return the meaning of the option, its values, and its default."""
+        """Return the meaning of the option, its choices, and its default."""
         text = re.sub(r"`+([^`]*)`+", r"\1", self.explanation)
         words = [f"{text[:1].upper()}{text[1:].rstrip('.')}."]
-        names_known = KNOWN_NAMES[self.path[-1]]() if self.path[-1] in KNOWN_NAMES else ()
-        if self.is_list and (names := choices(self.hint) or names_known):
+        if self.is_list and (names := self._names()):
             words.append(f"Choices: {', '.join(map(str, names))}.")
         if self.is_repeated:
             words.append("May be given more than once.")
@@ -191,73 +133,81 @@ class SettingOption:
             words.append(f"Default: {_text(self.default)}.")
         elif self.is_chosen:
             words.append(f"Default: {AUTO}.")
-        return " ".join(words).replace("[", r"\[")
+        return " ".join(words).replace("[", r"\[")  # brackets would be markup
+
+    def _names(self) -> tuple[Any, ...]:
+        tables = [part for part in parts(self.hint) if isinstance(part, Names)]
+        return tables[0].listed() if tables else choices(self.hint)
 
     def parsed(self, value: Any) -> Any:
-        """The value as its field takes it.
+        """Return a value as its field takes it.
 
         Raises:
-            UsageError: something between the commas is no number.
+            UsageError: a part between commas is no number.
         """
         if self.is_chosen and value != AUTO:
             return self._chosen(value)
         if not self.is_list or not isinstance(value, str):
             return value
-        if self.path == ("layers",) and value.startswith(OWN):
-            return OwnLayers(self.parsed(value.removeprefix(OWN)))
-        parts = [part.strip() for part in value.split(",")]
+        if LAYERS in parts(self.hint) and value.startswith(MODEL_PREFIX):
+            return OwnLayers(self.parsed(value.removeprefix(MODEL_PREFIX)))
+        items = [item.strip() for item in value.split(",")]
         if int in _types(self.hint):
-            return sorted({number for part in parts for number in self._numbers(value, part)})
+            return sorted({number for item in items for number in self._numbers(value, item)})
         if float in _types(self.hint):
-            return [self._number(value, part) for part in parts]
-        return [part for part in parts if part]
+            return [self._number(value, item) for item in items]
+        return [item for item in items if item]
 
     def _chosen(self, value: str) -> int:
         if not value.isdecimal():
             raise UsageError(f"{self.flag} must be a number or auto, not {value!r}.")
         return int(value)
 
-    def _numbers(self, value: str, part: str) -> range:
-        letter = LETTERS.get(self.path[-1], "")
-        match = NUMBERS.fullmatch(re.sub(rf"{letter}(?=\d)", "", part) if letter else part)
+    def _numbers(self, value: str, item: str) -> range:
+        letter = next((part.letter for part in parts(self.hint) if isinstance(part, Lettered)), "")
+        match = NUMBERS.fullmatch(re.sub(rf"{letter}(?=\d)", "", item) if letter else item)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if letter and (head := HEAD.fullmatch(part)):
+        if letter and (head := HEAD.fullmatch(item)):
             layer, number = head.groups()
             raise UsageError(
-                f"{self.flag} {value!r}: {part} is head {number} of layer {layer}, and only "
+                f"{self.flag} {value!r}: {item} is head {number} of layer {layer}, and only "
                 f"{self.path[-1]} are named here; write {layer if letter == 'L' else number}."
             )
         if first > last:
             raise UsageError(
-                f"{self.flag} {value!r}: {part!r} is no number; write something like 0,3-5."
+                f"{self.flag} {value!r}: {item!r} is no number; write something like 0,3-5."
             )
         return range(first, last + 1)
 
-    def _number(self, value: str, part: str) -> float:
+    def _number(self, value: str, item: str) -> float:
         try:
-            return float(part)
+            return float(item)
         except ValueError as problem:
             raise UsageError(
-                f"{self.flag} {value!r}: {part!r} is no number; write something like 0.1,0.5."
+                f"{self.flag} {value!r}: {item!r} is no number; write something like 0.1,0.5."
             ) from problem
 
 
 def options_of(settings: type[Settings], path: tuple[str, ...] = ()) -> Iterator[SettingOption]:
-    """An option for each field, and for each field of settings that are nested."""
-    for each in fields(settings):
-        hint = settings.hints()[each.name]
-        here = (*path, each.name)
-        nested = [one for one in _types(hint) if issubclass(one, Settings)]
-        if nested:
-            yield from options_of(nested[0], here)
+    """Yield an option for each field, also for those of nested settings.
+
+    Args:
+        settings: Class of the settings.
+        path: Names of the fields that it is nested in.
+    """
+    for name, hint in settings.hints().items():
+        place = (*path, name)
+        nested = next((kind for kind in _types(hint) if issubclass(kind, Settings)), None)
+        if nested is not None:
+            yield from options_of(nested, place)
         else:
-            default = default_of(settings, each.name)
-            explanation = settings.explanations()[each.name]
-            yield SettingOption(here, hint, default, explanation)
+            default = default_of(settings, name)
+            yield SettingOption(place, hint, default, settings.explanations()[name])
 
 
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """Base of options that several commands have: frozen dataclasses whose fields typer reads."""
+    """Base of groups of options that several commands share; each field is an option of typer."""
 
 
 def takes_settings(
@@ -270,66 +220,71 @@ def takes_settings(
     A parameter whose default is an object of `Options` becomes an option for each of its fields.
 
     Args:
-        without: parameters of the command, and options of settings, that it is not to have.
-        classes: of the parameters that the command takes settings by.
+        without: Names of parameters and of options that the command does not have.
+        classes: Classes of settings, by the parameters through which the command receives them.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        options_of_settings = {
-            name: [option for option in options_of(each) if option.name not in without]
-            for name, each in classes.items()
+        options_by_class = {
+            name: [option for option in options_of(settings) if option.name not in without]
+            for name, settings in classes.items()
         }
-        every = [option for options in options_of_settings.values() for option in options]
-        plain = inspect.signature(command).parameters.values()
-        shared = {
-            each.name: list(_of_options(each.default))
-            for each in plain
-            if isinstance(each.default, Options) and each.name not in without
+        setting_options = [option for options in options_by_class.values() for option in options]
+        declared = [
+            parameter
+            for parameter in inspect.signature(command).parameters.values()
+            if parameter.name not in (*classes, *without)
+        ]
+        groups = {
+            parameter.name: parameter.default
+            for parameter in declared
+            if isinstance(parameter.default, Options)
         }
-        defaults = {each.name: each.default for each in plain}
 
         @wraps(command)
-        def wrapped(**given: Any) -> None:
-            for name, own in shared.items():
-                chosen = {each.name: given.pop(each.name) for each in own}
-                given[name] = type(defaults[name])(**chosen)
-            with naming_options(every, [each.name for each in parameters]):
-                for name, options in options_of_settings.items():
-                    given[name] = classes[name].from_mapping(_gathered(options, given))
-                command(**given)
+        def wrapped(**values: Any) -> None:
+            for name, group in groups.items():
+                chosen = {field.name: values.pop(field.name) for field in fields(group)}
+                values[name] = type(group)(**chosen)
+            with naming_options(setting_options, [parameter.name for parameter in parameters]):
+                for name, options in options_by_class.items():
+                    values[name] = classes[name].from_mapping(_gathered(options, values))
+                command(**values)
 
-        own = [
-            parameter
-            for each in plain
-            if each.name not in (*classes, *without)
-            for parameter in shared.get(
-                each.name, [each.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        without_settings = [
+            option
+            for parameter in declared
+            for option in (
+                _parameters(groups[parameter.name])
+                if parameter.name in groups
+                else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
             )
         ]
-        ranked = len(every) > FEW
-        first = [each for each in every if not ranked or each.name in COMMON]
-        rest = [each for each in every if each not in first]
+        is_ranked = len(setting_options) > FEW
+        first = [option for option in setting_options if option.is_common or not is_ranked]
+        rest = [option for option in setting_options if option not in first]
         parameters = [
-            *(each.parameter() for each in first),
-            *own,
-            *(each.parameter(each.panel) for each in rest),
+            *(option.parameter() for option in first),
+            *without_settings,
+            *(option.parameter(option.panel) for option in rest),
         ]
+        # Typer reads the signature, and types from the annotations.
         wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+        wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return wrapped
 
     return decorate
 
 
-def _of_options(default: Any) -> Iterator[inspect.Parameter]:
-    """A parameter for each field, with the value that it has in an object."""
-    hints = get_type_hints(type(default), include_extras=True)
-    for each in fields(default):
+def _parameters(group: Options) -> Iterator[inspect.Parameter]:
+    """Yield a parameter for each field of a group, with the value of the group as its default."""
+    hints = get_type_hints(type(group), include_extras=True)
+    for field in fields(group):
         yield inspect.Parameter(
-            each.name,
+            field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=getattr(default, each.name),
-            annotation=hints[each.name],
+            default=getattr(group, field.name),
+            annotation=hints[field.name],
         )
 
 
@@ -338,9 +293,10 @@ def naming_options(options: list[SettingOption], others: Collection[str]) -> Ite
     """Let refusals name settings by the options of a command, such as ``--training-epochs``.
 
     Args:
-        options: those made of settings.
-        others: the names of its other parameters.
+        options: Options that are made of settings.
+        others: Names of the other parameters of the command.
     """
+    # A setting of the command itself wins over a nested one of the same name.
     nested_first = sorted(options, key=lambda option: -len(option.path))
     flags = {name: flag(name) for name in others}
     flags |= {option.path[-1]: option.flag for option in nested_first}
@@ -365,23 +321,23 @@ def _gathered(options: list[SettingOption], values: dict[str, Any]) -> dict[str,
 
 
 def _types(hint: Any) -> list[type]:
-    """The classes that a type is made of; ``tuple`` for ``tuple[…, ...]``."""
+    """Return the classes that a type is made of; ``tuple`` for ``tuple[…, ...]``."""
     if isinstance(hint, type):
         return [hint]
     origin = get_origin(hint)
     if origin is Annotated:
         return _types(get_args(hint)[0])
     inner = get_args(hint) if origin in (Union, UnionType, tuple) else ()
-    return [tuple] * (origin is tuple) + [one for each in inner for one in _types(each)]
+    kinds = [kind for part in inner for kind in _types(part)]
+    return [tuple, *kinds] if origin is tuple else kinds
 
 
 def _single(hint: Any) -> type:
-    """The class of a single value."""
     return next((kind for kind in (int, float) if kind in _types(hint)), str)
 
 
 def _text(value: Any) -> str:
-    """A default as it could be typed."""
+    """Return a default as it could be typed."""
     if isinstance(value, tuple):
         return ",".join(map(_text, value))
     if isinstance(value, float):

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.catalogue.writers import RESULT
 from headlight.cli.help import examples
 from headlight.cli.printing import say, say_json
 from headlight.cli.run_argument import Run, existing_run
@@ -24,20 +25,20 @@ def status(
 ) -> None:
     """Show the progress of a run, and the number of its processes.
 
-    Reads names of files and some bytes for each block, wherever the workers are.
+    Reads file names and a few bytes of each block, on any machine that sees the folder.
     """
     run_status = _status(existing_run(run))
     if json:
         say_json(run_status)
         return
-    for each in run_status["passes"]:
+    for row in run_status["passes"]:
         say(
-            f"{each['pass']}: {each['blocks']:,} blocks measured "
-            f"({each['examples']:,} examples), {each['workers']} workers at others"
+            f"{row['pass']}: {row['blocks']:,} blocks measured "
+            f"({row['examples']:,} examples), {row['workers']} workers at others"
         )
     if run_status["alone"]:
         say("begun by one process without workers")
-    say("finished: result.nc is there" if run_status["finished"] else "not finished")
+    say(f"finished: {RESULT} is there" if run_status["finished"] else "not finished")
 
 
 def _status(folder: "Location") -> dict[str, Any]:
@@ -45,7 +46,6 @@ def _status(folder: "Location") -> dict[str, Any]:
     from headlight.engine.checkpoint import FILE
     from headlight.engine.claims import workers_in
     from headlight.engine.pass_folders import plans
-    from headlight.result import RESULT
 
     passes = []
     for place in plans(folder):

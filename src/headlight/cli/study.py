@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.catalogue import Study, find_study, refused
+from headlight.catalogue.writers import REPORT, run_contents
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.help import HelpfulCommand, examples
 from headlight.cli.model_options import NAMED, NamedLoadOptions, layers_of
@@ -28,7 +29,7 @@ def add_study(program: typer.Typer, study: Study) -> None:
 
 
 def add_refusal(program: typer.Typer, name: str) -> None:
-    """Add a command that says why a study of another package cannot be had."""
+    """Add a command that says why a study of another package is not available."""
 
     @program.command(
         name.replace("_", "-"),
@@ -48,7 +49,7 @@ def _examples(study: Study) -> str:
 
 
 def _command(study: Study) -> Callable[..., None]:
-    """The command of a study; its options are the settings of the study."""
+    """Return the command of a study; its options are the settings of the study."""
     in_folder = RunOptions(out=f"headlight-{study.command}")
 
     @takes_settings(settings=study.settings)
@@ -61,11 +62,12 @@ def _command(study: Study) -> Callable[..., None]:
         settings: StudySettings,
     ) -> None:
         settings.check_command()
-        study.check_files(source, settings)  # before anything slow is imported
+        # Before torch is imported, which takes seconds.
+        study.check_files(source, settings)
         heads = getattr(settings, "heads", None)
         load.check(default=study.source.default_model, layers=settings.layers, heads=heads)
 
-        from headlight.engine.folder import REPORT, RunFolder
+        from headlight.engine.folder import RunFolder
         from headlight.files import location
 
         folder = RunFolder(
@@ -99,7 +101,7 @@ def _command(study: Study) -> Callable[..., None]:
 
     command.__doc__ = (
         f"{study.sentence}\n\n"
-        f"{study.papers}. Writes report.html, result.nc, CSV tables and config.yaml into --out, "
+        f"{study.papers}. Writes {', '.join(run_contents())} and config.yaml into --out, "
         "and prints a short table."
     )
     command.__name__ = study.name
@@ -118,5 +120,9 @@ def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
         name: value if isinstance(value, str | int | float) else value.item()
         for name, value in attributes.items()
     }
-    first = {"read": read.sentence, "cautions": list(read.cautions), "findings": findings(result)}
-    return {**first, **numbers, "folder": storable(out), "summary": summary(result)}
+    sentences = {
+        "read": read.sentence,
+        "cautions": list(read.cautions),
+        "findings": findings(result),
+    }
+    return {**sentences, **numbers, "folder": storable(out), "summary": summary(result)}

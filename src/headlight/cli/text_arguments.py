@@ -57,7 +57,7 @@ def chat_argument(path: Path, *, system: str | None, template: bool) -> "Chat":
         if str(path) == STANDARD_INPUT:
             value = parse_json(standard_input().read())
         else:
-            value = read_json(path, own=False, error=UsageError)
+            value = read_json(path, refuse_links=False, error=UsageError)
     except ValueError as problem:
         raise UsageError(
             f"{name} is not JSON ({problem}); give a list of messages, each with a role and a "

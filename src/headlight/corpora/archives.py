@@ -95,7 +95,7 @@ def _tar(path: Location) -> Iterator[Member]:
 
 
 def _check_rest(stream: io.BufferedIOBase) -> None:
-    """Read to the end, since only there a compressed file shows whether it is whole."""
+    # Only at its end does a compressed file show whether it is whole.
     while chunk := stream.read(CHUNK):
         if chunk.strip(b"\0"):
             raise tarfile.ReadError("something follows the end of the archive")

@@ -60,7 +60,7 @@ class ZstandardStream(io.RawIOBase):
         self._ready = memoryview(self._frame.decompress(chunk))
         self._inside = not self._frame.eof
         self._rest = self._frame.unused_data
-        if self._frame.eof:
+        if self._frame.eof:  # an object of the library unfolds one frame, and a file may have more
             self._frame = zstandard.ZstdDecompressor().decompressobj()
 
 

@@ -154,10 +154,10 @@ class Corpus(Generic[Element]):
             empty = False
             yield element
         if empty:
-            one, several = ELEMENTS[self.kind]
+            singular, plural = ELEMENTS[self.kind]
             if counts.invalid:
-                raise CorpusError(f"all {counts.invalid} {several} of {self.source} are invalid.")
-            raise CorpusError(f"{self.source} holds no {one}; nothing can be said about it.")
+                raise CorpusError(f"all {counts.invalid} {plural} of {self.source} are invalid.")
+            raise CorpusError(f"{self.source} holds no {singular}; nothing can be said about it.")
 
 
 def corpus_of_files(
@@ -210,6 +210,7 @@ def _share_of_files(
         return None
     counts, before, remaining = CorpusCounts(), 0, elements
     for path, size in zip(paths, sizes, strict=True):
+        # Closed, as a generator that is left behind would hold its file open.
         with closing(text_files(path)) as members:
             for lines in members:
                 for _ in format(lines, counts):
@@ -251,7 +252,7 @@ def corpus_in_memory(
         corpus_class = corpus_read_once if isinstance(elements, Iterator) else Corpus
         corpus = corpus_class(
             source,
-            lambda counts: with_text(read(_checked(elements, element, wanted)), counts),
+            lambda counts: with_text(read(_check_class(elements, element, wanted)), counts),
             kind,
         )
         if isinstance(elements, Sized):
@@ -264,15 +265,15 @@ def corpus_in_memory(
     return elements
 
 
-def _checked(elements: Iterable[Any], element: type, wanted: str) -> Iterator[Any]:
+def _check_class(elements: Iterable[Any], element: type, wanted: str) -> Iterator[Any]:
     """Yield the elements, each of which must be of the class."""
-    for each in elements:
-        if not isinstance(each, element):
+    for item in elements:
+        if not isinstance(item, element):
             raise UsageError(
-                f"{wanted} are needed, of class {element.__name__}, and {each!r:.60} is none; "
+                f"{wanted} are needed, of class {element.__name__}, and {item!r:.60} is none; "
                 "give the path of a file, or what was read from one."
             )
-        yield each
+        yield item
 
 
 def corpus_read_once(

@@ -165,6 +165,6 @@ def _begins(start: bytes, kind: FileKind) -> bool:
 
 
 def _alternates(raw: bytes) -> bool:
-    """Return whether every other byte alone is mostly zero, as in UTF-16 of Latin letters."""
-    one, other = sorted(raw[first::2].count(0) / max(len(raw) / 2, 1) for first in (0, 1))
-    return one < 0.5 < other and len(raw) > 3
+    # Latin letters in UTF-16 have a zero in every other byte.
+    lower, higher = sorted(raw[first::2].count(0) / max(len(raw) / 2, 1) for first in (0, 1))
+    return lower < 0.5 < higher and len(raw) > 3

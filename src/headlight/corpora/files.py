@@ -75,7 +75,7 @@ def _expand(path: Location, above: tuple[Path, ...] = ()) -> Iterator[Location]:
         _demand_file(path)
         yield path
         return
-    above = _with_folder(above, path)
+    above = _add_folder(above, path)
     children: list[Location] = sorted(path.iterdir())
     for child in children:
         companion = is_companion(child.name) and not child.is_dir()
@@ -100,12 +100,12 @@ def _demand_end(pattern: Path) -> None:
     waiting: list[tuple[Path, tuple[Path, ...]]] = [(Path(*pattern.parts[:first]), ())]
     while waiting:
         folder, above = waiting.pop()
-        above = _with_folder(above, folder)
+        above = _add_folder(above, folder)
         with suppress(OSError):  # patterns pass over what they may not enter
             waiting += [(child, above) for child in folder.iterdir() if child.is_dir()]
 
 
-def _with_folder(above: tuple[Path, ...], folder: Location) -> tuple[Path, ...]:
+def _add_folder(above: tuple[Path, ...], folder: Location) -> tuple[Path, ...]:
     """Return the folders above and this folder, with links resolved."""
     if not isinstance(folder, Path):
         return above

@@ -39,8 +39,8 @@ _TABLE = (Format(name="pairs", open=open_sentence_pairs, holds="pairs"),)
 @cache
 def format_table() -> Mapping[str, Format]:
     """Return all rows by name, those of other packages last."""
-    own = {row.name: row for row in _TABLE}
-    return own | rows_of_packages(GROUP, Format, own)
+    rows = {row.name: row for row in _TABLE}
+    return rows | rows_of_packages(GROUP, Format, rows)
 
 
 def find_format(name: str, needed: str | None = None) -> Format | None:
@@ -55,9 +55,9 @@ def find_format(name: str, needed: str | None = None) -> Format | None:
     """
     if name in format_table():
         return format_table()[name]
-    for each in DISTRIBUTIONS.values():
-        if name in each.formats:
-            raise UsageError(each.refusal(needed or f"the format {name}"))
+    for distribution in DISTRIBUTIONS.values():
+        if name in distribution.formats:
+            raise UsageError(distribution.refusal(needed or f"the format {name}"))
     return None
 
 

@@ -165,6 +165,7 @@ def _load(parts: HubSource) -> Any:
     datasets = _library()
     if parts.name.startswith((".", "/")) and not Path(parts.name).exists():
         raise CorpusError(f"there is no folder {parts.name}; check the path.")
+    # `load_dataset` does not read what `save_to_disk` has written.
     if any((Path(parts.name) / marker).exists() for marker in SAVED):
         return datasets.load_from_disk(parts.name)
     if parts.name in FILE_READERS:

@@ -17,8 +17,8 @@ def json_object(line: str, place: str) -> dict[str, object]:
         CorpusError: The line is no JSON object.
     """
     try:
-        row = json.loads(line, object_pairs_hook=_with_each_key_once)
-    except (ValueError, RecursionError) as error:
+        row = json.loads(line, object_pairs_hook=_refuse_repeated_keys)
+    except (ValueError, RecursionError) as error:  # a line of brackets exhausts the stack
         cure = "every line must be one whole object"
         if line.strip() in ("{", "[", "[{"):
             cure = f"{cure}, as 'jq -c' writes it ('jq -c .[]' of a list)"
@@ -32,7 +32,7 @@ def json_object(line: str, place: str) -> dict[str, object]:
     return row
 
 
-def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; by itself the library would keep the last of equal keys."""
     row = dict(pairs)
     if len(row) < len(pairs):

@@ -42,7 +42,7 @@ def blocks(lines: Lines) -> Iterator[Block]:
         elif gathered:
             yield Block(lines.name, lines.number - len(gathered), tuple(gathered))
             gathered, size = [], 0
-    if gathered:
+    if gathered:  # without a blank line behind it, the last line read is its own
         yield Block(lines.name, lines.number - len(gathered) + 1, tuple(gathered))
 
 

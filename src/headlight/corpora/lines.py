@@ -117,6 +117,7 @@ class Lines:
 
     def _read(self) -> str:
         try:
+            # One byte beyond the limit shows that a line is too long, and no more of it is read.
             raw = self._stream.readline(LINE_LIMIT + 1)
         except Exception as error:  # the drivers of remote files raise what their libraries raise
             raise CorpusError(
@@ -124,7 +125,7 @@ class Lines:
                 "the file is damaged, cut short, or not what its suffix says."
             ) from error
         if self.number == 0:
-            raw = raw.removeprefix(BYTE_ORDER_MARK)
+            raw = raw.removeprefix(BYTE_ORDER_MARK)  # of UTF-8, as programs of Windows write it
             if kind := kind_without_text(raw, self.suffix):
                 raise CorpusError(f"{self.name} is {kind}.")
         self._count_blank(raw)
@@ -144,6 +145,7 @@ class Lines:
                 f"{place}: the line is longer than {LINE_LIMIT:,} bytes; "
                 "break the text into lines or use another format."
             )
+        # Zero bytes are valid UTF-8, but mark UTF-16 of Latin letters, or no text at all.
         if b"\0" in raw:
             raise CorpusError(f"{place}: {why_no_text(raw, self.suffix)}.")
         try:

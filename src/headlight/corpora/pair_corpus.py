@@ -74,10 +74,10 @@ def open_sentence_pairs(
     if not isinstance(source, str | Location):
         if split is not None or wanted is not None or label is not None:
             raise UsageError("only files have parts and columns; leave out split and columns.")
-        return corpus_in_memory(source, "pairs", "pairs", format=format, read=_given)
+        return corpus_in_memory(source, "pairs", "pairs", format=format, read=_read_objects)
     text = str(source)
     if text.startswith(PREFIX):
-        return _of_hub(text, format, split, wanted, label)
+        return _open_hub(text, format, split, wanted, label)
 
     def read(lines: Lines, counts: CorpusCounts) -> Iterator[SentencePair]:
         chosen = format or guess(lines.suffix, lines, wanted)
@@ -86,7 +86,7 @@ def open_sentence_pairs(
     return corpus_of_files(text, "pairs", read, split)
 
 
-def _given(pairs: Iterable[Any]) -> Iterator[SentencePair]:
+def _read_objects(pairs: Iterable[Any]) -> Iterator[SentencePair]:
     """Yield pairs of objects in memory: pairs, or tuples that end in a label."""
     for index, pair in enumerate(pairs):
         if isinstance(pair, SentencePair):
@@ -102,7 +102,7 @@ def _given(pairs: Iterable[Any]) -> Iterator[SentencePair]:
             )
 
 
-def _of_hub(
+def _open_hub(
     source: str,
     format: str | None,
     split: str | None,
@@ -130,7 +130,7 @@ def _pairs(
 ) -> Iterator[SentencePair]:
     columns = None
     for place, row in rows:
-        columns = columns or PairColumns.of(list(row), wanted, place, label)
+        columns = columns or PairColumns.choose(list(row), wanted, place, label)
         yield columns.pair(row, place)
 
 

@@ -62,7 +62,7 @@ class PairColumns:
     label: str | None
 
     @classmethod
-    def of(
+    def choose(
         cls,
         available: Sequence[str],
         wanted: tuple[str, ...] | None,

@@ -31,20 +31,20 @@ def examples_of(
         if context is not None or answer is not None or not question:
             raise UsageError("give either examples, at least one, or a question with passages.")
         examples = list(question)
-    for number, each in enumerate(examples, 1):
-        if not isinstance(each, Mapping) or not {*EXAMPLE[:2]} <= {*each} <= {*EXAMPLE}:
+    for number, example in enumerate(examples, 1):
+        if not isinstance(example, Mapping) or not {*EXAMPLE[:2]} <= {*example} <= {*EXAMPLE}:
             raise UsageError(
                 f"example {number} is no object with question, context and, if known, answer; "
                 'write {"question": ..., "context": [...], "answer": ...}.'
             )
-        passages = each["context"]
+        passages = example["context"]
         if not isinstance(passages, list | tuple) or not all(isinstance(t, str) for t in passages):
             raise UsageError(f"the context of example {number} is no list of texts; give passages.")
         require_passages(passages)
-        if isinstance(each["question"], str) or not holds_chat(each["question"]):
-            require_text(each["question"], "question")
-        if each.get("answer") is not None:
-            require_text(each["answer"], "answer")
+        if isinstance(example["question"], str) or not holds_chat(example["question"]):
+            require_text(example["question"], "question")
+        if example.get("answer") is not None:
+            require_text(example["answer"], "answer")
     return examples
 
 

@@ -101,9 +101,9 @@ def decode_picture(image: "Location | str | bytes | Image") -> "Image":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what is refused below, or is metadata
             if isinstance(image, Image.Image):
-                return _as_rgb(image, name)
+                return _convert_to_rgb(image, name)
             with _content_of(image) as raw:
-                return _as_rgb(Image.open(raw, formats=_FORMATS), name)
+                return _convert_to_rgb(Image.open(raw, formats=_FORMATS), name)
     except CorpusError:
         raise
     except Image.DecompressionBombError as problem:
@@ -144,7 +144,7 @@ def _check_form(opened: "Image", name: str) -> None:
             f"{name} has {width} × {height} pixels, and one side may be {LONGEST} times the other; "
             "cut it."
         )
-    if getattr(opened, "n_frames", 1) > 1:
+    if getattr(opened, "n_frames", 1) > 1:  # formats of one picture do not have it
         raise CorpusError(f"{name} holds several pictures; save the one that is meant.")
     if opened.mode not in _MODES:
         raise CorpusError(
@@ -152,7 +152,7 @@ def _check_form(opened: "Image", name: str) -> None:
         )
 
 
-def _as_rgb(opened: "Image", name: str) -> "Image":
+def _convert_to_rgb(opened: "Image", name: str) -> "Image":
     """Return the pixels of a picture whose form is checked first.
 
     Raises:
@@ -160,6 +160,7 @@ def _as_rgb(opened: "Image", name: str) -> "Image":
     """
     from PIL import Image, ImageOps
 
+    # Opening a file reads its header alone; pixels are decoded only after this check.
     _check_form(opened, name)
     upright = ImageOps.exif_transpose(opened)
     if upright.has_transparency_data:

@@ -47,4 +47,6 @@ class Sentence:
         """Return whether a word is punctuation, by its relation, or else by its characters."""
         if self.relations:
             return self.relations[word].partition(":")[0] == PUNCTUATION_RELATION
-        return all(unicodedata.category(each).startswith("P") for each in self.words[word])
+        return all(
+            unicodedata.category(character).startswith("P") for character in self.words[word]
+        )

@@ -71,5 +71,6 @@ def _state(file: Location) -> list[Any]:
     if isinstance(file, Path):
         status = file.stat()
         return [status.st_size, status.st_mtime_ns]
+    # Drivers name what they know differently (ETag, version, mtime): all of it counts.
     info = file.fs.info(file.path)
     return [{name: str(value) for name, value in info.items() if name not in _OF_READING}]

@@ -54,11 +54,12 @@ def checked_times(text: str, rows: Iterable[tuple[str, object, object]], place: 
     triples = list(rows)
     timed = [word for word, _, _ in triples]
     if timed != words:
+        # The first word that differs; else one of the two ends early.
         at = next(
             (n for n, pair in enumerate(zip(timed, words, strict=False)) if len({*pair}) > 1),
             min(len(timed), len(words)),
         )
-        has, wants = (each[at] if at < len(each) else "the end" for each in (timed, words))
+        has, wants = (side[at] if at < len(side) else "the end" for side in (timed, words))
         raise CorpusError(
             f"{place}: word {at + 1} is {has!r}, and in the transcript it is {wants!r}; give the "
             "time of every word as the transcript writes it."
@@ -145,7 +146,7 @@ def open_recordings(
         else:
             for table in tables:
                 for lines in text_files(table):
-                    yield from _of_table(lines, table, column)
+                    yield from _read_table(lines, table, column)
 
     return Corpus(storable(source), read, "speech")
 
@@ -192,7 +193,7 @@ def _times(path: Location, text: str) -> Any:
     return checked_times(text, rows, storable(path))
 
 
-def _of_table(lines: Lines, table: Location, column: str | None) -> Iterator[Recording]:
+def _read_table(lines: Lines, table: Location, column: str | None) -> Iterator[Recording]:
     for place, row in TABLES[lines.suffix](lines):
         text = row[text_column(column, list(row), place)]
         audio = row[_audio_column(list(row), place)]
@@ -216,6 +217,6 @@ def _audio_column(available: list[str], place: str) -> str:
 
 def _triples(value: object, place: str) -> list[tuple[str, object, object]]:
     rows: list[Any] = value if isinstance(value, list) else [None]
-    if any(not isinstance(each, list) or len(each) != 3 for each in rows):
+    if any(not isinstance(row, list) or len(row) != 3 for row in rows):
         raise CorpusError(f"{place}: words must be a list of [word, start, end]; correct it.")
     return [(str(word), start, end) for word, start, end in rows]

@@ -30,12 +30,13 @@ def check_header(header: Sequence[str], place: str, dialect: type[csv.Dialect]) 
     Raises:
         CorpusError: Columns are separated by something else, or two have one name.
     """
-    own = SEPARATORS[dialect.delimiter]
+    separator = SEPARATORS[dialect.delimiter]
     other = next((sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]), None)
     if other:
         raise CorpusError(
-            f"{place}: the header has {SEPARATORS[other]} and no {own}, which separate columns "
-            f"here; save the table with {own}, or, if it is plain text, name its format."
+            f"{place}: the header has {SEPARATORS[other]} and no {separator}, which separate "
+            f"columns here; save the table with {separator}, or, if it is plain text, name its "
+            "format."
         )
     twice = next((name for name in header if name.strip() and header.count(name) > 1), None)
     if twice is not None:
@@ -70,15 +71,16 @@ def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, 
     """
     # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
-    own: list[str] = []  # the lines of the row
-    rows = csv.reader(_recorded(lines, own), dialect)
+    row_lines: list[str] = []
+    # The reader does not say where the quotation mark is that is never closed; its lines do.
+    rows = csv.reader(_record_lines(lines, row_lines), dialect)
     while True:
         place = f"{lines.name}:{lines.number + 1}"
-        own.clear()
+        row_lines.clear()
         try:
             row = next(rows, None)
         except csv.Error as error:
-            first = lines.number - len(own) + 1 + _line_of_open_quote("".join(own))
+            first = lines.number - len(row_lines) + 1 + _line_of_open_quote("".join(row_lines))
             more = "" if first == lines.number else f" at line {lines.number}"
             raise CorpusError(
                 f"{lines.name}:{first}: the table is malformed ({error}{more}), in the field that "
@@ -89,9 +91,9 @@ def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, 
         yield place, row
 
 
-def _recorded(lines: Lines, own: list[str]) -> Iterator[str]:
+def _record_lines(lines: Lines, row_lines: list[str]) -> Iterator[str]:
     for line in lines:
-        own.append(line)
+        row_lines.append(line)
         yield line
 
 
@@ -100,7 +102,6 @@ QUOTED = re.compile(r'(?<![^,\r\n])"[^"]*(?:""[^"]*)*("(?=[,\r\n]|\Z))?')
 
 
 def _line_of_open_quote(row: str) -> int:
-    """Return the line of a malformed row, from 0, in which the unclosed field begins."""
     open_fields = (field for field in QUOTED.finditer(row) if field[1] is None)
     field = next(open_fields, None)
     return row.count("\n", 0, field.start()) if field else row.count("\n", 0, len(row) - 1)

@@ -63,7 +63,7 @@ def open_tagged(
     if not isinstance(source, str | Location):
         if columns is not None:
             raise UsageError("only files have columns; leave them out.")
-        return corpus_in_memory(source, "tagged", "sentences", format=format, read=_given)
+        return corpus_in_memory(source, "tagged", "sentences", format=format, read=_read_objects)
 
     def read(lines: Lines, _: CorpusCounts) -> Iterator[TaggedSentence]:
         document = ""
@@ -84,7 +84,7 @@ def _places(columns: Iterable[str | int] | None) -> tuple[int, int]:
     if columns is None:
         return 0, LAST
     requested = list(columns)
-    numbers = [int(each) for each in requested if str(each).isdecimal() and int(each) > 0]
+    numbers = [int(column) for column in requested if str(column).isdecimal() and int(column) > 0]
     if len(numbers) != 2 or len(requested) != 2:
         raise UsageError(
             f"the columns of word and tag are two numbers from 1, not {requested!r}; write 1,3."
@@ -103,7 +103,7 @@ def _word_and_tag(block: Block, at: int, word: int, tag: int) -> tuple[str, str]
     return fields[word], fields[tag]
 
 
-def _given(sentences: Iterable[Any]) -> Iterator[TaggedSentence]:
+def _read_objects(sentences: Iterable[Any]) -> Iterator[TaggedSentence]:
     for index, sentence in enumerate(sentences):
         if isinstance(sentence, TaggedSentence):
             yield sentence

@@ -10,6 +10,7 @@ def demand_characters(text: str, name: str) -> None:
     Raises:
         CorpusError: The text holds half of a surrogate pair.
     """
+    # `isascii` is a flag of the string, by which most texts need no look at their characters.
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise CorpusError(
             f"{name}: the text holds half of a surrogate pair, which is no character; "

@@ -60,11 +60,11 @@ def open_corpus(
     if column is not None and format in PLAIN:
         raise UsageError(f"the format {format!r} has no columns; leave out the column {column!r}.")
     if not isinstance(source, str | Location):
-        return _in_memory(source, format, column)
+        return _open_in_memory(source, format, column)
     if source == "-":
         return corpus_read_once("standard input", partial(_standard_input, format, column))
     if isinstance(source, str) and source.startswith(PREFIX):
-        return _of_hub(source, format, column)
+        return _open_hub(source, format, column)
 
     def read(lines: Lines, counts: CorpusCounts) -> Iterator[Document]:
         return _documents(lines, format, column, counts)
@@ -76,7 +76,7 @@ def _open_by(name: str, source: Source | Corpus[Document], column: str | None) -
     """Open texts by a format of another package."""
     row = find_format(name)
     if row is None or row.holds != "texts":
-        others = (each.name for each in format_table().values() if each.holds == "texts")
+        others = (known.name for known in format_table().values() if known.holds == "texts")
         raise UnknownNameError("format", name, (*FORMATS, *others))
     if column is not None:
         raise UsageError(f"the format {name!r} has no columns; leave out the column {column!r}.")
@@ -85,7 +85,7 @@ def _open_by(name: str, source: Source | Corpus[Document], column: str | None) -
     return row.open(str(source))
 
 
-def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:
+def _open_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:
     """Return a corpus of one document per row; without COLUMN of ``text``, or the only column."""
     parts = HubSource.parse(source, format)  # complains now rather than at the first document
     label = source.replace("\n", " ")
@@ -99,7 +99,7 @@ def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Docum
     return Corpus(label, lambda counts: with_text(documents(), counts))
 
 
-def _in_memory(
+def _open_in_memory(
     source: Iterable[Readable] | Corpus[Document], format: str | None, column: str | None
 ) -> Corpus[Document]:
     if column is not None:

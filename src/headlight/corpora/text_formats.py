@@ -81,7 +81,7 @@ def _rows(
         if any(field.strip() for field in row):
             check_width(row, len(header), place, dialect)
             yield document_of_value(place, row[index], name)
-        elif row:
+        elif row:  # the csv module gives no fields for a blank line, which is no row
             yield None
 
 
@@ -100,13 +100,13 @@ def read_paragraphs(lines: Lines, counts: CorpusCounts) -> Iterator[Document | N
             draft = draft or Draft(lines.place)
             draft.add(line)
         elif draft:
-            yield _with_lines_counted(draft, counts)
+            yield _finish_draft(draft, counts)
             draft = None
     if draft:
-        yield _with_lines_counted(draft, counts)
+        yield _finish_draft(draft, counts)
 
 
-def _with_lines_counted(draft: Draft, counts: CorpusCounts) -> Document | None:
+def _finish_draft(draft: Draft, counts: CorpusCounts) -> Document | None:
     document = draft.finish()
     if document and len(document.paragraphs) > 1:
         counts.joined_lines += len(document.paragraphs)

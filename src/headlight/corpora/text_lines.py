@@ -67,6 +67,7 @@ def holds_a_text_a_line(source: object) -> bool:
             return False
         with closing(text_files(paths[0])) as members:
             first = _beginning(next(members))
+            # An archive with a second file is no single file of lines.
             return is_a_text_a_line(first) and next(members, None) is None
     except (CorpusError, UsageError):
         return False

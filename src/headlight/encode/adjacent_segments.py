@@ -78,7 +78,7 @@ def adjacent_segments(
     require_choice("way of numbering segments", segment_ids, SegmentIds)
     require_choice("way of dealing with lone units", lone_units, LoneUnits)
     require_range(setting("seed"), seed, Range(minimum=0))
-    assembly = Assembly.of(tokenizer, decoder_start)
+    assembly = Assembly.from_tokenizer(tokenizer, decoder_start)
     if segment_ids == "zeros":
         assembly = assembly.without_segments()
     room = length - assembly.pair_size
@@ -95,7 +95,7 @@ def adjacent_segments(
         pairs = chunking.pairs(group, units, counts)
         for pair, first, second in _segments(pairs, units, tokenizer, decoder_start is None):
             fitted = _fit(first, second, room, pair.generator, counts)
-            yield replace(assembly.two(pair.name, *fitted), origin=pair.origin)
+            yield replace(assembly.encode_pair(pair.name, *fitted), origin=pair.origin)
 
     return Examples(Recipe(documents, attrgetter("paragraphs"), encode, assembly.marks))
 

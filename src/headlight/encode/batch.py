@@ -34,10 +34,10 @@ def fetched(tree: Tree) -> Tree:
         if isinstance(leaf, Tensor) and leaf.device.type != "cpu" and leaf.numel():
             away.setdefault(leaf.device, {})[place] = leaf.detach()
     for tensors in away.values():
-        rows = [each.contiguous().view(-1).view(torch.uint8) for each in tensors.values()]
+        rows = [tensor.contiguous().view(-1).view(torch.uint8) for tensor in tensors.values()]
         parts = torch.split(torch.cat(rows).cpu(), [len(row) for row in rows])
-        for (place, each), part in zip(tensors.items(), parts, strict=True):
-            leaves[place] = part.clone().view(each.dtype).view(each.shape)  # clone: aligned
+        for (place, tensor), part in zip(tensors.items(), parts, strict=True):
+            leaves[place] = part.clone().view(tensor.dtype).view(tensor.shape)  # clone: aligned
     whole: Tree = tree_unflatten(leaves, form)
     return whole
 
@@ -90,16 +90,16 @@ class Batch:
         """Return this many copies of the batch, one after the other."""
         tensors_by_name = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors: dict[str, Any] = {
-            name: each.repeat(number, *[1] * (each.ndim - 1))
-            for name, each in tensors_by_name.items()
-            if isinstance(each, Tensor)
+            name: tensor.repeat(number, *[1] * (tensor.ndim - 1))
+            for name, tensor in tensors_by_name.items()
+            if isinstance(tensor, Tensor)
         }
         return replace(self, **tensors, names=self.names * number)
 
     def on_host(self: B) -> B:
         """Return the batch with its tensors on the host, where nothing waits for a device."""
         return replace(
-            self, **fetched({each.name: getattr(self, each.name) for each in fields(self)})
+            self, **fetched({field.name: getattr(self, field.name) for field in fields(self)})
         )
 
     def source_alone(self) -> "Batch":
@@ -175,7 +175,7 @@ def collate(
         word=pad([example.words for example in examples], PADDED_WORD),
         lengths=count(ids),
         names=tuple(example.name for example in examples),
-        padded=_padded(ids, side),
+        padded=_padded_columns(ids, side),
     )
     if not with_target:
         return batch
@@ -187,11 +187,11 @@ def collate(
         target_category=pad([e.target_categories for e in examples], NO_CATEGORY, "right"),
         target_word=pad([e.target_words for e in examples], PADDED_WORD, "right"),
         target_lengths=count(targets),
-        target_padded=_padded(targets, "right"),
+        target_padded=_padded_columns(targets, "right"),
     )
 
 
-def _padded(rows: Sequence[Sequence[int]], side: str) -> Columns:
+def _padded_columns(rows: Sequence[Sequence[int]], side: str) -> Columns:
     lengths = [len(row) for row in rows]
     shortest, width = min(lengths), max(lengths)
     return (0, width - shortest) if side == "left" else (shortest, width)

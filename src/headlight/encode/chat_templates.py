@@ -34,7 +34,7 @@ class WrittenChat:
     ends: tuple[int, ...]
 
     @classmethod
-    def of(
+    def from_parts(
         cls, literals: Sequence[str], contents: Sequence[str], roles: Sequence[str]
     ) -> "WrittenChat":
         """Join contents with what stands before, between and after them."""
@@ -59,16 +59,16 @@ def write_chat(tokenizer: Any, chat: Chat) -> WrittenChat:
         UsageError: There is no template, it refuses the chat, or does not write each content once,
             as it is or without the blanks around it.
     """
-    roles = [str(each["role"]) for each in chat.messages]
+    roles = [str(message["role"]) for message in chat.messages]
     if not chat.template:
         between = [BETWEEN] * (len(roles) - 1)
-        return WrittenChat.of(["", *between, ""], chat.contents, roles)
+        return WrittenChat.from_parts(["", *between, ""], chat.contents, roles)
     marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(roles))]
-    text = _templated(tokenizer, chat, chat.contents)
-    literals = _literals(_templated(tokenizer, chat, marks), marks)
-    contents = None if literals is None else _placed(text, literals, chat.contents)
+    text = _apply_template(tokenizer, chat, chat.contents)
+    literals = _literals(_apply_template(tokenizer, chat, marks), marks)
+    contents = None if literals is None else _find_contents(text, literals, chat.contents)
     if literals is not None and contents is not None:
-        return WrittenChat.of(literals, contents, roles)
+        return WrittenChat.from_parts(literals, contents, roles)
     raise _undividable(
         f"the chat template of {_name(tokenizer)} changes, moves or leaves out what messages say"
     )
@@ -90,13 +90,18 @@ def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
         )
     (encoding,) = encodings(tokenizer, [written.text])
     pieces = pieces_of_encoding(written.text, encoding, special_ids(tokenizer))
-    templated = _templated(tokenizer, chat, chat.contents, tokenize=True) if chat.template else None
+    templated = (
+        _apply_template(tokenizer, chat, chat.contents, tokenize=True) if chat.template else None
+    )
     if templated not in (None, list(pieces.ids)):
         raise _undividable(
             f"{_name(tokenizer)} makes other tokens of this chat than of the text that its "
             "template writes"
         )
-    names = [written.segment_of(each) for each in first_characters(written.text, encoding.offsets)]
+    names = [
+        written.segment_of(character)
+        for character in first_characters(written.text, encoding.offsets)
+    ]
     words, count = _words_within(pieces.words, names)
     return Pieces(pieces.ids, words, count, tuple(names))
 
@@ -129,26 +134,26 @@ def _literals(text: str, marks: Sequence[str]) -> list[str] | None:
             return None
         literals.append(literal)
     literals.append(text)
-    return None if any(OPENS in each for each in literals) else literals
+    return None if any(OPENS in part for part in literals) else literals
 
 
-def _placed(text: str, literals: Sequence[str], contents: Sequence[str]) -> list[str] | None:
+def _find_contents(text: str, literals: Sequence[str], contents: Sequence[str]) -> list[str] | None:
     """Return the contents as a text holds them between literals; None if it is another."""
     written, at = [], len(literals[0])
     if not text.startswith(literals[0]):
         return None
     for content, literal in zip(contents, literals[1:], strict=True):
-        for each in (content, content.strip()):
-            if text.startswith(each + literal, at):
-                written.append(each)
-                at += len(each) + len(literal)
+        for candidate in (content, content.strip()):
+            if text.startswith(candidate + literal, at):
+                written.append(candidate)
+                at += len(candidate) + len(literal)
                 break
         else:
             return None
     return written if at == len(text) else None
 
 
-def _templated(
+def _apply_template(
     tokenizer: Any, chat: Chat, contents: Sequence[str], *, tokenize: bool = False
 ) -> Any:
     """Return the text that the template writes, or the ids of its tokens.
@@ -172,6 +177,7 @@ def _templated(
         ) from problem
 
 
+# `state` is a part of the key alone: a tokenizer whose template is set anew is copied again.
 @lru_cache(maxsize=2)  # two models are compared
 def _writer(tokenizer: Any, state: str) -> BoundedCopy:
     """Return a function that writes chats by the template that the tokenizer has now."""
@@ -187,7 +193,7 @@ def _writer(tokenizer: Any, state: str) -> BoundedCopy:
 
 def _name(tokenizer: Any) -> str:
     place = str(getattr(tokenizer, "name_or_path", "") or "the tokenizer")
-    return next((name for name, own in embedded_models().items() if str(own) == place), place)
+    return next((name for name, path in embedded_models().items() if str(path) == place), place)
 
 
 def _undividable(reason: str) -> UsageError:

@@ -108,9 +108,9 @@ class Marks:
         if names and (TEMPLATE in names or PROMPT not in names):
             pairs = zip(example.ids, names, strict=True)
             others = (TEMPLATE, ANSWER)
-            own = sum(token in self.special and name not in others for token, name in pairs)
+            count = sum(token in self.special and name not in others for token, name in pairs)
             twice = len(example.ids) > 1 and example.ids[0] == example.ids[1]
-            return own, twice and example.ids[0] in self.special
+            return count, twice and example.ids[0] in self.special
         ids = (*example.ids, *example.target)
         categories = (*example.categories, *example.target_categories)
         written = sum(
@@ -131,7 +131,7 @@ AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is requested."""
 TEXT_SUM = "text_sum"
 """Name of the count that sums a number of each text that was read, whatever the tokenizer."""
-LOST = tuple(each.name for each in fields(CorpusCounts))
+LOST = tuple(counter.name for counter in fields(CorpusCounts))
 """Names of the counts of what corpora leave out."""
 NOTHING_LOST = CorpusCounts()
 CHARACTERS = 1024
@@ -140,7 +140,7 @@ CHARACTERS = 1024
 
 def annotate(example: Encoded, kind: type[Extended], **annotation: Any) -> Extended:
     """Return the example as an instance of a class that adds an annotation."""
-    values = {each.name: getattr(example, each.name) for each in fields(Encoded)}
+    values = {attribute.name: getattr(example, attribute.name) for attribute in fields(Encoded)}
     return kind(**values, **annotation)
 
 
@@ -291,7 +291,7 @@ class ExampleShards(Generic[Example]):
         examples = list(islice(self.made(), most))
         counts = {name: count - before[name] for name, count in asdict(self._counts).items()}
         read = self._elements[: counts["documents"]]
-        counts[TEXT_SUM] = sum(_number_of(self._recipe.texts(item)) for item in read)
+        counts[TEXT_SUM] = sum(_text_number(self._recipe.texts(item)) for item in read)
         whole = len(read) == len(self._elements)
         lost = self._lost if whole else self._lost[: len(read)]
         self.skip()
@@ -324,6 +324,7 @@ class ExampleShards(Generic[Example]):
             self._passed += 1
             for text in self._recipe.texts(item):
                 raw = text.encode("utf-8", "surrogatepass")
+                # With its length: the same characters, divided otherwise, are other texts.
                 self._read.update(len(raw).to_bytes(8, "little") + raw)
         self._elements = self._next_elements()
 
@@ -357,12 +358,12 @@ class ExampleShards(Generic[Example]):
 
 
 def _sums(losses: Sequence[CorpusCounts]) -> dict[str, int]:
-    sums = {name: sum(getattr(each, name) for each in losses) for name in LOST}
+    sums = {name: sum(getattr(loss, name) for loss in losses) for name in LOST}
     return {name: number for name, number in sums.items() if number}
 
 
-def _number_of(texts: Sequence[str]) -> int:
-    """Return 40 bits that depend on the words of an element alone."""
+def _text_number(texts: Sequence[str]) -> int:
+    # The words alone: formats keep blanks and line breaks differently.
     words = " ".join(" ".join(texts).split())
     digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:5], "little")

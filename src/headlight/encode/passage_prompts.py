@@ -31,7 +31,7 @@ class Prompt:
     chat: Chat | None
 
     @classmethod
-    def of(cls, question: str | Chat, passages: Sequence[str]) -> "Prompt":
+    def from_question(cls, question: str | Chat, passages: Sequence[str]) -> "Prompt":
         """Return a prompt: passages stay where the question has them, else they stand before it.
 
         A question that is a text is then written as ``Context: ... Question: ... Answer:``; in a
@@ -42,15 +42,15 @@ class Prompt:
                 no message is the user's.
         """
         chat = question if isinstance(question, Chat) else None
-        contents = _without_marks([str(question)] if chat is None else chat.contents)
+        contents = _refuse_marks([str(question)] if chat is None else chat.contents)
         marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(passages))]
         if any(passage in content for passage in passages for content in contents):
-            contents = _marked(contents, passages, marks)
+            contents = _insert_marks(contents, passages, marks)
         elif chat is None:
             # Decoders attend to the first token for want of others: it is of no passage.
             contents = ["\n".join(["Context:", *marks, f"\nQuestion: {question}\nAnswer:"])]
         else:
-            of_user = [at for at, each in enumerate(chat.messages) if each["role"] == "user"]
+            of_user = [at for at, message in enumerate(chat.messages) if message["role"] == "user"]
             if not of_user:
                 raise UsageError("no message of the chat is the user's; write the question as one.")
             contents[of_user[-1]] = "\n".join([*marks, "", contents[of_user[-1]]])
@@ -101,22 +101,22 @@ class Prompt:
         For the arguments see `written`.
         """
         text, passages = self.written(tokenizer, order, kept)
-        assembly = Assembly.of(tokenizer)
+        assembly = Assembly.from_tokenizer(tokenizer)
         (encoding,) = encodings(tokenizer, [text])
         pieces = pieces_of_encoding(text, encoding, special_ids(tokenizer))
         if self.chat is not None and self.chat.template:
             assembly = assembly.without_special_tokens()
         before = len(assembly.single.before)
         owners = [
-            next((number for number, own in passages.items() if each in own), -1)
-            for each in first_characters(text, encoding.offsets)
+            next((number for number, characters in passages.items() if character in characters), -1)
+            for character in first_characters(text, encoding.offsets)
         ]
         # Nothing ends a text that is to be gone on with.
-        example = assembly.one("a prompt", pieces).beginning(before + len(pieces))
+        example = assembly.encode_text("a prompt", pieces).beginning(before + len(pieces))
         return example, [-1] * before + owners
 
 
-def _without_marks(texts: list[str]) -> list[str]:
+def _refuse_marks(texts: list[str]) -> list[str]:
     """Return the texts, which must hold no mark of ours.
 
     Raises:
@@ -129,7 +129,7 @@ def _without_marks(texts: list[str]) -> list[str]:
     return texts
 
 
-def _marked(contents: list[str], passages: Sequence[str], marks: Sequence[str]) -> list[str]:
+def _insert_marks(contents: list[str], passages: Sequence[str], marks: Sequence[str]) -> list[str]:
     """Return texts with marks in the place of passages.
 
     Raises:

@@ -67,16 +67,16 @@ def encode_prompt(
             "words of the prompt are not known; choose a model such as LLaVA or Qwen2-VL."
         )
     patches = iter(layout.ids(mark, image=1))
-    named = tuple(next(patches) if each == image_id else each for each in ids)
+    named = tuple(next(patches) if token_id == image_id else token_id for token_id in ids)
     numbers: dict[tuple[int, int], int] = {}
     words = tuple(
-        numbers.setdefault((word, min(each, 0)), len(numbers))
-        if word != SPECIAL_WORD or each < 0
+        numbers.setdefault((word, min(token_id, 0)), len(numbers))
+        if word != SPECIAL_WORD or token_id < 0
         else SPECIAL_WORD
-        for word, each in zip(example.words, named, strict=True)
+        for word, token_id in zip(example.words, named, strict=True)
     )
     segments = tuple(
-        IMAGE if each < 0 else TEMPLATE if word == SPECIAL_WORD else PROMPT
-        for word, each in zip(words, named, strict=True)
+        IMAGE if token_id < 0 else TEMPLATE if word == SPECIAL_WORD else PROMPT
+        for word, token_id in zip(words, named, strict=True)
     )
     return replace(example, ids=named, words=words, segment_names=segments)

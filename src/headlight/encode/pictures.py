@@ -69,8 +69,8 @@ class Layout:
             image: Number of the picture beside a prompt, from 1; 0 for a picture that is read
                 alone.
         """
-        own = -1 - _MARKED - mark * _PLACES - 2 * image * _SIDE**2
-        return tuple(own - _number(place) for place in self.places)
+        base = -1 - _MARKED - mark * _PLACES - 2 * image * _SIDE**2
+        return tuple(base - _number(place) for place in self.places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +109,9 @@ def pictures(
     """
 
     def encode(group: list[Picture], counts: Counts) -> Iterator[EncodedPicture]:
-        for each in group:
+        for picture in group:
             counts.documents += 1
-            yield encode_picture(each.image, layout_of, counts.documents - 1)
+            yield encode_picture(picture.image, layout_of, counts.documents - 1)
 
     return Examples(Recipe(corpus, _state_of, encode))
 

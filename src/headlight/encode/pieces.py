@@ -107,8 +107,8 @@ def special_ids(tokenizer: Any) -> frozenset[int]:
     A mask is written to be predicted, and stands for a word.
     """
     marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
-    own = {unknown_id(tokenizer), tokenizer.mask_token_id}
-    return frozenset({*tokenizer.all_special_ids, *marked} - own)
+    excepted = {unknown_id(tokenizer), tokenizer.mask_token_id}
+    return frozenset({*tokenizer.all_special_ids, *marked} - excepted)
 
 
 def unknown_id(tokenizer: Any) -> int | None:
@@ -143,7 +143,7 @@ def tokenise(
 def pieces_of_encoding(text: str, encoding: Encoding, special: frozenset[int]) -> Pieces:
     """Return the pieces of a text, of which special ones belong to no word."""
     pieces = Pieces(encoding.ids, *_words(text, encoding.offsets))
-    return pieces if special.isdisjoint(pieces.ids) else _without_special(pieces, special)
+    return pieces if special.isdisjoint(pieces.ids) else _set_special_apart(pieces, special)
 
 
 def encodings(
@@ -161,7 +161,7 @@ def encodings(
     tokenizer = with_words(tokenizer)
     short = iter(_encode(tokenizer, [text for text in texts if len(text) <= STRETCH], target))
     return [
-        next(short) if len(text) <= STRETCH else _in_stretches(tokenizer, text, target)
+        next(short) if len(text) <= STRETCH else _encode_in_stretches(tokenizer, text, target)
         for text in texts
     ]
 
@@ -170,6 +170,7 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str], target: bool) -> list[En
     """Encode texts in one call of the tokenizer."""
     if not texts:
         return []
+    # Not `verbose`: transformers would warn of texts that are too long, which are cut later.
     place = "text_target" if target else "text"
     batch = tokenizer(
         **{place: list(texts)},
@@ -179,12 +180,12 @@ def _encode(tokenizer: Tokenizer, texts: Sequence[str], target: bool) -> list[En
         verbose=False,
     )
     return [
-        Encoding(tuple(each.ids), np.asarray(each.offsets, dtype=np.int64).reshape(-1, 2))
-        for each in batch.encodings
+        Encoding(tuple(encoding.ids), np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2))
+        for encoding in batch.encodings
     ]
 
 
-def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
+def _encode_in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
     ids = array("i")
     offsets = []
     before = 0
@@ -196,9 +197,9 @@ def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
         (encoding,) = _encode(tokenizer, [text[first:last]], target)
         places = encoding.offsets + first
         # A blank at the end of the text may be said to begin behind it.
-        own = (places[:, 0] >= start) & ((places[:, 0] < stop) | (stop == len(text)))
-        ids.extend(np.asarray(encoding.ids, dtype=np.int64)[own].tolist())
-        offsets.append(places[own])
+        inside = (places[:, 0] >= start) & ((places[:, 0] < stop) | (stop == len(text)))
+        ids.extend(np.asarray(encoding.ids, dtype=np.int64)[inside].tolist())
+        offsets.append(places[inside])
         before = start
     return Encoding(ids, np.concatenate(offsets))
 
@@ -232,10 +233,10 @@ def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[i
     ends = np.fromiter((match.end() for match in WORD.finditer(text)), dtype=np.int64)
     words = np.searchsorted(ends, offsets[:, 0], side="right")
     last = np.minimum(words, max(len(ends) - 1, 0))
-    return array("i", last.astype(np.intc).tobytes()), len(ends)
+    return array("i", last.astype(np.intc).tobytes()), len(ends)  # "i" and intc are both C's int
 
 
-def _without_special(pieces: Pieces, special: frozenset[int]) -> Pieces:
+def _set_special_apart(pieces: Pieces, special: frozenset[int]) -> Pieces:
     """Return the pieces; each special token belongs to no word, and ends the word before it."""
     words = array("i")
     number, before = -1, None

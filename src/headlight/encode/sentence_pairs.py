@@ -56,7 +56,9 @@ def sentence_pairs(
         CorpusError: While iterating: a pair is too long, or a decoder would get no sentence.
     """
     require_choice("way of dealing with long pairs", overflow, PairOverflow)
-    encoder = _PairEncoder.of(Assembly.of(tokenizer, decoder_start), max_length, overflow)
+    encoder = _PairEncoder.for_length(
+        Assembly.from_tokenizer(tokenizer, decoder_start), max_length, overflow
+    )
 
     def encode(group: list[SentencePair], counts: Counts) -> Iterator[EncodedPair]:
         firsts = tokenise(tokenizer, [pair.first for pair in group])
@@ -84,8 +86,12 @@ class _PairEncoder:
     overflow: str
 
     @classmethod
-    def of(cls, assembly: Assembly, max_length: int, overflow: str) -> "_PairEncoder":
-        """Return the encoder; refuse lengths in which two sentences of one token do not fit."""
+    def for_length(cls, assembly: Assembly, max_length: int, overflow: str) -> "_PairEncoder":
+        """Return the encoder; refuse lengths in which two sentences of one token do not fit.
+
+        Raises:
+            UsageError: no two tokens fit beside the special ones.
+        """
         assembly.room(max_length)
         if assembly.decoder_start is None and max_length - assembly.pair_size < 2:
             raise UsageError(
@@ -97,7 +103,11 @@ class _PairEncoder:
     def examples(
         self, name: str, first: Pieces, second: Pieces | None, counts: Counts
     ) -> Iterator[Encoded]:
-        """Yield one example, or none."""
+        """Yield one example, or none.
+
+        Raises:
+            CorpusError: the decoder lacks its sentence, or both are too long.
+        """
         if second is None and self.assembly.decoder_start is not None:
             raise CorpusError(
                 f"{name}: there is only one sentence, and the decoder of the model wants a second; "
@@ -122,8 +132,8 @@ class _PairEncoder:
 
     def _example(self, name: str, first: Pieces, second: Pieces | None, size: int) -> Encoded:
         if second is None:
-            return self.assembly.one(name, first)
-        return self.assembly.two(name, first, second.window(0, size))
+            return self.assembly.encode_text(name, first)
+        return self.assembly.encode_pair(name, first, second.window(0, size))
 
     def _fitting(self, first: Pieces, second: Pieces | None) -> tuple[int, int]:
         """Return the number of pieces of each sentence that fit."""

@@ -80,11 +80,13 @@ def sentences(
     """
     require_choice("way of dealing with long sentences", overflow, Overflow)
     require_choice("way of dealing with words without a token", unencodable, Unencodable)
-    assembly = Assembly.of(tokenizer)
+    assembly = Assembly.from_tokenizer(tokenizer)
     encoder = _SentenceEncoder(assembly, assembly.room(max_length), overflow, unencodable)
 
     def encode(group: list[Sentence], counts: Counts) -> Iterator[EncodedSentence]:
-        encoded = pieces_of_lines(tokenizer, [Line.of(sentence.words) for sentence in group])
+        encoded = pieces_of_lines(
+            tokenizer, [Line.from_words(sentence.words) for sentence in group]
+        )
         for sentence, pieces in zip(group, encoded, strict=True):
             counts.documents += 1
             yield from encoder.examples(sentence, pieces, counts)
@@ -117,7 +119,11 @@ class _SentenceEncoder:
     def examples(
         self, sentence: Sentence, pieces: WordPieces, counts: Counts
     ) -> Iterator[EncodedSentence]:
-        """Yield one example, or none."""
+        """Yield one example, or none.
+
+        Raises:
+            CorpusError: the sentence is too long, or a word cannot be encoded.
+        """
         word_count = bisect_right(pieces.ends, self.room)
         too_long = word_count < pieces.word_count
         if too_long and self.overflow == "error":
@@ -137,7 +143,7 @@ class _SentenceEncoder:
             yield self._example(sentence, pieces, word_count)
 
     def _example(self, sentence: Sentence, pieces: WordPieces, word_count: int) -> EncodedSentence:
-        example = self.assembly.one(sentence.name, pieces.of_words(0, word_count))
+        example = self.assembly.encode_text(sentence.name, pieces.of_words(0, word_count))
         return annotate(example, EncodedSentence, sentence=sentence, kept=word_count)
 
     def _too_long(self, sentence: Sentence, pieces: WordPieces) -> CorpusError:

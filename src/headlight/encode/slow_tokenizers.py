@@ -68,7 +68,7 @@ class MarkedTokenizer:
         target = text is None
         texts = (text_target if target else text) or ()
         with self._reading(target):
-            encodings = [self._encoding(each, add_special_tokens) for each in texts]
+            encodings = [self._encoding(part, add_special_tokens) for part in texts]
         return SimpleNamespace(encodings=encodings)
 
     @contextmanager
@@ -84,7 +84,7 @@ class MarkedTokenizer:
             self._slow._switch_to_input_mode()
 
     def _encoding(self, text: str, add_special_tokens: bool) -> MarkedEncoding:
-        pieces, spans = self._dealt_out(text)
+        pieces, spans = self._deal_out(text)
         inner = self._slow.convert_tokens_to_ids(pieces)
         whole = list(inner)
         if add_special_tokens:
@@ -98,18 +98,18 @@ class MarkedTokenizer:
             [0] * len(whole),
         )
 
-    def _dealt_out(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    def _deal_out(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
         """Return the pieces of a text, and the characters of the word of each piece."""
         spans = _spans(text)
         pieces = self._slow.tokenize(text)
         if sum(piece.startswith(MARK) for piece in pieces) == len(spans):
-            numbers = _counted(pieces)
+            numbers = _count_words(pieces)
             if numbers and numbers[0] == 0:
                 return pieces, [spans[number] for number in numbers]
         by_word = [self._slow.tokenize(text[start:stop]) for start, stop in spans]
         return (
-            [piece for own in by_word for piece in own],
-            [span for span, own in zip(spans, by_word, strict=True) for _ in own],
+            [piece for word_pieces in by_word for piece in word_pieces],
+            [span for span, word_pieces in zip(spans, by_word, strict=True) for _ in word_pieces],
         )
 
 
@@ -138,7 +138,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _counted(pieces: Sequence[str]) -> list[int]:
+def _count_words(pieces: Sequence[str]) -> list[int]:
     """Return the number of the word of each piece; −1 before the first mark."""
     numbers, number = [], -1
     for piece in pieces:

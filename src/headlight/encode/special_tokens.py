@@ -51,7 +51,9 @@ class Template:
     segments: tuple[int, int]
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, *, pair: bool, target: bool = False) -> "Template":
+    def from_tokenizer(
+        cls, tokenizer: Tokenizer, *, pair: bool, target: bool = False
+    ) -> "Template":
         """Read the template off an example that the tokenizer itself has put together.
 
         Raises:
@@ -85,10 +87,14 @@ class Template:
         types = [tuple(segment for _, segment in mark) for mark in marks]
         blank = [(SPECIAL_WORD,) * len(mark) for mark in marks]
         shifted = tuple(word + first.word_count if word >= 0 else word for word in second.words)
-        one, two = ((segment,) for segment in self.segments)
+        first_type, second_type = ((segment,) for segment in self.segments)
         return WithSpecialTokens(
             ids=(*before, *first.ids, *between, *second.ids, *after),
-            segments=types[0] + one * len(first) + types[1] + two * len(second) + types[2],
+            segments=types[0]
+            + first_type * len(first)
+            + types[1]
+            + second_type * len(second)
+            + types[2],
             words=(*blank[0], *first.words, *blank[1], *shifted, *blank[2]),
             categories=(
                 *(CLS,) * len(before),
@@ -101,6 +107,7 @@ class Template:
 
 
 def _trial_texts(tokenizer: Tokenizer) -> Iterator[str]:
+    # A vocabulary of other signs, such as amino acids, may know none of the trial texts.
     yield from TRIAL_TEXTS
     vocabulary = cast("Any", tokenizer).backend_tokenizer
     for token in islice(range(vocabulary.get_vocab_size()), VOCABULARY_TRIALS):
@@ -151,7 +158,7 @@ class Assembly:
     marks: Marks
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, decoder_start: int | None = None) -> "Assembly":
+    def from_tokenizer(cls, tokenizer: Tokenizer, decoder_start: int | None = None) -> "Assembly":
         """Read the facts off a fast tokenizer.
 
         Raises:
@@ -159,13 +166,13 @@ class Assembly:
         """
         tokenizer = with_words(tokenizer)
         require_fast(tokenizer)
-        single = Template.of(tokenizer, pair=False)
+        single = Template.from_tokenizer(tokenizer, pair=False)
         two_texts = decoder_start is None
         return cls(
             single=single,
-            pair=Template.of(tokenizer, pair=True) if two_texts else single,
-            target=Template.of(tokenizer, pair=False, target=True),
-            categories=Categories.of(tokenizer),
+            pair=Template.from_tokenizer(tokenizer, pair=True) if two_texts else single,
+            target=Template.from_tokenizer(tokenizer, pair=False, target=True),
+            categories=Categories.from_tokenizer(tokenizer),
             decoder_start=decoder_start,
             marks=Marks(unknown_id(tokenizer), special_ids(tokenizer), len(single.before)),
         )
@@ -202,25 +209,25 @@ class Assembly:
             )
         return room
 
-    def one(self, name: str, text: Pieces) -> Encoded:
+    def encode_text(self, name: str, text: Pieces) -> Encoded:
         """Return an example of one text; special tokens around segments are the template's."""
-        example = self._encoded(name, self.single.with_special_tokens(text))
+        example = self._encode(name, self.single.with_special_tokens(text))
         if not text.segment_names:
             return example
         marks = self.single.before, self.single.after
         before, after = ((TEMPLATE,) * len(mark) for mark in marks)
         return replace(example, segment_names=(*before, *text.segment_names, *after))
 
-    def two(self, name: str, first: Pieces, second: Pieces) -> Encoded:
+    def encode_pair(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """Return an example of two texts; with a decoder, the second is the decoder's input."""
         if self.decoder_start is not None:
             return self._translate(name, first, second, self.decoder_start)
-        return self._encoded(name, self.pair.with_special_tokens(first, second))
+        return self._encode(name, self.pair.with_special_tokens(first, second))
 
-    def apart(self, name: str, first: Pieces, second: Pieces) -> Encoded:
+    def encode_apart(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """Return two texts, each as an encoder reads it alone; the second is `Encoded.target`."""
-        source = self._encoded(name, self.single.with_special_tokens(first))
-        target = self._encoded(name, self.target.with_special_tokens(second))
+        source = self._encode(name, self.single.with_special_tokens(first))
+        target = self._encode(name, self.target.with_special_tokens(second))
         return replace(
             source,
             target=target.ids,
@@ -232,17 +239,17 @@ class Assembly:
         """Return the special tokens around a text, and around a decoder's text, without texts."""
         nothing = Pieces((), (), 0)
         if self.decoder_start is None:
-            return self.one("special tokens", nothing)
-        return self.two("special tokens", nothing, nothing)
+            return self.encode_text("special tokens", nothing)
+        return self.encode_pair("special tokens", nothing, nothing)
 
-    def _encoded(self, name: str, example: WithSpecialTokens) -> Encoded:
+    def _encode(self, name: str, example: WithSpecialTokens) -> Encoded:
         categories = self.categories.of_ids(example.ids, example.categories)
         return Encoded(name, example.ids, example.segments, categories, example.words)
 
     def _translate(self, name: str, first: Pieces, second: Pieces, start: int) -> Encoded:
         # The decoder is given the labels moved by one place: while it reads token i it predicts
         # token i + 1, so that the last is never given.
-        labels = self.apart(name, first, second)
+        labels = self.encode_apart(name, first, second)
         return replace(
             labels,
             target=(start, *labels.target[:-1]),
@@ -269,12 +276,12 @@ def special_tokens(tokenizer: Tokenizer, decoder_start: int | None = None) -> tu
     Raises:
         UsageError: The tokenizer is slow.
     """
-    added = Assembly.of(tokenizer, decoder_start).special_tokens()
-    own = _own_names(tokenizer)
-    source = own | _names(tokenizer, added.ids, added.categories)
+    added = Assembly.from_tokenizer(tokenizer, decoder_start).special_tokens()
+    tokenizer_names = _own_names(tokenizer)
+    source = tokenizer_names | _names(tokenizer, added.ids, added.categories)
     if not added.target:
         return source, source
-    return source, own | _names(tokenizer, added.target, added.target_categories)
+    return source, tokenizer_names | _names(tokenizer, added.target, added.target_categories)
 
 
 def _own_names(tokenizer: Any) -> Names:

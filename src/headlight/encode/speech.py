@@ -107,25 +107,25 @@ def recordings(
         CorpusError: While iterating: a file is no sound that is read here, or a recording is too
             long, and that is an ``error``.
     """
-    assembly = Assembly.of(tokenizer, decoder_start)
+    assembly = Assembly.from_tokenizer(tokenizer, decoder_start)
     if max_length is not None:
         assembly.room(max_length)
 
     def encode(group: list[Recording], counts: Counts) -> Iterator[EncodedSpeech]:
         spoken = tokenise(
-            tokenizer, [each.text for each in group], target=True, special_apart=False
+            tokenizer, [recording.text for recording in group], target=True, special_apart=False
         )
-        for each, pieces in zip(group, spoken, strict=True):
+        for recording, pieces in zip(group, spoken, strict=True):
             counts.documents += 1
             if not len(pieces):
                 counts.empty += 1
                 continue
-            words = _as_read(assembly, each.name, pieces, decoder_start)
-            example = _heard(each, words, hearing, counts.documents - 1, max_length)
+            words = _shift_transcript(assembly, recording.name, pieces, decoder_start)
+            example = _encode_recording(recording, words, hearing, counts.documents - 1, max_length)
             if isinstance(example, EncodedSpeech):
                 yield example
             elif overflow == "error":
-                raise CorpusError(f"{each.name} {example}; cut it, or leave it out.")
+                raise CorpusError(f"{recording.name} {example}; cut it, or leave it out.")
             else:
                 counts.too_long += 1
 
@@ -149,30 +149,31 @@ def frame_time(number: int) -> float:
 def token_names(tokenizer: Any, ids: Sequence[int]) -> list[str]:
     """Return the names of tokens, of frames by the time at which they begin, and of patches."""
     return [
-        str(tokenizer.convert_ids_to_tokens(each))
-        if each >= 0
-        else place_name(each) or f"{frame_time(each):.2f} s"
-        for each in map(int, ids)
+        str(tokenizer.convert_ids_to_tokens(number))
+        if number >= 0
+        else place_name(number) or f"{frame_time(number):.2f} s"
+        for number in map(int, ids)
     ]
 
 
 def _texts(recording: Recording) -> tuple[str, str]:
     """Return its words, and the file of its sound with its size, which needs no reading."""
     try:
+        # Sound is not read to see whether it has changed: hours of it would be.
         size = recording.audio.stat().st_size
     except OSError:  # which is refused where it is heard
         size = 0
     return f"{storable(recording.audio)} {size}", recording.text
 
 
-def _as_read(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
+def _shift_transcript(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
     """Return the transcript as the decoder reads it while predicting: without the last token.
 
     Tokenizers of speech often add the token themselves with which the decoder begins.
     """
-    labels = assembly.apart(name, pieces, pieces)
+    labels = assembly.encode_apart(name, pieces, pieces)
     if labels.target[0] != start:
-        return assembly.two(name, pieces, pieces)
+        return assembly.encode_pair(name, pieces, pieces)
     return replace(
         labels,
         target=labels.target[:-1],
@@ -181,7 +182,7 @@ def _as_read(assembly: Assembly, name: str, pieces: Any, start: int) -> Encoded:
     )
 
 
-def _heard(
+def _encode_recording(
     recording: Recording, words: Encoded, hearing: Hearing, index: int, longest: int | None
 ) -> EncodedSpeech | str:
     """Return the example, or why there is none."""

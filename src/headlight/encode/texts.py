@@ -46,7 +46,7 @@ def texts(
             cannot be read.
     """
     require_choice("way of dealing with long texts", overflow, Overflow)
-    of_texts = Assembly.of(tokenizer)
+    of_texts = Assembly.from_tokenizer(tokenizer)
     of_texts.room(max_length)
     of_chats = of_texts.without_special_tokens()
 
@@ -68,7 +68,7 @@ def texts(
 def _pieces(
     group: Sequence[Document], tokenizer: Tokenizer, counts: Counts
 ) -> Iterator[tuple[Document, Pieces]]:
-    joined = [" ".join(each.paragraphs) for each in group if each.chat is None]
+    joined = [" ".join(document.paragraphs) for document in group if document.chat is None]
     of_texts = iter(tokenise(tokenizer, joined))
     for document in group:
         text = next(of_texts) if document.chat is None else _chat_pieces(tokenizer, document)
@@ -92,15 +92,15 @@ def _windows(
     name: str, text: Pieces, room: int, overflow: str, assembly: Assembly, counts: Counts
 ) -> Iterator[Encoded]:
     if len(text) <= room:
-        yield assembly.one(name, text)
+        yield assembly.encode_text(name, text)
     elif overflow == "truncate":
         counts.truncated += 1
         counts.lost_tokens += len(text) - room
-        yield assembly.one(name, text.window(0, room))
+        yield assembly.encode_text(name, text.window(0, room))
     else:
         counts.split += 1
         for number, start in enumerate(range(0, len(text), room)):
-            yield assembly.one(f"{name}#{number}", text.window(start, start + room))
+            yield assembly.encode_text(f"{name}#{number}", text.window(start, start + room))
 
 
 def encode_one(
@@ -127,7 +127,7 @@ def encode_one(
         UsageError: The tokenizer is slow, a text is empty, too long or not valid Unicode, or a chat
             cannot be read, or has a second text beside it.
     """
-    assembly = Assembly.of(tokenizer, decoder_start)
+    assembly = Assembly.from_tokenizer(tokenizer, decoder_start)
     name = "text"
     if isinstance(text, Chat):
         if pair is not None:
@@ -138,10 +138,10 @@ def encode_one(
     else:
         first = _tokenise_one(tokenizer, text, target=False)
     if pair is None:
-        example = assembly.one(name, first)
+        example = assembly.encode_text(name, first)
     else:
         second = _tokenise_one(tokenizer, pair, target=decoder_start is not None)
-        example = assembly.two(name, first, second)
+        example = assembly.encode_pair(name, first, second)
     length = max(len(example.ids), len(example.target))
     if max_length is not None and length > max_length:
         raise UsageError(f"the text has {length} tokens, more than {max_length}; shorten it.")

@@ -37,7 +37,7 @@ class Categories:
     starts: frozenset[int]
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer) -> "Categories":
+    def from_tokenizer(cls, tokenizer: Tokenizer) -> "Categories":
         """Read the categories off the tokenizer's special tokens and vocabulary."""
         vocabulary = cast("Any", with_words(tokenizer)).backend_tokenizer
         spellings = map("".join, product(BOUNDARIES, ".,", ENDINGS))
@@ -50,7 +50,9 @@ class Categories:
 
     @property
     def _of_text(self) -> dict[int, int]:
-        return {token: each for token, each in self.of_id.items() if each == PUNCTUATION}
+        return {
+            token: category for token, category in self.of_id.items() if category == PUNCTUATION
+        }
 
     def of_ids(self, ids: Sequence[int], others: Sequence[int]) -> tuple[int, ...]:
         """Return the category of every token of an example.

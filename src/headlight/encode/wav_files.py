@@ -56,7 +56,7 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
         raise CorpusError(f"{name} holds no sound; leave it out.")
     if not 0 < native <= HIGHEST_RATE:  # a filter for it would have as many coefficients
         raise CorpusError(f"{name} says that a second of it has {native:,} samples; {wanted}.")
-    common = gcd(native, rate)
+    common = gcd(native, rate)  # the filter grows with the larger factor
     return np.asarray(resample_poly(sound, rate // common, native // common), np.float32)
 
 

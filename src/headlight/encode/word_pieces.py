@@ -24,7 +24,7 @@ class Line:
     spans: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, words: Sequence[str]) -> "Line":
+    def from_words(cls, words: Sequence[str]) -> "Line":
         """Join words; a word that is no valid Unicode is left empty, so that it gets no token."""
         text = " ".join(words)
         if not _is_valid(text):

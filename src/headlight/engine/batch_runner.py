@@ -119,7 +119,7 @@ class BatchRunner(Generic[E]):
             batch = self.objective.prepare(batch)
         attribution = None
         if self.attribution is not None:
-            attribution = self._attributed(batch, self.attribution)
+            attribution = self._attribute(batch, self.attribution)
         observer = self.observer(batch, examples)
         if attribution is not None:
             observer.note_attribution(attribution)
@@ -166,7 +166,7 @@ class BatchRunner(Generic[E]):
             self.model.verify_residuals(batch, self.sites)
         self._verified = True
 
-    def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:
+    def _attribute(self, batch: Batch, settings: AttributionSettings) -> Attribution:
         """Return the contributions in the batch, computed while no capture is open."""
         self._open.close()
         self._recorder = None

@@ -280,6 +280,7 @@ class SharedBlocks(Blocks):
 
     def keep(self, block: Block, state: State, *, last: bool) -> None:
         """Store the state of the examples of a block."""
+        # Before the state, whose file is what says that the block is done.
         counted = json.dumps({"examples": state.examples}).encode()
         files.write(_counts_file(self.folder, block.name), counted, error=RunError)
         save_state(self._path(block), state, {"begins": block.digest})
@@ -380,6 +381,7 @@ class SharedBlocks(Blocks):
             return True
         if not self.is_abandoned(name):
             return False
+        # Two processes may both take it over at this moment, which costs time and nothing else.
         files.write(path, _signature_of_process(), error=RunError)
         return True
 
@@ -411,9 +413,9 @@ def check_plan(folder: Location, signature: Mapping[str, Any], hardware: Mapping
     check_signature(folder, begun_with, signature)
     if begun_on != hardware:
         raise RunError(
-            f"{folder} holds a run on {_said(begun_on)}, and this is {_said(hardware)}, which "
-            "rounds otherwise; work on the same kind of hardware, or choose another folder with "
-            f"{setting('out=')}."
+            f"{folder} holds a run on {_describe(begun_on)}, and this is {_describe(hardware)}, "
+            "which rounds otherwise; work on the same kind of hardware, or choose another folder "
+            f"with {setting('out=')}."
         )
 
 
@@ -446,11 +448,11 @@ def examples_in(folder: Location, name: str) -> int:
 
 
 def _counts_file(folder: Location, name: str) -> Location:
-    """Return the file with the number of examples of a block, for bars, without its state."""
+    # Beside the state, which bars need not load to count examples.
     return folder / COUNTS / f"{name}.json"
 
 
-def _said(hardware: Mapping[str, Any]) -> str:
+def _describe(hardware: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in hardware.items()) or "unknown hardware"
 
 

@@ -97,11 +97,11 @@ def load_state(path: Location) -> tuple[State, dict[str, Any]]:
         raise from_earlier_version(path)
     counted = _state_of(counters)
     start = f"{_WHOLE}/"
-    whole = {name: each for name, each in tally.items() if name.startswith(start)}
+    whole = {name: member for name, member in tally.items() if name.startswith(start)}
     tree = Tree.from_flat(
         Tally({k: v for k, v in tally.items() if k not in whole}), notes["levels"]
     )
-    everything = Tally({name.removeprefix(start): each for name, each in whole.items()})
+    everything = Tally({name.removeprefix(start): member for name, member in whole.items()})
     return replace(counted, tally=everything, tree=tree), notes
 
 
@@ -121,24 +121,24 @@ def from_earlier_version(path: Location) -> RunError:
     )
 
 
-def check_signature(folder: Location, own: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def check_signature(folder: Location, kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Refuse to go on with a run that was begun with other settings.
 
     Raises:
         RunError: something differs.
     """
-    names = sorted(own.keys() | wanted.keys())
-    different = [name for name in names if own.get(name) != wanted.get(name)]
+    names = sorted(kept.keys() | wanted.keys())
+    different = [name for name in names if kept.get(name) != wanted.get(name)]
     if different == [ROUNDING]:
         raise RunError(
             f"{folder} holds a run that was begun where numbers are rounded otherwise: "
-            f"{_short(own, ROUNDING)} there, {_short(wanted, ROUNDING)} here. Go on with the "
+            f"{_short(kept, ROUNDING)} there, {_short(wanted, ROUNDING)} here. Go on with the "
             "same kind of processor and the same libraries, or choose another folder with "
             f"{setting('out=')}."
         )
     if different:
         changes = "; ".join(
-            f"{setting(name)} was {_short(own, name)} and is now {_short(wanted, name)}"
+            f"{setting(name)} was {_short(kept, name)} and is now {_short(wanted, name)}"
             for name in different
         )
         raise RunError(
@@ -149,7 +149,9 @@ def check_signature(folder: Location, own: Mapping[str, Any], wanted: Mapping[st
 
 _WHOLE = "all"
 
-_COUNTERS = tuple(each.name for each in fields(State) if each.name not in ("tally", "tree"))
+_COUNTERS = tuple(
+    counter.name for counter in fields(State) if counter.name not in ("tally", "tree")
+)
 
 
 def _short(settings: Mapping[str, Any], name: str) -> str:

@@ -35,7 +35,7 @@ def workers_in(place: Location) -> int:
 
 def release_claims(folder: Location, hosts: Collection[str]) -> None:
     """Release the claims of machines that are known to be gone, in all passes of a run."""
-    for path in [each for place in plans(folder) for each in (place / CLAIMS).glob("*.json")]:
+    for path in [path for place in plans(folder) for path in (place / CLAIMS).glob("*.json")]:
         with suppress(OSError):  # it was released
             if _owner_of(path).get("host") in hosts:
                 path.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def is_stale(claim: Location) -> bool:
         return abs(files.age(claim)) > STALE or _is_dead(_owner_of(claim))
     except FileNotFoundError:
         return True
-    except OSError:
+    except OSError:  # of the disk, which says nothing about the owner
         return False
 
 

@@ -39,7 +39,7 @@ def plan_classifier_study(
         CorpusError: the corpus cannot be opened.
     """
     tokenizer: Any = check_tokenizer(model)
-    classes = Classes.of(model, settings.class_names)
+    classes = Classes.from_model(model, settings.class_names)
     kind, sites = choose_sites(model, settings)
     end = _end_of_texts(model, tokenizer)
     corpus = open_labelled(source, settings, classes)

@@ -22,7 +22,7 @@ def configuration(
         options["source"] = str(source)
     if model.name != EMBEDDED_NAME:
         options["model"] = model.name
-    if (tokenizer := _name_of_another(model)) is not None:
+    if (tokenizer := _other_tokenizer_name(model)) is not None:
         options["tokenizer"] = tokenizer
     if not model.revision.startswith("sha256:"):  # which is of the weights in a folder
         options["revision"] = model.revision
@@ -34,8 +34,7 @@ def configuration(
     return options | settings.signature()
 
 
-def _name_of_another(model: CapturedModel) -> str | None:
-    """Return the source of the tokenizer, if it did not come with the model."""
+def _other_tokenizer_name(model: CapturedModel) -> str | None:
     named = str(getattr(model.tokenizer, "name_or_path", ""))
-    own = {"", model.name, str(embedded_models().get(model.name, ""))}
-    return None if named in own else named
+    model_names = {"", model.name, str(embedded_models().get(model.name, ""))}
+    return None if named in model_names else named

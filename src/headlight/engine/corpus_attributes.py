@@ -42,7 +42,7 @@ def corpus_attributes(plan: StudyPlan[E], state: State) -> dict[str, Any]:
     """Return the attributes of what was read, and of what was left out."""
     counts = state.counts or asdict(plan.examples.counts) | _lost_of(plan)
     if not counts.get("joined"):  # of pairs lines are units
-        counts = {name: each for name, each in counts.items() if name != "joined_lines"}
+        counts = {name: count for name, count in counts.items() if name != "joined_lines"}
     ended = plan.max_examples is not None and state.examples == plan.max_examples
     return {
         **share_read(plan.corpus, int(counts.get("documents", 0)) if ended else None),

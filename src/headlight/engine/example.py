@@ -47,9 +47,9 @@ def digest_with(digest: str, example: Example) -> str:
     return join_digests(digest, f"{_DIGEST}{content.hexdigest()}")
 
 
-def join_digests(one: str, other: str) -> str:
+def join_digests(first: str, second: str) -> str:
     """Return the digest of two parts of a corpus together."""
-    total = sum(int(digest.removeprefix(_DIGEST), 16) for digest in (one, other))
+    total = sum(int(digest.removeprefix(_DIGEST), 16) for digest in (first, second))
     return f"{_DIGEST}{total % 2**_BITS:0{_BITS // 4}x}"
 
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from headlight.catalogue.writers import REPORT as REPORT, RESULT, TABLES
 from headlight.engine.checkpoint import FILE as CHECKPOINT
 from headlight.engine.claims import workers_at
 from headlight.engine.file_names import PASS, PLAN, SHARED
@@ -15,12 +16,9 @@ from headlight.errors import HeadlightError, RunError, UsageError, setting
 from headlight.files import Location, location, make_folder, reason, write_new
 from headlight.output_folder import RECORD, OutputFolder
 from headlight.processes import usable_cores
-from headlight.result import RESULT
 from headlight.vocabulary import CORPUS_LABEL
 
 CONFIG = "config.yaml"
-REPORT = "report.html"
-TABLES = "tables"
 PAGES = "pages"
 KEPT = "kept"
 """Folder of the data behind the numbers, as studies of classifiers keep it."""
@@ -153,7 +151,7 @@ class RunFolder:
             return
         self.check_free()
         if self.shared and not self.overwrite:
-            yield self._opened_as_shared(folder)
+            yield self._open_as_shared(folder)
             return
         with locked(folder):
             self.check_free()  # nobody has begun one meanwhile
@@ -163,9 +161,9 @@ class RunFolder:
                     yield alone
                 return
         # The lock is released: other workers may join from here on.
-        yield replace(self, overwrite=False, resume=True)._opened_as_shared(folder)
+        yield replace(self, overwrite=False, resume=True)._open_as_shared(folder)
 
-    def _opened_as_shared(self, folder: Location) -> "OpenFolder":
+    def _open_as_shared(self, folder: Location) -> "OpenFolder":
         make_folder(folder, error=RunError)
         OutputFolder(folder).claim(self.writes)
         with _marked_as_shared(folder):
@@ -254,11 +252,11 @@ def _beside_workers(folder: OpenFolder) -> Iterator[OpenFolder]:
 
 def _holds_others_only(folder: Location) -> bool:
     """Whether a folder holds something, and nothing in it is of Headlight."""
-    inside = [each for each in folder.iterdir() if each.name != LOCK] if folder.exists() else []
+    inside = [entry for entry in folder.iterdir() if entry.name != LOCK] if folder.exists() else []
     marks = (MARK, PASS)
     return bool(inside) and not any(
-        each.name in (RECORD, SHARED, MARK) or any((each / mark).exists() for mark in marks)
-        for each in inside
+        entry.name in (RECORD, SHARED, MARK) or any((entry / mark).exists() for mark in marks)
+        for entry in inside
     )
 
 

@@ -41,7 +41,7 @@ class Origin:
     corpus: str = ""
 
     @classmethod
-    def of(cls, plan: StudyPlan[Any]) -> "Origin":
+    def from_plan(cls, plan: StudyPlan[Any]) -> "Origin":
         """Return the origin of the result of a plan."""
         kind = ALL if plan.all_kinds else plan.kind
         return cls(plan.name, plan.title, plan.model, plan.signature(), kind, plan.source)
@@ -100,7 +100,7 @@ def kept_result(
     """
     kept = KeptResult(origin, folder, command)
     if folder.place and folder.resumed:
-        kept.result = _finished(folder.place, origin, digest)
+        kept.result = _load_finished(folder.place, origin, digest)
     if kept.result is not None:
         yield kept
     else:
@@ -113,7 +113,7 @@ def kept_result(
         except (RunError, FileNotFoundError):
             # While this process was behind, others may have ended the run and removed its blocks.
             if folder.place and folder.shared:
-                kept.result = _finished(folder.place, origin, None)
+                kept.result = _load_finished(folder.place, origin, None)
             if kept.result is None:
                 raise
     folder.tidy()
@@ -154,7 +154,7 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
     }
 
 
-def _finished(
+def _load_finished(
     folder: Location, origin: Origin, digest: Callable[[], str] | None
 ) -> xarray.Dataset | None:
     """Return the result in the folder, if this study has been completed there."""

@@ -32,7 +32,11 @@ class Classified(Encoded):
 def open_labelled(
     source: LabelledSource, settings: ClassifierSettings, classes: Classes
 ) -> Corpus[Any]:
-    """Return the corpus that a classifier of this task reads."""
+    """Return the corpus that a classifier of this task reads.
+
+    Raises:
+        UsageError: a column for labels is named, but labels belong to words.
+    """
     if classes.task == "sequence":
         return open_sentence_pairs(
             source, format=settings.format, columns=settings.columns, label=settings.label_column
@@ -66,7 +70,7 @@ class LabelledExamples:
                 label = self.classes.number(example.label, example.name)
                 yield annotate(example, Classified, labels=(label,))
             else:
-                yield self._of_sentence(example)
+                yield self._classify_sentence(example)
 
     def _check_ends(self, example: Encoded, before: int | None) -> int:
         """Count the end-of-text tokens of an example; refuse a number other than `before`."""
@@ -79,7 +83,7 @@ class LabelledExamples:
             )
         return ends
 
-    def _of_sentence(self, example: EncodedSentence) -> Classified:
+    def _classify_sentence(self, example: EncodedSentence) -> Classified:
         sentence = example.sentence
         assert isinstance(sentence, TaggedSentence)  # noqa: S101 - the corpus is of these
         labels = tuple(

@@ -89,9 +89,8 @@ def _taken(folder: Path) -> Iterator[None]:
 
 
 def _owner(folder: Location) -> str:
-    """Return the number of the process that has the lock, as far as it can be read."""
     with suppress(ResultError, ValueError):
-        return str(int(files.read(folder / LOCK, own=True, most=_NUMBER)))
+        return str(int(files.read(folder / LOCK, refuse_links=True, most=_NUMBER)))
     return "unknown"
 
 

@@ -141,13 +141,15 @@ def skip_done(reader: ShardReader[E], state: State) -> None:
     """
     for passed in range(state.shards):
         if reader.at_end:
-            raise _changed(state, f", and it ends after {passed} of {state.shards} shards now")
+            raise _changed_error(
+                state, f", and it ends after {passed} of {state.shards} shards now"
+            )
         reader.skip()
     if state.shards and reader.digest != state.read:
-        raise _changed(state)
+        raise _changed_error(state)
 
 
-def _changed(state: State, shorter: str = "") -> RunError:
+def _changed_error(state: State, shorter: str = "") -> RunError:
     return RunError(
         f"the corpus has changed since this run began: its first {state.examples} examples are no "
         f"longer the same{shorter}. Restore it, or start over in another folder with "

@@ -56,8 +56,8 @@ class KindsObserver(Observer):
 
     def __init__(self, observers: Mapping[Kind, Observer]) -> None:
         self._observers = observers
-        self.wants_attention = any(each.wants_attention for each in observers.values())
-        self.wants_stream = any(each.wants_stream for each in observers.values())
+        self.wants_attention = any(observer.wants_attention for observer in observers.values())
+        self.wants_stream = any(observer.wants_stream for observer in observers.values())
 
     def visit(self, record: LayerRecord) -> None:
         """Observe one layer."""

@@ -19,7 +19,7 @@ def begin_pass(folder: Location, name: str) -> Location:
     place = folder / name
     refuse_link(place)
     if not (place / PASS).exists():
-        if any((place / each).exists() for each in (CHECKPOINT, PLAN)):
+        if any((place / file_name).exists() for file_name in (CHECKPOINT, PLAN)):
             raise RunError(
                 f"{place} holds a run, and this one would keep a part of itself there; choose "
                 f"another folder with {setting('out=')}."
@@ -46,13 +46,13 @@ def passes(folder: Location) -> Iterator[Location]:
     Other runs that lie in it have none of these marks; the target of a link is never the run's.
     """
     yield folder
-    inside = [each for each in folder.glob("*") if not files.is_link(each)]
-    yield from (each for each in inside if (each / PASS).exists())
+    inside = [entry for entry in folder.glob("*") if not files.is_link(entry)]
+    yield from (entry for entry in inside if (entry / PASS).exists())
 
 
 def plans(folder: Location) -> Iterator[Location]:
     """Yield the folders of the passes of a shared run: those that have a plan."""
-    yield from (each for each in passes(folder) if (each / PLAN).exists())
+    yield from (place for place in passes(folder) if (place / PLAN).exists())
 
 
 def remove_passes(folder: Location) -> None:
@@ -75,7 +75,7 @@ def _remove_files(folder: Location) -> None:
     """Remove the files of blocks, and the folder if it holds nothing else."""
     if files.is_link(folder):
         return
-    for path in [each for each in folder.glob("*") if BLOCK_FILE.fullmatch(each.name)]:
+    for path in [path for path in folder.glob("*") if BLOCK_FILE.fullmatch(path.name)]:
         path.unlink(missing_ok=True)
     if isinstance(folder, Path):
         files.remove_partials(folder)
@@ -95,9 +95,9 @@ def remove_partials(folder: Path, others: Sequence[str] = ()) -> None:
     inside: list[Location] = [folder / name for name in others]
     for place in passes(folder):
         inside += [place, *(place / name for name in (BLOCKS, CLAIMS, COUNTS))]
-    for each in inside:
-        if isinstance(each, Path) and not files.is_link(each):
-            files.remove_partials(each)
+    for inner in inside:
+        if isinstance(inner, Path) and not files.is_link(inner):
+            files.remove_partials(inner)
 
 
 def refuse_link(place: Location, use: str = "keeps files of its own") -> None:

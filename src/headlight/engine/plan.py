@@ -122,12 +122,12 @@ class StudyPlan(Generic[E]):
             for kind in kinds
         }
 
-    def title_of(self, one: Pass) -> str:
+    def title_of(self, study_pass: Pass) -> str:
         """Return the title of a pass, shown before it begins; empty if it is the only pass."""
         if len(self.passes) == 1:
             return ""
-        of = f"pass {self.passes.index(one) + 1} of {len(self.passes)}"
-        return f"{of}: {', '.join(one.measures)}" if one.measures else of
+        position = f"pass {self.passes.index(study_pass) + 1} of {len(self.passes)}"
+        return f"{position}: {', '.join(study_pass.measures)}" if study_pass.measures else position
 
     @property
     def heads(self) -> dict[int, int]:
@@ -139,7 +139,7 @@ class StudyPlan(Generic[E]):
         """Return the numbers of the observed layers, in increasing order."""
         return sorted(self.heads)
 
-    def signature(self, one: Pass | None = None) -> dict[str, Any]:
+    def signature(self, study_pass: Pass | None = None) -> dict[str, Any]:
         """Return everything that must be equal for two runs, or one of their passes, to agree."""
         signature = {
             **model_signature(self.model, self.settings),
@@ -150,9 +150,9 @@ class StudyPlan(Generic[E]):
             "attribution": None,
             **self.options,
         }
-        for each in self.passes if one is None else (one,):
-            signature |= each.signature()
-        if one is None and self.measures:
+        for observed in self.passes if study_pass is None else (study_pass,):
+            signature |= observed.signature()
+        if study_pass is None and self.measures:
             signature["measures"] = list(self.measures)
         return signature
 

@@ -82,14 +82,14 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         self.tokens = 0
         self._expected, self._worked = seconds, 0.0
         self.crew = ""
-        of = "" if total is None else " of {total_fmt}"
+        out_of = "" if total is None else " of {total_fmt}"
         remaining = "" if total is None else ", {remaining} left"
         remaining = ", {ahead} left" if seconds else remaining
         super().__init__(
             total=total,
             unit=unit,
             file=stream,
-            bar_format=f"{layout}{{n_fmt}}{of} {{unit}}{{speed}}{remaining}{{crew}}",
+            bar_format=f"{layout}{{n_fmt}}{out_of} {{unit}}{{speed}}{remaining}{{crew}}",
             # The mean speed of all of it: batches are long and short in turn.
             smoothing=0,
             leave=False,
@@ -115,7 +115,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         return values
 
     def _ahead(self, elapsed: float) -> float:
-        """Return the seconds left: those expected, by the pace of what is done so far."""
+        # The expectation counts beside the pace at first, as few seconds tell little of that.
         trusted = TRUSTED * self._expected
         pace = (trusted + elapsed) / (trusted + self._worked) if self._worked else 1.0
         return max(self._expected - self._worked, 0.0) * pace

@@ -52,7 +52,7 @@ def work_on_ray(
         RunError: workers are lost again and again, and nothing is finished.
         HeadlightError: a worker raises it.
     """
-    with connected(address) as ray:
+    with connect(address) as ray:
         _Crew(ray, join_run, is_done).work(look, lose)
 
 
@@ -128,12 +128,12 @@ class _Crew:
 
 
 def _call(join_run: Callable[[], object]) -> None:
-    """Call the entry point: Ray takes functions only, and a returned value would travel."""
+    # Ray takes functions only, and what they return would travel to the first node.
     join_run()
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Any]:
+def connect(address: str) -> Iterator[Any]:
     """Connect to Ray, and yield its module; an existing connection is used, and stays.
 
     Args:
@@ -178,7 +178,7 @@ def on_cluster(folder: RunFolder) -> Iterator[None]:
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
     """
-    with connected(str(folder.workers)) if folder.on_ray else nullcontext():
+    with connect(str(folder.workers)) if folder.on_ray else nullcontext():
         yield
 
 
@@ -196,7 +196,7 @@ def ray_workers(join_run: Callable[[], object], folder: OpenFolder, *, show: boo
     finished_blocks, working = 0, 0
 
     def blocks() -> int:
-        return sum(len(blocks_done(each)) for each in plans(place))
+        return sum(len(blocks_done(pass_folder)) for pass_folder in plans(place))
 
     with show_progress(None, unit="blocks") if show else nullcontext() as bar:
 

@@ -45,18 +45,19 @@ def rounding_of(device: torch.device) -> str:
             digest.update((first @ second).tobytes())
             digest.update((first.astype(np.float64) @ second).tobytes())
             digest.update(np.exp(first).sum(-1).tobytes())
-            one, two = (torch.from_numpy(part.copy()).to(device) for part in (first, second))
-            product = one @ two
+            left, right = (torch.from_numpy(part.copy()).to(device) for part in (first, second))
+            product = left @ right
+            # Batches, the functions of a layer and lower precisions have kernels of their own.
             results = [
                 product,
-                torch.stack([one, -one]) @ two,
+                torch.stack([left, -left]) @ right,
                 product.softmax(-1),
-                one.exp().sum(-1),
+                left.exp().sum(-1),
             ]
-            results += [functional.gelu(one), functional.layer_norm(one, (inner,)), one.tanh()]
-            results += [(one.bfloat16() @ two.bfloat16()).float()]
+            results += [functional.gelu(left), functional.layer_norm(left, (inner,)), left.tanh()]
+            results += [(left.bfloat16() @ right.bfloat16()).float()]
             if device.type != "mps":  # which has no float64
-                results += [one.double() @ two.double()]
+                results += [left.double() @ right.double()]
             for result in results:
                 digest.update(result.cpu().numpy().tobytes())
     if device.type != "cpu":

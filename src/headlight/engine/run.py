@@ -62,7 +62,7 @@ def run_plan(
         CorpusError: the corpus cannot be read, or holds no example.
         RunError: the run in the folder is of another model, corpus or setting.
     """
-    if plan.all_kinds and any(one.attribution is not None for one in plan.passes):
+    if plan.all_kinds and any(study_pass.attribution is not None for study_pass in plan.passes):
         raise UsageError(
             "contributions are those of one kind of attention at a time; choose one with kind, or "
             "leave attribution out of the measures."
@@ -70,25 +70,27 @@ def run_plan(
     digest = partial(_digest_of_corpus, plan) if plan.passes else None
     with (
         plan.model.unchanged(),
-        kept_result(Origin.of(plan), folder, command=command, digest=digest) as kept,
+        kept_result(Origin.from_plan(plan), folder, command=command, digest=digest) as kept,
     ):
         if kept.result is None:
             parts = []
-            for one in plan.passes:
-                with _begun_pass(plan, one, observe, folder, progress=progress) as measurement:
+            for study_pass in plan.passes:
+                with _begun_pass(
+                    plan, study_pass, observe, folder, progress=progress
+                ) as measurement:
                     state = measurement.finish()
                     _check_examples(plan, state, measurement.blocks)
-                parts.append(_part(plan, one, state, to_dataset))
-            kept.save(_joined(plan, parts) if parts else to_dataset(plan, State()))
+                parts.append(_part(plan, study_pass, state, to_dataset))
+            kept.save(_join(plan, parts) if parts else to_dataset(plan, State()))
     assert kept.result is not None  # noqa: S101 - it was there, or was computed
     return kept.result
 
 
 def _begun_pass(
-    plan: StudyPlan[E], one: Pass, observe: Observe[E], folder: OpenFolder, *, progress: bool
+    plan: StudyPlan[E], study_pass: Pass, observe: Observe[E], folder: OpenFolder, *, progress: bool
 ) -> AbstractContextManager[Measurement[E]]:
     """Begin or resume a pass of the plan."""
-    by_kind = _plans_by_kind(plan, one)
+    by_kind = _plans_by_kind(plan, study_pass)
 
     def observer(batch: Batch, examples: Sequence[E]) -> Observer:
         if not plan.all_kinds:
@@ -102,21 +104,21 @@ def _begun_pass(
         plan.sites,
         observer,
         batch_tokens(plan.model, plan.settings),
-        objective=one.objective,
-        attribution=one.attribution,
+        objective=study_pass.objective,
+        attribution=study_pass.attribution,
         query_block=plan.query_block,
-        residual=one.residual,
+        residual=study_pass.residual,
         begin_shard=plan.begin_shard,
         seconds=plan.seconds,
     )
     return begun_pass(
         plan.examples,
         runner,
-        plan.signature(one),
+        plan.signature(study_pass),
         folder,
-        name=one.folder,
+        name=study_pass.folder,
         max_examples=plan.max_examples,
-        progress=progress and (plan.title_of(one) or True),
+        progress=progress and (plan.title_of(study_pass) or True),
     )
 
 
@@ -132,10 +134,12 @@ def _check_examples(plan: StudyPlan[Any], state: State, blocks: Blocks) -> None:
         check_same_corpus(_digest_of_corpus(plan), state.digest, blocks.place)
 
 
-def _part(plan: StudyPlan[E], one: Pass, state: State, to_dataset: ToDataset[E]) -> xarray.Dataset:
+def _part(
+    plan: StudyPlan[E], study_pass: Pass, state: State, to_dataset: ToDataset[E]
+) -> xarray.Dataset:
     """Return the result of a pass, with attributes of the corpus that was read."""
     read = corpus_attributes(plan, state)  # before examples are read again
-    by_kind = _plans_by_kind(plan, one)
+    by_kind = _plans_by_kind(plan, study_pass)
     if plan.all_kinds:
         datasets: dict[str, xarray.Dataset] = {}
         for kind, part in by_kind.items():
@@ -147,12 +151,12 @@ def _part(plan: StudyPlan[E], one: Pass, state: State, to_dataset: ToDataset[E])
     return result.assign_attrs(read | result.attrs)
 
 
-def _plans_by_kind(plan: StudyPlan[E], one: Pass) -> dict[Kind, StudyPlan[E]]:
+def _plans_by_kind(plan: StudyPlan[E], study_pass: Pass) -> dict[Kind, StudyPlan[E]]:
     parts = plan.by_kind() if plan.all_kinds else {plan.kind: plan}
-    return {kind: replace(part, passes=(one,)) for kind, part in parts.items()}
+    return {kind: replace(part, passes=(study_pass,)) for kind, part in parts.items()}
 
 
-def _joined(plan: StudyPlan[Any], parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
+def _join(plan: StudyPlan[Any], parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     result = joined(parts)
     several = len(parts) > 1 and plan.measures
     return result.sel(measure=list(plan.measures)) if several else result

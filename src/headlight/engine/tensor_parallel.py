@@ -47,13 +47,13 @@ def rank_folder(
     _check_together(study, folder)
     distributed.barrier(group=processes)  # the first may still be writing what it did before
     with TemporaryDirectory() as scratch:
-        own = folder
+        rank_place = folder
         if folder.place is not None and processes.rank():
-            own = replace(folder, path=Path(scratch))
+            rank_place = replace(folder, path=Path(scratch))
             if folder.resume:
                 _copy_state(folder.place, Path(scratch))
         distributed.barrier(group=processes)  # others have read the folder before the first writes
-        yield own
+        yield rank_place
         distributed.barrier(group=processes)  # after the first has written all
 
 
@@ -73,9 +73,11 @@ def _check_together(study: Study, folder: RunFolder) -> None:
 
 def _copy_state(place: Location, to: Path) -> None:
     """Copy everything that decides what is left to do."""
-    for each in passes(place):
-        inner = to if each == place else to / each.name
+    for source in passes(place):
+        inner = to if source == place else to / source.name
         files.make_folder(inner, error=RunError)
         for name in (RESULT, CHECKPOINT, PASS, RECORD):
-            if (each / name).exists():
-                files.write(inner / name, files.read(each / name, own=True, error=RunError))
+            if (source / name).exists():
+                files.write(
+                    inner / name, files.read(source / name, refuse_links=True, error=RunError)
+                )

@@ -71,7 +71,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         source, settings = sample_source(model, settings)
     if reads_by_line(source, settings):
         options = {**(options or {}), BY_LINE: True}
-    whole = any(one.objective is not None for one in passes)
+    whole = any(study_pass.objective is not None for study_pass in passes)
     opened = source if isinstance(source, Examples) else open_source(source, model, settings)
     model = _part_that_runs(model, settings, opened, whole=whole)
     kind, sites = choose_sites(model, settings)

@@ -40,7 +40,11 @@ def reads_by_line(source: object, settings: TextSettings) -> bool:
 
 
 def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
-    """Return the corpus, opened as the settings say; refuse a format that does not go with it."""
+    """Return the corpus, opened as the settings say; refuse a format that does not go with it.
+
+    Raises:
+        UsageError: a format of two texts meets pairs, or no files.
+    """
     if isinstance(source, Corpus):
         return source
     if (two_texts := pair_format(settings.format)) is not None:
@@ -78,7 +82,11 @@ def refuse_recordings(source: Any, model: CapturedModel) -> None:
 
 
 def check_medium(source: TextSource, model: CapturedModel, settings: TextSettings) -> None:
-    """Refuse a source of another medium than the model's, and settings that only texts have."""
+    """Refuse a source of another medium than the model's, and settings that only texts have.
+
+    Raises:
+        UsageError: the source or a setting belongs to another medium.
+    """
     if not (model.hears or model.sees):
         refuse_recordings(source, model)
         return

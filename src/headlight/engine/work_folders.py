@@ -27,8 +27,8 @@ def work_place(run: Location | None, names: Iterable[str], **options: Any) -> It
     A run that is kept in a store has a temporary one as well, since a store cannot be
     memory-mapped.  See `prepare_work_folders`.
     """
-    own = nullcontext(run) if isinstance(run, Path) else TemporaryDirectory(prefix="headlight-")
-    with own as place:
+    opened = nullcontext(run) if isinstance(run, Path) else TemporaryDirectory(prefix="headlight-")
+    with opened as place:
         prepare_work_folders(Path(place), names, **options)
         yield Path(place)
 

@@ -131,7 +131,7 @@ def local_workers(
         try:
             yield
         finally:
-            ended = [(log, each.poll()) for each, log in zip(started, logs, strict=True)]
+            ended = [(log, process.poll()) for process, log in zip(started, logs, strict=True)]
             _end(started)
             if isinstance(folder.place, Path):
                 remove_partials(folder.place)
@@ -170,6 +170,7 @@ def device_of(device: torch.device, number: int) -> str:
 
 
 def _start(arguments: Sequence[str], output: Any, errors: Any) -> subprocess.Popen[bytes]:
+    # One thread each: workers fill the cores already, and the last bits depend on the number.
     threads = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     return subprocess.Popen(
         python_command(*arguments),
@@ -182,11 +183,11 @@ def _start(arguments: Sequence[str], output: Any, errors: Any) -> subprocess.Pop
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    for each in processes:
-        each.terminate()
-    for each in processes:
+    for process in processes:
+        process.terminate()
+    for process in processes:
         try:
-            each.wait(PATIENCE)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            each.kill()
-            each.wait()
+            process.kill()
+            process.wait()

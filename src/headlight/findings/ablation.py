@@ -4,50 +4,97 @@ import numpy as np
 import xarray as xr
 
 from headlight.findings.estimates import estimates
-from headlight.findings.interval_phrases import NO_INTERVAL, around_first, between
-from headlight.findings.phrases import name_of, number, percent
+from headlight.findings.interval_phrases import NO_INTERVAL, between
+from headlight.findings.phrases import name_of
+from headlight.findings.sentence_rules import HOLDS, Evidence, Rule, sentences
 
 
 def ablation(result: xr.Dataset) -> list[str]:
     """Say without which head, or layer, predictions move most, and how many can be spared."""
-    sentences = []
-    loss, right = float(result["own_loss"]), float(result["own_accuracy"])
+    return sentences(result, _RULES)
+
+
+def _scope(result: xr.Dataset) -> str | None:
+    """Return what was removed one at a time: ``head``, or else ``layer``."""
     for scope in ("head", "layer"):
-        if f"{scope}_kl" not in result:
-            continue
-        dims = ("layer", "head")[: result[f"{scope}_kl"].ndim]
-        kl = estimates(result, f"{scope}_kl", dims)
-        first = kl.first()
-        if first is None:
-            continue
-        names = [
-            name_of(result, int(result["layer"].values[at[0]]), *at[1:])
-            for at in (first, *kl.rivals())
-        ]
-        change = f"KL {number(float(kl.value[first]))} nats{around_first(kl, number, share=False)}"
-        median = number(float(np.nanmedian(kl.value)))
-        sentences.append(
-            f"Predictions move most without {names[0]}: {change}; the median is {median}."
-            + (
-                ""
-                if kl.known
-                else f" Without which {scope} predictions move most is inconclusive: {NO_INTERVAL}."
-            )
-            if len(names) == 1
-            else f"Without which {scope} predictions move most is inconclusive between "
-            f"{between(names, scope)}: without {names[0]} {change}; the median is {median}."
-        )
-        lows = estimates(result, f"{scope}_loss_change", dims).low
-        if np.isfinite(lows).any():
-            count = int(np.isfinite(lows).sum())
-            sentences.append(
-                f"{int((lows <= 0).sum())} of {count} {scope}s "
-                f"can be removed, one at a time, without a loss that is certainly higher."
-            )
-        break
-    if np.isfinite(loss):
-        sentences.append(
-            f"With all heads the loss is {number(loss)} nats, and {percent(right)} of predictions "
-            "are correct."
-        )
-    return sentences
+        if f"{scope}_kl" in result and np.isfinite(result[f"{scope}_kl"]).any():
+            return scope
+    return None
+
+
+def _dims(result: xr.Dataset, scope: str) -> tuple[str, ...]:
+    return ("layer", "head")[: result[f"{scope}_kl"].ndim]
+
+
+def _largest_change(result: xr.Dataset) -> Evidence | None:
+    scope = _scope(result)
+    if scope is None:
+        return None
+    kl = estimates(result, f"{scope}_kl", _dims(result, scope))
+    first = kl.first()
+    if first is None:
+        return None
+    names = [
+        name_of(result, int(result["layer"].values[layer]), *head)
+        for layer, *head in (first, *kl.rivals())
+    ]
+    return Evidence(
+        values={
+            "first": names[0],
+            "names": between(names, scope),
+            "scope": scope,
+            "kl": kl.at(first),
+            "all": kl,
+            "median": float(np.nanmedian(kl.value)),
+            "why": None if kl.known else NO_INTERVAL,
+        },
+        template="ties" if len(names) > 1 else "first",
+    )
+
+
+def _spared(result: xr.Dataset) -> Evidence | None:
+    scope = _scope(result)
+    if scope is None:
+        return None
+    low = estimates(result, f"{scope}_loss_change", _dims(result, scope)).low
+    if not np.isfinite(low).any():
+        return None
+    values = {"spared": int((low <= 0).sum()), "all": int(np.isfinite(low).sum()), "scope": scope}
+    return Evidence(values=values)
+
+
+def _own_loss(result: xr.Dataset) -> Evidence | None:
+    loss, correct = float(result["own_loss"]), float(result["own_accuracy"])
+    return Evidence(values={"loss": loss, "correct": correct}) if np.isfinite(loss) else None
+
+
+_RULES = (
+    Rule(
+        topic="largest change",
+        evidence=_largest_change,
+        templates={
+            "first": "Predictions move most without {first}: KL {kl:number} nats"
+            "{all:ends_of_first}; the median is {median:number}."
+            "[ Without which {scope} predictions move most is inconclusive: {why}.]",
+            "ties": "Without which {scope} predictions move most is inconclusive between {names}: "
+            "without {first} KL {kl:number} nats{all:ends_of_first}; the median is "
+            "{median:number}.",
+        },
+    ),
+    Rule(
+        topic="spared",
+        evidence=_spared,
+        templates={
+            HOLDS: "{spared} of {all} {scope}s can be removed, one at a time, without a loss that "
+            "is certainly higher.",
+        },
+    ),
+    Rule(
+        topic="own loss",
+        evidence=_own_loss,
+        templates={
+            HOLDS: "With all heads the loss is {loss:number} nats, and {correct:percent} of "
+            "predictions are correct.",
+        },
+    ),
+)

@@ -77,9 +77,9 @@ def coincides(result: xr.Dataset, measure: str) -> bool:
     return bool(equal_to_weight(result)) or _is_nearly_weight(result)
 
 
-def agree_by_construction(one: str, other: str) -> bool:
+def agree_by_construction(measure: str, other: str) -> bool:
     """Return whether two measures agree by construction, at least in short texts."""
-    return {one, other} == set(BOTH)
+    return {measure, other} == set(BOTH)
 
 
 def _is_nearly_weight(result: xr.Dataset) -> bool:
@@ -162,9 +162,9 @@ def above_others(numbers: Estimate, scale: float = 1.0) -> np.ndarray:
     return np.asarray(is_known & (numbers.value - others >= APART * scale))
 
 
-def differ(one: float, other: float, scale: float = 1.0) -> bool:
+def differ(number: float, other: float, scale: float = 1.0) -> bool:
     """Return whether two numbers are ten points of the largest possible value apart."""
-    return bool(abs(one - other) >= APART * scale)
+    return bool(abs(number - other) >= APART * scale)
 
 
 def uniform_share(result: xr.Dataset) -> float:
@@ -244,7 +244,7 @@ def last_word(reading: xr.Dataset) -> int:
     hidden, not_named = parked(reading, "query"), unsaid(reading, "query")
     words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
     words = [at for at in words if at not in not_named] or words
-    texts = [each.text for each in pieces_of(reading, "query_token")]
+    texts = [piece.text for piece in pieces_of(reading, "query_token")]
     words = [at for at in words if any(map(str.isalnum, texts[at]))] or words
     return int((words or [reading.sizes["query"] - 1])[-1])
 

@@ -60,4 +60,4 @@ def shares_by_key(result: xr.Dataset, measure: str) -> tuple[list[str], NDArray[
     totals = observed(result, name, ("layer", "head", dim), measure=measure, **labels)
     whole = np.nansum(totals, axis=-1, keepdims=True)
     shares = np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0)
-    return [str(each) for each in result[dim].values], np.asarray(shares)
+    return [str(category) for category in result[dim].values], np.asarray(shares)

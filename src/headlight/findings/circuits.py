@@ -1,5 +1,8 @@
 """Sentences of the study of circuits: heads that complete patterns and retrieve facts."""
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 import xarray as xr
 
@@ -7,6 +10,7 @@ from headlight.findings.candidates import WORTH_SAYING, above_others, differ
 from headlight.findings.estimates import estimates
 from headlight.findings.interval_phrases import NO_INTERVAL, around_first, undecided
 from headlight.findings.phrases import listed, number, plural
+from headlight.findings.sentence_rules import HOLDS, Evidence, Rule, sentences, write
 from headlight.findings.thresholds import RETRIEVES
 from headlight.vocabulary import head_name
 
@@ -50,14 +54,12 @@ def joined_heads(
     pairs = []
     for place in zip(*np.unravel_index(order, values.shape), strict=True):
         if np.isfinite(values[place]):
-            one, two, three, four = (
+            layer, head, later_layer, later_head = (
                 int(result[axis].values[at]) for axis, at in zip(axes, place, strict=True)
             )
-            pairs.append((float(values[place]), ((one, two), (three, four))))
+            pairs.append((float(values[place]), ((layer, head), (later_layer, later_head))))
     return pairs
 
-
-OF_WEIGHTS = "which are the same for all texts and need no interval"
 
 CIRCUIT_ANSWERS = 5
 """Largest number of heads that are named."""
@@ -65,35 +67,49 @@ CIRCUIT_ANSWERS = 5
 
 def circuits(result: xr.Dataset) -> list[str]:
     """Return findings on which heads complete patterns and retrieve facts, and on their weights."""
-    sentences = []
-    if "repeated" in result:
-        sentences += _repeated(result)
-    if "retrieval" in result:
-        sentences += _retrieval(result)
-    if "copying" in result or "matching" in result:
-        sentences.append(_weights(result))
-    if "composition" in result:
-        sentences += _composition(result)
-    return sentences
+    return sentences(result, [*_rules_of_induction(result), *_RULES])
 
 
-def _repeated(result: xr.Dataset) -> list[str]:
-    scores = result.sel(behaviour="prefix_matching")
-    sentences = [
-        f"By {measure}, "
-        f"{_above(scores.sel(measure=measure), 'repeated', WORTH_SAYING, 'induction head')}."
-        for measure in map(str, result["measure"].values)
-    ]
-    first = result.isel(measure=0).sel(behaviour="previous_token")
-    measure = str(first["measure"].values)
-    numbers = estimates(first, "repeated")
-    if (place := numbers.first()) is not None and above_others(numbers)[place]:
-        names = _names(first)
-        head = names[int(np.ravel_multi_index(place, numbers.value.shape))]
-        of_head = f"{number(float(numbers.value[place]))}{around_first(numbers, number)}"
-        sentences.append(f"{head} attends most to the token before: {of_head} by {measure}.")
-        sentences[-1] += undecided(numbers, names, "which head gives it most")
-    return sentences
+# ---------------------------------------------------------------- scores above a bound
+
+
+def _heads_above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
+    """Return the clause on how many heads are certainly above a bound, and which are the first."""
+    numbers, names = estimates(result, variable), _names(result)
+    value = numbers.value.ravel()
+    order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
+    verdicts = np.where(np.isfinite(value), numbers.against(bound).ravel(), "")
+    heads = {
+        verdict: [f"{names[at]} ({number(value[at])})" for at in order if verdicts[at] == verdict]
+        for verdict in ("above", "inconclusive", "below")
+    }
+    above, inconclusive, below = heads.values()
+    near = undecided(numbers, names, "which head is nearest").strip()
+    values = {
+        "name": name,
+        "bound": bound,
+        "above": plural(len(above), name),
+        "few": listed(above) if len(above) <= CIRCUIT_ANSWERS else None,
+        "first_above": listed(above[:CIRCUIT_ANSWERS]) if len(above) > CIRCUIT_ANSWERS else None,
+        "maybe": plural(len(inconclusive), "head") if inconclusive else None,
+        "first_maybe": listed(inconclusive[:CIRCUIT_ANSWERS]),
+        "why": None if numbers.known or not inconclusive else NO_INTERVAL,
+        "nearest": below[0] if below else None,
+        "near": f"{near[0].lower()}{near[1:-1]}" if near else None,
+    }
+    case = next((verdict for verdict, named in heads.items() if named), "nothing")
+    return write(result, _ABOVE[case], values)
+
+
+_ABOVE = {
+    "above": "{above} above {bound:g}[: {few}][, the first being {first_above}]"
+    "[; of {maybe} it is inconclusive whether they are above][: {why}]",
+    "inconclusive": "no head is certainly above {bound:g}; of {maybe} it is inconclusive whether "
+    "they are above[: {why}], the first being {first_maybe}",
+    "below": "no head is above {bound:g}; the nearest is {nearest}[; {near}]",
+    "nothing": "no head has a score as {name}",
+}
+"""Clauses on scores above a bound, by the highest verdict of any head."""
 
 
 def _names(result: xr.Dataset) -> list[str]:
@@ -105,82 +121,132 @@ def _names(result: xr.Dataset) -> list[str]:
     ]
 
 
-def _retrieval(result: xr.Dataset) -> list[str]:
+# ---------------------------------------------------------------- patterns and facts
+
+
+def _rules_of_induction(result: xr.Dataset) -> Iterator[Rule]:
+    """Yield a rule for each measure by which heads may complete patterns."""
+    if "repeated" in result:
+        for measure in map(str, result["measure"].values):
+            yield Rule(
+                topic=f"induction by {measure}",
+                evidence=partial(_induction, measure=measure),
+                templates={HOLDS: "By {measure}, {heads}."},
+            )
+
+
+def _induction(result: xr.Dataset, measure: str) -> Evidence:
+    scores = result.sel(behaviour="prefix_matching", measure=measure)
+    heads = _heads_above(scores, "repeated", WORTH_SAYING, "induction head")
+    return Evidence(values={"measure": measure, "heads": heads})
+
+
+def _previous_token(result: xr.Dataset) -> Evidence | None:
+    if "repeated" not in result:
+        return None
+    by_head = result.isel(measure=0).sel(behaviour="previous_token")
+    numbers = estimates(by_head, "repeated")
+    place = numbers.first()
+    if place is None or not above_others(numbers)[place]:
+        return None
+    names = _names(by_head)
+    return Evidence(
+        values={
+            "head": names[int(np.ravel_multi_index(place, numbers.value.shape))],
+            "score": numbers.at(place),
+            "all": around_first(numbers, number),
+            "measure": str(by_head["measure"].values),
+            "ties": undecided(numbers, names, "which head gives it most"),
+        }
+    )
+
+
+def _retrieval(result: xr.Dataset) -> Evidence | None:
+    if "retrieval" not in result:
+        return None
     recall = result["recall"].values
     retrieved = int((recall > FOUND).sum())
-    sentence = f"The model finds {retrieved} of {plural(len(recall), 'needle')}"
+    values = {"retrieved": retrieved, "needles": plural(len(recall), "needle")}
     if not retrieved:
-        return [f"{sentence}: there is nothing to say of which heads retrieve."]
-    scores = result.sel(version="paper")
+        return Evidence(values=values, template="nothing")
     heads = [
         f"by {measure}, "
-        f"{_above(scores.sel(measure=measure), 'retrieval', RETRIEVES, 'retrieval head')}"
+        + _heads_above(
+            result.sel(version="paper", measure=measure), "retrieval", RETRIEVES, "retrieval head"
+        )
         for measure in map(str, result["measure"].values)
     ]
-    return [f"{sentence}; {'; '.join(heads)}."]
+    return Evidence(values={**values, "heads": "; ".join(heads)})
 
 
-def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
-    """Return the number of heads that are certainly above a bound, and the first of them."""
-    numbers, names = estimates(result, variable), _names(result)
-    value = numbers.value.ravel()
-    order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
-    verdicts = np.where(np.isfinite(value), numbers.against(bound).ravel(), "")
-
-    def those(verdict: str) -> list[str]:
-        return [f"{names[at]} ({number(value[at])})" for at in order if verdicts[at] == verdict]
-
-    certain, open_ones, below = map(those, ("above", "inconclusive", "below"))
-    unknown = "" if numbers.known else f": {NO_INTERVAL}"
-    if not certain and not open_ones:
-        if not below:
-            return f"no head has a score as {name}"
-        near = undecided(numbers, names, "which head is nearest").strip()
-        return f"no head is above {bound:g}; the nearest is {below[0]}" + (
-            f"; {near[0].lower()}{near[1:-1]}" if near else ""
-        )
-    more = f"of {plural(len(open_ones), 'head')} it is inconclusive whether they are above{unknown}"
-    first = f"the first being {listed(open_ones[:CIRCUIT_ANSWERS])}"
-    if not certain:
-        return f"no head is certainly above {bound:g}; {more}, {first}"
-    sentence = f"{plural(len(certain), name)} above {bound:g}"
-    first_few = listed(certain[:CIRCUIT_ANSWERS])
-    sentence += (
-        f", the first being {first_few}"
-        if len(certain) > CIRCUIT_ANSWERS
-        else (f": {listed(certain)}")
-    )
-    return f"{sentence}; {more}" if open_ones else sentence
+# ---------------------------------------------------------------- weights alone
 
 
-def _weights(result: xr.Dataset) -> str:
-    parts = []
-    for name, called in (("copying", "copying (OV)"), ("matching", "matching (QK)")):
+def _weights(result: xr.Dataset) -> Evidence | None:
+    if "copying" not in result and "matching" not in result:
+        return None
+    clauses = []
+    for name, label in (("copying", "copying (OV)"), ("matching", "matching (QK)")):
         if name in result and np.isfinite(result[name]).any():
             head, score = most(result[name])[0]
-            middle = float(result[name].median())
-            of_head = f"{called} is highest in {head} ({number(score)}; median {number(middle)})"
-            alike = f"{called} is alike in all heads ({number(score)} at most)"
-            one = result[name].size == 1 or differ(score, middle)
-            parts.append(of_head if one else alike)
-    return (
-        f"From the weights alone, {OF_WEIGHTS}, {' and '.join(parts)}."
-        if parts
-        else (
-            "No scores from the weights alone: no matrices of queries, keys or values were found."
-        )
-    )
+            median = float(result[name].median())
+            stands_out = result[name].size == 1 or differ(score, median)
+            template = _HIGHEST if stands_out else _ALIKE
+            values = {"name": label, "head": head, "score": score, "median": median}
+            clauses.append(write(result, template, values))
+    values = {"scores": " and ".join(clauses)}
+    return Evidence(values=values, template=HOLDS if clauses else "nothing")
 
 
-def _composition(result: xr.Dataset) -> list[str]:
-    compositions = []
-    for path in map(str, result["path"].values):
-        for score, (writes, reads) in joined_heads(result, path, 1):
-            compositions.append(
-                f"{head_name(*reads)} makes its {path} of {head_name(*writes)} ({number(score)})"
-            )
-    return (
-        [f"The strongest compositions, of weights alone, {OF_WEIGHTS}: {'; '.join(compositions)}."]
-        if compositions
-        else []
-    )
+_HIGHEST = "{name} is highest in {head} ({score:number}; median {median:number})"
+_ALIKE = "{name} is alike in all heads ({score:number} at most)"
+
+
+def _composition(result: xr.Dataset) -> Evidence | None:
+    if "composition" not in result:
+        return None
+    compositions = [
+        f"{head_name(*reads)} makes its {path} of {head_name(*writes)} ({number(score)})"
+        for path in map(str, result["path"].values)
+        for score, (writes, reads) in joined_heads(result, path, 1)
+    ]
+    return Evidence(values={"compositions": "; ".join(compositions)}) if compositions else None
+
+
+_RULES = (
+    Rule(
+        topic="previous token",
+        evidence=_previous_token,
+        templates={
+            HOLDS: "{head} attends most to the token before: {score:number}{all} by {measure}."
+            "[{ties}]",
+        },
+    ),
+    Rule(
+        topic="retrieval",
+        evidence=_retrieval,
+        templates={
+            HOLDS: "The model finds {retrieved} of {needles}; {heads}.",
+            "nothing": "The model finds {retrieved} of {needles}: there is nothing to say of which "
+            "heads retrieve.",
+        },
+    ),
+    Rule(
+        topic="weights",
+        evidence=_weights,
+        templates={
+            HOLDS: "From the weights alone, which are the same for all texts and need no interval, "
+            "{scores}.",
+            "nothing": "No scores from the weights alone: no matrices of queries, keys or values "
+            "were found.",
+        },
+    ),
+    Rule(
+        topic="composition",
+        evidence=_composition,
+        templates={
+            HOLDS: "The strongest compositions, of weights alone, which are the same for all texts "
+            "and need no interval: {compositions}.",
+        },
+    ),
+)

@@ -128,18 +128,18 @@ def differences(
             heads cannot be matched.
     """
     check_comparable(runs, match)
-    tables = [{each.label: each for each in _known(run)} for run in runs]
+    tables = [{row.label: row for row in _known(run)} for run in runs]
     labels = set.intersection(*map(set, tables))
-    statistics = [each for label, each in tables[0].items() if label in labels]
-    one_in = [_coinciding(run) for run in runs]
-    statistics = [each for each in statistics if each.about not in set().union(*one_in)]
+    statistics = [row for label, row in tables[0].items() if label in labels]
+    coinciding = [_coinciding(run) for run in runs]
+    statistics = [row for row in statistics if row.about not in set().union(*coinciding)]
     numbers = [_numbers(run, statistics) for run in runs]
     equal = _equal(statistics, numbers)
-    distinct = [at for at, each in enumerate(statistics) if each.label not in equal]
+    distinct = [at for at, row in enumerate(statistics) if row.label not in equal]
     statistics = [statistics[at] for at in distinct]
-    numbers = [each.at(np.array(distinct, dtype=int)) for each in numbers]
+    numbers = [of_run.at(np.array(distinct, dtype=int)) for of_run in numbers]
     matches = [_partners(numbers[0], other, match) for other in numbers[1:]]
-    partners = [each for each, _ in matches]
+    partners = [heads for heads, _ in matches]
     beside = [numbers[0], *map(_of_heads, numbers[1:], partners)]
     heads = (runs[0].sizes["layer"], runs[0].sizes["head"])
 
@@ -149,17 +149,18 @@ def differences(
 
     dims = ("statistic", "layer", "head")
     variables: dict[str, Any] = {
-        f"value{end}": (("run", *dims), by_head([_ENDS[end](each) for each in beside]))
+        f"value{end}": (("run", *dims), by_head([_ENDS[end](of_run) for of_run in beside]))
         for end in _ENDS
     }
     paired = [same_texts([runs[0], run]) for run in runs[1:]]
     tested = [
-        _tested(beside[0], each, paired=same) for each, same in zip(beside[1:], paired, strict=True)
+        _tested(beside[0], of_run, paired=same)
+        for of_run, same in zip(beside[1:], paired, strict=True)
     ]
     for name in tested[0]:
-        variables[name] = ("other", *dims), by_head([each[name] for each in tested])
+        variables[name] = ("other", *dims), by_head([numbers[name] for numbers in tested])
     for at, name in enumerate(("layer", "head")):
-        places = [_place(of, run)[at] for of, run in zip(partners, runs[1:], strict=True)]
+        places = [_place(heads, run)[at] for heads, run in zip(partners, runs[1:], strict=True)]
         variables[f"partner_{name}"] = ("other", "layer", "head"), by_head(places)
     if match == "behaviour":
         distances = [distance for _, distance in matches]
@@ -168,16 +169,16 @@ def differences(
     coordinates = {
         "run": range(len(runs)),
         "other": range(1, len(runs)),
-        "statistic": [each.label for each in statistics],
-        "behaviour": ("statistic", [each.behaviour for each in statistics]),
-        "by": ("statistic", [each.measure for each in statistics]),
+        "statistic": [row.label for row in statistics],
+        "behaviour": ("statistic", [row.behaviour for row in statistics]),
+        "by": ("statistic", [row.measure for row in statistics]),
         "layer": runs[0]["layer"].values,
         "head": runs[0]["head"].values,
     }
     result = describe(xr.Dataset(variables, coords=coordinates), VARIABLES)
     result.attrs = _attributes(runs, names, match) | {"equal_numbers": json.dumps(equal)}
     result.attrs["ranked"] = json.dumps(_ranked(runs))
-    result.attrs["coinciding"] = json.dumps([*map(sorted, one_in)])
+    result.attrs["coinciding"] = json.dumps([*map(sorted, coinciding)])
     result.attrs["passages"] = json.dumps(list(_passages(runs, result)))
     return result
 
@@ -252,14 +253,14 @@ def _explained(result: xr.Dataset) -> Array:
 
 def passages_kept(result: xr.Dataset) -> Iterator[tuple[str, int, int, int, Passage]]:
     """Yield the passages of the heads that differ most: statistic, layer, head, run and passage."""
-    for each in json.loads(str(result.attrs.get("passages", "[]"))):
-        stored = each["passage"]
+    for kept in json.loads(str(result.attrs.get("passages", "[]"))):
+        stored = kept["passage"]
         tokens = [
             Attended(**{**token, "shown": PieceText(**token["shown"])})
             for token in stored["tokens"]
         ]
         passage = Passage(**{**stored, "tokens": tokens, "query": PieceText(**stored["query"])})
-        yield each["statistic"], each["layer"], each["head"], each["run"], passage
+        yield kept["statistic"], kept["layer"], kept["head"], kept["run"], passage
 
 
 def check_comparable(runs: Sequence[xr.Dataset], match: str) -> None:
@@ -324,14 +325,14 @@ def _ranked(runs: Sequence[xr.Dataset]) -> list[str]:
 def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> Estimate:
     """Return the numbers of a survey, ``[statistic, head of all layers]``."""
     by_head = ("layer", "head")
-    every = [estimates(run, each.variable, by_head, **each.where) for each in statistics]
+    by_statistic = [estimates(run, row.variable, by_head, **row.where) for row in statistics]
 
     def stacked(name: str) -> NDArray[Any]:
-        parts = [np.asarray(getattr(each, name)) for each in every]
+        parts = [np.asarray(getattr(estimate, name)) for estimate in by_statistic]
         return np.stack([part.reshape(*part.shape[:-2], -1) for part in parts], -2)
 
     value, moved, weights = (stacked(name) for name in ("value", "moved", "weights"))
-    units, scale, freedom = every[0].units, stacked("scale"), stacked("freedom")
+    units, scale, freedom = by_statistic[0].units, stacked("scale"), stacked("freedom")
     return Estimate(value, moved, weights, units, scale, freedom)
 
 
@@ -354,23 +355,23 @@ def _equal(statistics: Sequence[_Statistic], numbers: Sequence[Estimate]) -> dic
 
     They are equal for all heads of all runs; what is the same for all heads tells no names apart.
     """
-    values = np.concatenate([each.value for each in numbers], axis=-1)
+    values = np.concatenate([of_run.value for of_run in numbers], axis=-1)
     spread = np.where(np.isfinite(values), values, -np.inf).max(-1) - np.where(
         np.isfinite(values), values, np.inf
     ).min(-1)
     distinct: list[int] = []
     equal: dict[str, str] = {}
-    for at, each in enumerate(statistics):
+    for at, row in enumerate(statistics):
         twins = (
-            one
-            for one in distinct
-            if np.allclose(values[at], values[one], rtol=0, atol=ROUNDING, equal_nan=True)
+            other
+            for other in distinct
+            if np.allclose(values[at], values[other], rtol=0, atol=ROUNDING, equal_nan=True)
         )
         twin = next(twins, None) if spread[at] > ROUNDING else None
         if twin is None:
             distinct.append(at)
         else:
-            equal[each.label] = statistics[twin].label
+            equal[row.label] = statistics[twin].label
     return equal
 
 
@@ -384,20 +385,22 @@ def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.
     heads = np.arange(first.value.shape[-1])
     if match == "place":
         return heads, np.zeros(len(heads))
-    observed = [np.flatnonzero(np.isfinite(each.value).any(0)) for each in (first, other)]
-    vectors = [each.value[:, heads].T for each, heads in zip((first, other), observed, strict=True)]
+    observed = [np.flatnonzero(np.isfinite(run.value).any(0)) for run in (first, other)]
+    vectors = [run.value[:, heads].T for run, heads in zip((first, other), observed, strict=True)]
     both = np.concatenate(vectors)
     both = both[:, np.isfinite(both).all(0) & (both.std(0) > 0)]
     both = (both - both.mean(0)) / both.std(0)
-    one, two = np.split(both, [len(vectors[0])])
+    of_first, of_other = np.split(both, [len(vectors[0])])
     apart = np.sqrt(
         np.maximum(
-            (one**2).mean(1)[:, None] + (two**2).mean(1) - 2 * one @ two.T / max(both.shape[1], 1),
+            (of_first**2).mean(1)[:, None]
+            + (of_other**2).mean(1)
+            - 2 * of_first @ of_other.T / max(both.shape[1], 1),
             0,
         )
     )
     nearest = apart.argmin(1)
-    mutual = np.flatnonzero(apart.argmin(0)[nearest] == np.arange(len(one)))
+    mutual = np.flatnonzero(apart.argmin(0)[nearest] == np.arange(len(of_first)))
     partner, distance = np.full(len(heads), -1), np.full(len(heads), np.nan)
     partner[observed[0][mutual]] = observed[1][nearest[mutual]]
     distance[observed[0][mutual]] = apart[mutual, nearest[mutual]]
@@ -439,12 +442,14 @@ def _of_runs(
     numbers: Sequence[Estimate], runs: Sequence[xr.Dataset], statistics: Sequence[_Statistic]
 ) -> dict[str, Any]:
     """Return the highest number of each run, and where shares first are certainly high."""
-    best = [np.where(np.isfinite(each.value), each.value, -np.inf).argmax(-1) for each in numbers]
-    every = np.arange(len(statistics))
+    best = [
+        np.where(np.isfinite(of_run.value), of_run.value, -np.inf).argmax(-1) for of_run in numbers
+    ]
+    rows = np.arange(len(statistics))
     variables: dict[str, Any] = {
         f"strongest{end}": (
             ("run", "statistic"),
-            np.stack([read(one)[every, at] for one, at in zip(numbers, best, strict=True)]),
+            np.stack([read(of_run)[rows, at] for of_run, at in zip(numbers, best, strict=True)]),
         )
         for end, read in _ENDS.items()
     }
@@ -452,10 +457,10 @@ def _of_runs(
     for at, name in enumerate(("layer", "head")):
         variables[f"strongest_{name}"] = (
             ("run", "statistic"),
-            np.stack([each[at] for each in places]),
+            np.stack([place[at] for place in places]),
         )
-    of_shares = np.array([each.behaviour in shares() for each in statistics])
-    high = np.stack([(each.low > WORTH_SAYING).any(-1) for each in numbers]) & of_shares
+    of_shares = np.array([row.behaviour in shares() for row in statistics])
+    high = np.stack([(of_run.low > WORTH_SAYING).any(-1) for of_run in numbers]) & of_shares
     variables["arises"] = "statistic", np.where(high.any(0), high.argmax(0), -1)
     return variables
 

@@ -52,12 +52,12 @@ def _is_same_result(result: xr.Dataset) -> bool:
     names = result.coords["measure"].values.tolist() if "measure" in result.sizes else []
     if not set(_BOTH) <= set(names):
         return False
-    measured = [each for each in result.data_vars.values() if "measure" in each.dims]
-    numbers = [each for each in measured if each.dtype.kind in "fiu"]
+    measured = [variable for variable in result.data_vars.values() if "measure" in variable.dims]
+    numbers = [variable for variable in measured if variable.dtype.kind in "fiu"]
     return bool(numbers) and all(
-        _is_same(*(each.sel(measure=name).values for name in _BOTH)) for each in numbers
+        _is_same(*(variable.sel(measure=name).values for name in _BOTH)) for variable in numbers
     )
 
 
-def _is_same(one: NDArray[np.floating[Any]], other: NDArray[np.floating[Any]]) -> bool:
-    return bool(np.allclose(one, other, rtol=0, atol=SAME, equal_nan=True))
+def _is_same(numbers: NDArray[np.floating[Any]], other: NDArray[np.floating[Any]]) -> bool:
+    return bool(np.allclose(numbers, other, rtol=0, atol=SAME, equal_nan=True))

@@ -70,8 +70,8 @@ def by_length(result: xr.Dataset) -> Estimate:
 def means(result: xr.Dataset, name: str, *dims: str) -> Estimate:
     """Return a variable over these axes, and the mean over all others."""
     others = [str(dim) for dim in result[name].dims if dim not in dims]
-    every = estimates(result, name, (*dims, *others))
-    return every.mean(tuple(range(len(dims), len(dims) + len(others)))) if others else every
+    numbers = estimates(result, name, (*dims, *others))
+    return numbers.mean(tuple(range(len(dims), len(dims) + len(others)))) if others else numbers
 
 
 def pairwise(result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str) -> Estimate:

@@ -73,23 +73,25 @@ def distinct_maps(result: xr.Dataset) -> tuple[xr.Dataset, dict[str, str]]:
     """
     same: dict[str, list[str]] = {}
     for name in map(str, result["map"].values):
-        twin = next((each for each in same if _is_same(result, each, name)), name)
+        twin = next((other for other in same if _is_same(result, other, name)), name)
         same.setdefault(twin, []).append(called(name))
     kept_maps = list(same)
     names = {
-        name: f"{' = '.join(each)} here" if len(each) > 1 else each[0]
-        for name, each in same.items()
+        name: f"{' = '.join(labels)} here" if len(labels) > 1 else labels[0]
+        for name, labels in same.items()
     }
     return result.sel({dim: kept_maps for dim in ("map", "other") if dim in result.dims}), names
 
 
-def _is_same(result: xr.Dataset, one: str, other: str) -> bool:
+def _is_same(result: xr.Dataset, name: str, other: str) -> bool:
     """Return whether two maps of the inside have the same numbers as far as they are shown."""
-    if {one, other} & BESIDE.keys():
+    if {name, other} & BESIDE.keys():
         return False
-    apart = result.drop_sel(other=[one, other]) if "other" in result.dims else result
-    numbers = [each for each in apart.data_vars.values() if "map" in each.dims]
-    pairs = [(each.sel(map=one).values, each.sel(map=other).values) for each in numbers]
+    apart = result.drop_sel(other=[name, other]) if "other" in result.dims else result
+    numbers = [variable for variable in apart.data_vars.values() if "map" in variable.dims]
+    pairs = [
+        (variable.sel(map=name).values, variable.sel(map=other).values) for variable in numbers
+    ]
     return any(np.isfinite(first).any() for first, _ in pairs) and all(
         np.allclose(first, second, rtol=0, atol=SHOWN, equal_nan=True) for first, second in pairs
     )
@@ -131,9 +133,9 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
     return xr.Dataset(
         {
             "verdict": ("map", [BESIDE.get(name, verdicts[at]) for at, name in enumerate(names)]),
-            **{name: ("map", each.value) for name, each in numbers.items()},
-            **{f"{name}_low": ("map", each.low) for name, each in numbers.items()},
-            **{f"{name}_high": ("map", each.high) for name, each in numbers.items()},
+            **{name: ("map", estimate.value) for name, estimate in numbers.items()},
+            **{f"{name}_low": ("map", estimate.low) for name, estimate in numbers.items()},
+            **{f"{name}_high": ("map", estimate.high) for name, estimate in numbers.items()},
         },
         {"map": names},
         {"first": names[first], "beside_random": control},
@@ -193,7 +195,7 @@ def _certain(result: xr.Dataset, question: str, names: dict[str, str]) -> list[s
         f"certainly behind it: {listed(worse)}" if worse else "",
         f"which of these is first is inconclusive: {listed([names[first], *tied])}" if tied else "",
     )
-    return [each for each in clauses if each]
+    return [clause for clause in clauses if clause]
 
 
 def _closest_pair(result: xr.Dataset, names: dict[str, str]) -> list[str]:
@@ -205,15 +207,15 @@ def _closest_pair(result: xr.Dataset, names: dict[str, str]) -> list[str]:
         for pair in combinations([name for name in names if name != RANDOM], 2)
         if not agree_by_construction(*pair)
     ]
-    every = pairwise(result, "correlation", pairs, "map")
-    place = every.first() if pairs else None
+    correlations = pairwise(result, "correlation", pairs, "map")
+    place = correlations.first() if pairs else None
     if place is None:
         return ["No two maps could be compared: no correlation is defined in any text."]
-    one, other = (names[name] for name in pairs[place[0]])
-    ends = around(every.at(place), number, share=False)
+    first, second = (names[name] for name in pairs[place[0]])
+    ends = around(correlations.at(place), number, share=False)
     labels = [" with ".join(names[name] for name in pair) for pair in pairs]
     return [
-        f"{one[0].upper()}{one[1:]} and {other} agree most: {symbol_of(result)} "
-        f"{number(float(every.value[place]))}{ends}."
-        + undecided(every, labels, "which two agree most", "pair")
+        f"{first[0].upper()}{first[1:]} and {second} agree most: {symbol_of(result)} "
+        f"{number(float(correlations.value[place]))}{ends}."
+        + undecided(correlations, labels, "which two agree most", "pair")
     ]

@@ -4,141 +4,212 @@ from itertools import combinations
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from headlight.findings.candidates import differ
-from headlight.findings.estimates import estimates, means, pairwise
-from headlight.findings.interval_phrases import NO_INTERVAL, around, undecided
-from headlight.findings.phrases import listed, number, percent
+from headlight.findings.estimates import Estimate, estimates, means, pairwise
+from headlight.findings.interval_phrases import NO_INTERVAL, undecided
+from headlight.findings.phrases import listed
+from headlight.findings.sentence_rules import HOLDS, Evidence, Rule, sentences, write
 from headlight.settings.flow import METHODS
+
+ALONE, WHOLE = "norm", "norm_residual_norm"
+"""Scopes of mixing: attention alone, and with the residual connection and the norm behind it."""
 
 
 def flow(result: xr.Dataset) -> list[str]:
     """Return findings on tokens that were followed, and on mixing ratios."""
-    sentences = _followed(result) if "own" in result else []
-    return sentences + _mixing(result) if "mixing" in result else sentences
+    return sentences(result, _RULES)
 
 
-def _followed(result: xr.Dataset) -> list[str]:
-    """Return what tokens come from after the last layer, and how far the methods agree."""
+def _label(name: str) -> str:
+    return METHODS[str(name)].label
+
+
+# ---------------------------------------------------------------- tokens that were followed
+
+
+def _first_token(result: xr.Dataset) -> Evidence | None:
+    """Return what comes from a decoder's first token, to which it attends for want of others."""
+    if "own" not in result or result.attrs.get("kind") != "decoder":
+        return None
+    return _share_by_method(result, "first")
+
+
+def _own_token(result: xr.Dataset) -> Evidence | None:
+    return _share_by_method(result, "own") if "own" in result else None
+
+
+def _share_by_method(result: xr.Dataset, name: str) -> Evidence:
+    """Return a share of all tokens after the last layer, by each method."""
     last = result.isel(layer=-1)
-    after = f"After layer {int(last['layer'])}, a token comes from"
-    sentences = [
-        f"{after} the input token at its own place to {_by_map(last, 'own')}, mean over texts."
+    of_all = last.sel(token="all")
+    numbers = estimates(of_all, name, ("map",))
+    shares = [
+        write(
+            result, "{share:share} by {method}", {"share": numbers.at(at), "method": _label(name)}
+        )
+        for at, name in enumerate(of_all["map"].values)
     ]
-    if result.attrs.get("kind") == "decoder":  # which attends to its first token for want of others
-        sentences.insert(0, f"{after} the first token of the text to {_by_map(last, 'first')}.")
-    return sentences + _agreement(last)
+    return Evidence(values={"layer": int(last["layer"]), "shares": listed(shares)})
 
 
-def _by_map(last: xr.Dataset, name: str) -> str:
-    """Return a share of all tokens, by each method."""
-    every = last.sel(token="all")
-    numbers = estimates(every, name, ("map",))
-    return listed(
-        [
-            f"{percent(float(each.value))}{around(each)} by {_called(one)}"
-            for place, one in enumerate(every["map"].values)
-            for each in [numbers.at(place)]
-        ]
-    )
-
-
-def _agreement(last: xr.Dataset) -> list[str]:
-    """Return a finding on the two methods that are closest, and the two that are furthest apart."""
+def _agreement(result: xr.Dataset) -> Evidence | None:
+    """Return the two methods that are closest, and the two that are furthest apart."""
+    if "own" not in result:
+        return None
+    last = result.isel(layer=-1)
     pairs = list(combinations(map(str, last["map"].values), 2))
     numbers = pairwise(last, "agreement", pairs, "map")
     least, most = numbers.times(-1.0).first(), numbers.first()
     if least is None or most is None:
-        return []
-    several = np.isfinite(numbers.value).sum() > 1
-    if several and not differ(numbers.value[most], numbers.value[least]):
-        ends = f"{number(float(numbers.value[least]))} to {number(float(numbers.value[most]))}"
-        return [f"All methods order input tokens alike, by mean rank correlations of {ends}."]
-    names = [" with ".join(map(_called, pair)) for pair in pairs]
-
-    def told(place: tuple[int, ...]) -> str:
-        return (
-            f"{number(float(numbers.value[place]))}{around(numbers.at(place), number, share=False)}"
-        )
-
-    if not several:
-        return [f"They order input tokens alike by a rank correlation of {told(most)}."]
-    return [
-        "In the order of the input tokens these two are closest, by mean rank correlation: "
-        f"{names[most[0]]}, {told(most)}; and these furthest apart: {names[least[0]]}, "
-        f"{told(least)}."
-        + undecided(numbers, names, "which two are closest", "pair")
-        + undecided(numbers.times(-1.0), names, "which two are furthest apart", "pair")
-    ]
+        return None
+    values = {"most": numbers.at(most), "least": numbers.at(least)}
+    if np.isfinite(numbers.value).sum() < 2:
+        return Evidence(values=values, template="one pair")
+    if not differ(numbers.value[most], numbers.value[least]):
+        return Evidence(values=values, template="alike")
+    names = [" with ".join(map(_label, pair)) for pair in pairs]
+    names_of_ends = {"closest": names[most[0]], "furthest": names[least[0]]}
+    ties = undecided(numbers, names, "which two are closest", "pair") + undecided(
+        numbers.times(-1.0), names, "which two are furthest apart", "pair"
+    )
+    return Evidence(values={**values, **names_of_ends, "ties": ties})
 
 
-def _called(name: str) -> str:
-    return METHODS[str(name)].label
+# ---------------------------------------------------------------- mixing from the context
 
 
-ALONE, WHOLE = "norm", "norm_residual_norm"
+def _mixing(result: xr.Dataset) -> Evidence | None:
+    """Return the mixing from the context, with and without the residual connection."""
+    if "mixing" not in result:
+        return None
+    alone, whole = (means(result.sel(scope=scope), "mixing") for scope in (ALONE, WHOLE))
+    return Evidence(values={"alone": alone, "whole": whole})
 
 
-def _mixing(result: xr.Dataset) -> list[str]:
-    """Return findings on mixing from the context, with and without the residual, by layer."""
-    alone, whole = (means(result.sel(scope=each), "mixing") for each in (ALONE, WHOLE))
-    sentences = [
-        f"Attention alone mixes {percent(float(alone.value))}{around(alone)} from the context into "
-        "a token, by norms, mean over layers; with the residual connection, and the norm behind it "
-        f"where there is one, {percent(float(whole.value))}{around(whole)}."
-    ]
+def _layers(result: xr.Dataset) -> Evidence | None:
+    """Return the layers in which most and least is mixed."""
+    if "mixing" not in result:
+        return None
     by_layer = estimates(result.sel(scope=WHOLE), "mixing", ("layer",))
-    if len(by_layer.value) > 1 and np.isfinite(by_layer.value).all():
-        names = [f"layer {layer}" for layer in result["layer"].values]
-        low, high = float(by_layer.value.min()), float(by_layer.value.max())
-        if not differ(low, high):
-            alike = f"All layers mix about as much: {percent(low)} to {percent(high)}."
-            return [*sentences, alike, *_frequency(result)]
-        ends = [
-            f"{names[place]}: {percent(float(each.value))}{around(each)}"
-            for place in (int(by_layer.value.argmax()), int(by_layer.value.argmin()))
-            for each in [by_layer.at((place,))]
-        ]
-        sentences.append(
-            f"Most is mixed in {ends[0]}, least in {ends[1]}."
-            + undecided(by_layer, names, "in which layer most is mixed", "layer")
-            + undecided(by_layer.times(-1.0), names, "in which layer least is mixed", "layer")
-        )
-    return sentences + _frequency(result)
+    if len(by_layer.value) < 2 or not np.isfinite(by_layer.value).all():
+        return None
+    most, least = int(by_layer.value.argmax()), int(by_layer.value.argmin())
+    values = {"highest": by_layer.at((most,)), "lowest": by_layer.at((least,))}
+    if not differ(float(by_layer.value.min()), float(by_layer.value.max())):
+        return Evidence(values=values, template="alike")
+    names = [f"layer {layer}" for layer in result["layer"].values]
+    ties = undecided(by_layer, names, "in which layer most is mixed", "layer") + undecided(
+        by_layer.times(-1.0), names, "in which layer least is mixed", "layer"
+    )
+    return Evidence(values={**values, "most": names[most], "least": names[least], "ties": ties})
 
 
-def _frequency(result: xr.Dataset) -> list[str]:
+def _frequency(result: xr.Dataset) -> Evidence | None:
     """Compare rare types with frequent ones, in the layers in which intervals tell them apart."""
+    if "mixing" not in result:
+        return None
     whole = result.sel(scope=WHOLE)
     frequencies = [
-        each
-        for each in whole["frequency"].values
-        if whole["mixing_by_frequency"].sel(frequency=each).notnull().all()
+        frequency
+        for frequency in whole["frequency"].values
+        if whole["mixing_by_frequency"].sel(frequency=frequency).notnull().all()
     ]
     if len(frequencies) < 2:
-        return []
+        return None
     rare, frequent = (
         estimates(whole, "mixing_by_frequency", ("layer",), frequency=frequencies[at])
         for at in (0, -1)
     )
     verdicts = rare.against(frequent)
-    more, less = (int((verdicts == each).sum()) for each in ("above", "below"))
-    layers = len(verdicts)
-    counts = [
-        f"{words} in {'all' if count == layers else f'{count} of'} {layers} layers"
-        for count, words in ((more, "more"), (less, "less"))
-        if count
-    ]
-    sentence = (
-        f"Rare types (fewer than 10 occurrences) mix {listed(counts)} than the most frequent ones"
+    counts = _counts(verdicts)
+    decided = int(np.isin(verdicts, ("above", "below")).sum())
+    is_open = decided < len(verdicts)
+    return Evidence(
+        values={
+            "counts": listed(counts),
+            "layers": len(verdicts),
+            "others": "; in the others it is inconclusive" if is_open else None,
+            "why": NO_INTERVAL if is_open and not _have_intervals(rare, frequent) else None,
+        },
+        template=HOLDS if counts else "inconclusive",
     )
-    if not counts:
-        sentence = (
-            "Whether rare types (fewer than 10 occurrences) mix more than the most frequent ones "
-            f"is inconclusive in all {layers} layers"
-        )
-    elif more + less < layers:
-        sentence += "; in the others it is inconclusive"
-    if more + less < layers and not (rare.known and frequent.known):
-        sentence += f": {NO_INTERVAL}"
-    return [f"{sentence}."]
+
+
+def _counts(verdicts: NDArray[np.str_]) -> list[str]:
+    """Return in how many layers more is mixed, and in how many less."""
+    layers = len(verdicts)
+    numbers = {
+        words: int((verdicts == verdict).sum())
+        for words, verdict in (("more", "above"), ("less", "below"))
+    }
+    return [
+        f"{words} in {'all' if number == layers else f'{number} of'} {layers} layers"
+        for words, number in numbers.items()
+        if number
+    ]
+
+
+def _have_intervals(*numbers: Estimate) -> bool:
+    return all(estimate.known for estimate in numbers)
+
+
+_RULES = (
+    Rule(
+        topic="first token",
+        evidence=_first_token,
+        templates={
+            HOLDS: "After layer {layer}, a token comes from the first token of the text to "
+            "{shares}.",
+        },
+    ),
+    Rule(
+        topic="own token",
+        evidence=_own_token,
+        templates={
+            HOLDS: "After layer {layer}, a token comes from the input token at its own place to "
+            "{shares}, mean over texts.",
+        },
+    ),
+    Rule(
+        topic="agreement",
+        evidence=_agreement,
+        templates={
+            "one pair": "They order input tokens alike by a rank correlation of {most:estimate}.",
+            "alike": "All methods order input tokens alike, by mean rank correlations of "
+            "{least:number} to {most:number}.",
+            HOLDS: "In the order of the input tokens these two are closest, by mean rank "
+            "correlation: {closest}, {most:estimate}; and these furthest apart: {furthest}, "
+            "{least:estimate}.[{ties}]",
+        },
+    ),
+    Rule(
+        topic="mixing",
+        evidence=_mixing,
+        templates={
+            HOLDS: "Attention alone mixes {alone:share} from the context into a token, by norms, "
+            "mean over layers; with the residual connection, and the norm behind it where there "
+            "is one, {whole:share}.",
+        },
+    ),
+    Rule(
+        topic="layers",
+        evidence=_layers,
+        templates={
+            "alike": "All layers mix about as much: {lowest:percent} to {highest:percent}.",
+            HOLDS: "Most is mixed in {most}: {highest:share}, least in {least}: {lowest:share}."
+            "[{ties}]",
+        },
+    ),
+    Rule(
+        topic="frequency",
+        evidence=_frequency,
+        templates={
+            HOLDS: "Rare types (fewer than 10 occurrences) mix {counts} than the most frequent "
+            "ones[{others}][: {why}].",
+            "inconclusive": "Whether rare types (fewer than 10 occurrences) mix more than the most "
+            "frequent ones is inconclusive in all {layers} layers[: {why}].",
+        },
+    ),
+)

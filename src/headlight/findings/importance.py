@@ -4,14 +4,19 @@ import numpy as np
 import xarray as xr
 
 from headlight.findings.estimates import Estimate, estimates
-from headlight.findings.interval_phrases import NO_INTERVAL, around
-from headlight.findings.phrases import category_label, listed, number
+from headlight.findings.interval_phrases import NO_INTERVAL
+from headlight.findings.phrases import category_label, listed
+from headlight.findings.sentence_rules import Evidence, Rule, sentences
 
 
 def importance(result: xr.Dataset) -> list[str]:
     """Say to which tokens the loss depends most on attention."""
+    return sentences(result, [_RULE])
+
+
+def _largest_mean(result: xr.Dataset) -> Evidence | None:
     if "importance" not in result:
-        return []
+        return None
     means = {
         name: estimates(result, "importance", importance_query="all", importance_key=name).mean()
         for name in map(str, result["importance_key"].values)
@@ -20,7 +25,7 @@ def importance(result: xr.Dataset) -> list[str]:
         (name for name in means if means[name].value > 0), key=lambda name: -means[name].value
     )
     if not order:
-        return ["The loss depends on attention to no token: all gradients are 0."]
+        return Evidence(values={}, template="nothing")
     labels = {name: category_label(result, name) for name in order}
     most, least = (means[order[at]] for at in (0, -1))
     # The unmasked are all tokens but the mask tokens, and no rivals of their parts.
@@ -28,19 +33,33 @@ def importance(result: xr.Dataset) -> list[str]:
     ends = ([getattr(means[name], end) for name in parts] for end in ("value", "low", "high"))
     of_parts = Estimate.with_ends(*map(np.array, ends))
     others = [labels[parts[at]] for (at,) in of_parts.rivals()]
-    unknown = "" if of_parts.known else f"; this is inconclusive: {NO_INTERVAL}"
-    highest = f"the mean |∂L/∂α| is {number(float(most.value))}{around(most, number, share=False)}"
-    sentence = f"The loss depends most on attention to {labels[order[0]]}: {highest}"
-    if others:
-        sentence = (
-            f"Attention to which tokens the loss depends most on is inconclusive between "
-            f"{listed([labels[order[0]], *others])}: of {labels[order[0]]} {highest}"
-        )
-    if len(order) > 1:
-        sentence += (
-            f", {number(float(most.value / least.value))} times that of attention to "
-            f"{labels[order[-1]]}, {number(float(least.value))}{around(least, number, share=False)}"
-        )
-        sentence += "" if others or unknown else ", where it depends least"
-    sentence += unknown
-    return [f"{sentence}."]
+    several, is_known = len(order) > 1, of_parts.known
+    return Evidence(
+        values={
+            "most": labels[order[0]],
+            "ties": listed([labels[order[0]], *others]),
+            "highest": most,
+            "ratio": float(most.value / least.value) if several else None,
+            "least": labels[order[-1]],
+            "lowest": least,
+            "where": ", where it depends least" if several and is_known and not others else None,
+            "why": None if is_known else NO_INTERVAL,
+        },
+        template="ties" if others else "first",
+    )
+
+
+_RULE = Rule(
+    topic="importance",
+    evidence=_largest_mean,
+    templates={
+        "nothing": "The loss depends on attention to no token: all gradients are 0.",
+        "first": "The loss depends most on attention to {most}: the mean |∂L/∂α| is "
+        "{highest:estimate}[, {ratio:number} times that of attention to {least}, {lowest:estimate}]"
+        "[{where}][; this is inconclusive: {why}].",
+        "ties": "Attention to which tokens the loss depends most on is inconclusive between "
+        "{ties}: of {most} the mean |∂L/∂α| is {highest:estimate}"
+        "[, {ratio:number} times that of attention to {least}, {lowest:estimate}]"
+        "[; this is inconclusive: {why}].",
+    },
+)

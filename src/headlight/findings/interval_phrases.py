@@ -36,7 +36,8 @@ def undecided(numbers: Estimate, names: Sequence[str], which: str, noun: str = "
     if first is None or np.isfinite(numbers.value).sum() < 2:
         return ""
     places = [
-        int(np.ravel_multi_index(each, numbers.value.shape)) for each in (first, *numbers.rivals())
+        int(np.ravel_multi_index(place, numbers.value.shape))
+        for place in (first, *numbers.rivals())
     ]
     text = f" {which[0].upper()}{which[1:]} is inconclusive"
     if not np.isfinite(numbers.low[first] + numbers.high[first]):
@@ -45,17 +46,19 @@ def undecided(numbers: Estimate, names: Sequence[str], which: str, noun: str = "
     return f"{text} between {between(ties, noun)}." if len(ties) > 1 else ""
 
 
-def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | None = None) -> str:
+def beside(
+    estimate: Estimate, other: Estimate, called: str, difference: Estimate | None = None
+) -> str:
     """Compare a number with another: ``which is more than the best baseline (50%)``.
 
     Args:
-        one: Number.
+        estimate: Number.
         other: Number to compare it with.
         called: Name of the other number.
         difference: Difference of the two on the same texts, which decides more than their own
             intervals.
     """
-    apart = one.minus(other) if difference is None else difference
+    apart = estimate.minus(other) if difference is None else difference
     verdict = str(apart.against(0.0))
     if verdict != "inconclusive":
         return f"which is {'more' if verdict == 'above' else 'less'} than {called}"
@@ -63,9 +66,9 @@ def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | N
     return f"beside {called}; which is more is inconclusive{'' if has_ends else f': {NO_INTERVAL}'}"
 
 
-def around(one: Estimate, written: Any = percent, *, share: bool = True) -> str:
+def around(estimate: Estimate, written: Any = percent, *, share: bool = True) -> str:
     """Return the interval of one number in brackets; shares end at 0 and 1."""
-    low, high = float(one.low), float(one.high)
+    low, high = float(estimate.low), float(estimate.high)
     if share and np.isfinite(low + high):
         low, high = max(low, 0.0), min(high, 1.0)
     return interval(low, high, written)

@@ -73,26 +73,26 @@ def ways_to(
     links: list[Link] = []
     most: dict[int, Link] = {}
     passing = np.zeros((last + 2, taken.shape[1]))
-    passing[last + 1, token] = own = 1.0
+    passing[last + 1, token] = own_share = 1.0
     direct = np.zeros(taken.shape[1])
     for place in range(last, -1, -1):
         brought = passing[place + 1][:, None] * taken[place]
         passing[place] = brought.sum(0) + passing[place + 1] * (1 - taken[place].sum(1))
-        direct += own * taken[place, token]
+        direct += own_share * taken[place, token]
         large = (brought >= least) & (brought > 0)
         large[token] |= brought[token] > 0
         for to, source in np.argwhere(large).tolist():
             share = float(brought[to, source])
             part = share / float(taken[place, to, source])
-            parts = sorted(heads[place, to, source], key=lambda each: -each[1])
+            parts = sorted(heads[place, to, source], key=lambda part: -part[1])
             by = tuple((head, part * local) for head, local in parts)
             link = Link(layers[place], to, source, share, by)
             if share >= least and source not in hidden:
                 links.append(link)
             if to == token and (source not in most or share > most[source].share):
                 most[source] = link
-        own *= 1 - float(taken[place, token].sum())
-    direct[token] = own
+        own_share *= 1 - float(taken[place, token].sum())
+    direct[token] = own_share
     return Ways(links, passing, direct, most)
 
 

@@ -48,7 +48,7 @@ def _filled(result: xr.Dataset, row: Statistic, text: str) -> str:
 
 def measures_of(result: xr.Dataset, row: Statistic) -> list[str]:
     """Return the measures by which a result may have a row; ``""`` where it belongs to none."""
-    return [each.name for each in surveyed(result)] if row.per_measure else [""]
+    return [measure.name for measure in surveyed(result)] if row.per_measure else [""]
 
 
 def numbers_of(
@@ -126,18 +126,18 @@ def statistics_of(
         if (prominent and not row.prominent) or not applies(result, row):
             continue
         by = {name: numbers_of(result, row, name) for name in measures_of(result, row)}
-        by = {name: each for name, each in by.items() if np.isfinite(each.value).any()}
+        by = {name: numbers for name, numbers in by.items() if np.isfinite(numbers.value).any()}
         if by:
             by_name[row.name] = row, by
-    return [each for each in by_name.values() if not _repeats(each, by_name)]
+    return [row for row in by_name.values() if not _repeats(row, by_name)]
 
 
 def _repeats(
-    one: tuple[Statistic, dict[str, Estimate]],
+    row_with_numbers: tuple[Statistic, dict[str, Estimate]],
     others: dict[str, tuple[Statistic, dict[str, Estimate]]],
 ) -> bool:
     """Return whether a row is the same number as the one that it follows from."""
-    row, by = one
+    row, by = row_with_numbers
     if row.follows not in others or not row.labels:
         return False
     before = others[row.follows][1]

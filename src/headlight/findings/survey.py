@@ -16,8 +16,10 @@ NOTHING = "No head stands out by the rules of this page."
 
 def survey(result: xr.Dataset) -> list[str]:
     """Return the strongest highlights, how much intervals leave open, and answers of numbers."""
-    every = highlights(result)
-    findings = [each.text for each in every[:HEAD_ANSWERS]]
-    findings += [each.text for each in every[HEAD_ANSWERS:] if each.kind == "inconclusive"]
+    shown = highlights(result)
+    findings = [highlight.text for highlight in shown[:HEAD_ANSWERS]]
+    findings += [
+        highlight.text for highlight in shown[HEAD_ANSWERS:] if highlight.kind == "inconclusive"
+    ]
     findings = findings or [NOTHING]
     return [*findings, *ranks(result), *importance(result), *null_space(result)]

@@ -69,7 +69,7 @@ def token_place(reading: xr.Dataset, word: str, side: str) -> int:
         UsageError: No token reads so, or several do, or the word has several tokens.
     """
     tokens = f"{side}_token"
-    labels = [each.label for each in pieces_of(reading, tokens)]
+    labels = [piece.label for piece in pieces_of(reading, tokens)]
     written, places = reading[tokens].values.tolist(), reading[side].values.tolist()
     at = [place for place, *names in zip(places, labels, written, strict=True) if word in names]
     if len(at) == 1:
@@ -80,8 +80,8 @@ def token_place(reading: xr.Dataset, word: str, side: str) -> int:
     bare = [label.removeprefix(INSIDE) for label in labels]
     parts = next(filter(None, (_joined(bare, word, first) for first in range(len(bare)))), None)
     near = get_close_matches(word, dict.fromkeys(labels), n=5, cutoff=0.5)
-    candidates = parts or [labels.index(each) for each in near] or range(min(len(labels), 12))
-    named = ", ".join(f"{labels[each]!r} ({places[each]})" for each in candidates)
+    candidates = parts or [labels.index(label) for label in near] or range(min(len(labels), 12))
+    named = ", ".join(f"{labels[at]!r} ({places[at]})" for at in candidates)
     why = f"{word!r} is {len(parts)} tokens" if parts else f"no token of this text is {word!r}"
     raise UsageError(f"{why}; choose one, such as {named}.")
 
@@ -106,7 +106,7 @@ def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = No
         tokens: Coordinate of the tokens, such as ``token_text``.
         places: Places of the tokens; by default counted from 0.
     """
-    labels = [each.label for each in pieces_of(result, tokens)]
+    labels = [piece.label for piece in pieces_of(result, tokens)]
     return [
         f"{label} ({place})" if labels.count(label) > 1 else label
         for label, place in zip(labels, places or range(len(labels)), strict=True)

@@ -63,5 +63,5 @@ def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
         result, "share", measure=measure, query_category="all", key_category=category
     )
     value = share(result, measure, category)
-    low, high = (np.where(np.isfinite(value), each, np.nan) for each in (by_head.low, by_head.high))
+    low, high = (np.where(np.isfinite(value), end, np.nan) for end in (by_head.low, by_head.high))
     return Estimate.with_ends(value, low, high)

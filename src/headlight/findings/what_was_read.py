@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -27,30 +27,55 @@ from headlight.findings.thresholds import (
 from headlight.result.estimate import MOVED, estimate_of, slot_coordinates
 from headlight.vocabulary import CORPUS_LABEL
 
-LEFT_OUT: Mapping[str, tuple[str, str]] = {
-    "split": ("was longer than the limit of tokens, and is read as several examples",
-              "were longer than the limit of tokens, and are read as several examples each"),
-    "too_long": ("is longer than the limit of tokens, and left out",
-                 "are longer than the limit of tokens, and left out"),
-    "unencodable": ("is left out, of which the tokenizer does not keep all words",
-                    "are left out, of which the tokenizer does not keep all words"),
-    "discarded": ("has a last paragraph without a partner, which is left out",
-                  "have a last paragraph without a partner, which is left out"),
-    "empty": ("holds no token, and is left out", "hold no token, and are left out"),
-    "invalid": ("is invalid, and left out", "are invalid, and left out"),
-    "blank": ("is blank, and left out", "are blank, and left out"),
-}  # fmt: skip
-"""Phrases by the attribute of a result that counts the cases: for one, and for several."""
 
-NOT_KEPT: Mapping[str, tuple[str, str]] = {
-    "other_files": ("file of the source is of another kind, and left out",
-                    "files of the source are of other kinds, and left out"),
-    "discontinuous": ("mention has several parts, of which the one with its head word is kept",
-                      "mentions have several parts, of which the one with their head word is kept"),
-    "without_words": ("mention has no word, and is left out",
-                      "mentions have no word, and are left out"),
-}  # fmt: skip
-"""Phrases for what is no unit of a result, by the attribute that counts it: one, and several."""
+class Case(NamedTuple):
+    """Sentences about what was read otherwise than as a whole, or not at all.
+
+    Attributes:
+        single: Sentence about one case.
+        several: Sentence about several.
+    """
+
+    single: str
+    several: str
+
+
+CASES: Mapping[str, Case] = {
+    "split": Case(
+        "{texts} was longer than the limit of tokens, and is read as several examples.",
+        "{texts} were longer than the limit of tokens, and are read as several examples each.",
+    ),
+    "too_long": Case(
+        "{texts} is longer than the limit of tokens, and left out.",
+        "{texts} are longer than the limit of tokens, and left out.",
+    ),
+    "unencodable": Case(
+        "{texts} is left out, of which the tokenizer does not keep all words.",
+        "{texts} are left out, of which the tokenizer does not keep all words.",
+    ),
+    "discarded": Case(
+        "{texts} has a last paragraph without a partner, which is left out.",
+        "{texts} have a last paragraph without a partner, which is left out.",
+    ),
+    "empty": Case(
+        "{texts} holds no token, and is left out.", "{texts} hold no token, and are left out."
+    ),
+    "invalid": Case("{texts} is invalid, and left out.", "{texts} are invalid, and left out."),
+    "blank": Case("{texts} is blank, and left out.", "{texts} are blank, and left out."),
+    "other_files": Case(
+        "{count:,} file of the source is of another kind, and left out.",
+        "{count:,} files of the source are of other kinds, and left out.",
+    ),
+    "discontinuous": Case(
+        "{count:,} mention has several parts, of which the one with its head word is kept.",
+        "{count:,} mentions have several parts, of which the one with their head word is kept.",
+    ),
+    "without_words": Case(
+        "{count:,} mention has no word, and is left out.",
+        "{count:,} mentions have no word, and are left out.",
+    ),
+}
+"""Sentences by the attribute of a result that counts the cases."""
 
 COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
 """Attributes that say how much was read, in the order of a page."""
@@ -333,15 +358,12 @@ def _mentions(result: xr.Dataset) -> Iterator[str]:
 
 
 def _left_out(result: xr.Dataset) -> Iterator[str]:
-    for name, (one, several) in LEFT_OUT.items():
+    for name, case in CASES.items():
         if count := _count(result, name):
-            phrase = one if count == 1 else several
+            sentence = case.single if count == 1 else case.several
             if "recordings" in result.attrs:  # whose window is limited as well
-                phrase = phrase.replace(" of tokens", "")
-            yield f"{plural(count, _noun(result, whole=True))} {phrase}."
-    for name, (one, several) in NOT_KEPT.items():
-        if count := _count(result, name):
-            yield f"{count:,} {one if count == 1 else several}."
+                sentence = sentence.replace(" of tokens", "")
+            yield sentence.format(count=count, texts=plural(count, _noun(result, whole=True)))
 
 
 def _cautions(result: xr.Dataset) -> Iterator[str]:
@@ -391,7 +413,7 @@ def _has_ends(result: xr.Dataset) -> bool | None:
     ]
     if moved and not ends:
         return False
-    return any(bool(each.notnull().any()) for each in ends) if ends else None
+    return any(bool(end.notnull().any()) for end in ends) if ends else None
 
 
 def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
@@ -412,13 +434,14 @@ def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
 
 def _majority(result: xr.Dataset) -> Iterator[str]:
     """Yield a caution if a classifier is hardly better than always predicting the same."""
-    own = estimates(result, "own_accuracy", ())
+    observed = estimates(result, "own_accuracy", ())
     majority = _number(result, "majority_accuracy")
-    if "kind" in result.coords and "majority_accuracy" in result and "accuracy" in result:
+    by_run = "kind" in result.coords and "majority_accuracy" in result and "accuracy" in result
+    if by_run and not np.isfinite(observed.value):
         base = int(np.argmax(result["kind"].values == "base"))
-        own = own if np.isfinite(own.value) else estimates(result, "accuracy", ("run",)).at(base)
-    accuracy = float(own.value)
-    if is_near_majority(accuracy, float(own.low), majority):
+        observed = estimates(result, "accuracy", ("run",)).at(base)
+    accuracy = float(observed.value)
+    if is_near_majority(accuracy, float(observed.low), majority):
         yield (
             f"{percent(accuracy)} of the model's predictions are correct, and {percent(majority)} "
             "would be if it always predicted the most frequent class: what follows says little "
@@ -463,7 +486,7 @@ def _number(result: xr.Dataset, name: str) -> float:
 def _count(result: xr.Dataset, name: str) -> int:
     number = result.attrs.get(name, 0)
     if name not in result.attrs and isinstance(banks := _parsed(result, "left_out"), list):
-        number = sum(each.get(name, 0) for each in banks if isinstance(each, dict))
+        number = sum(bank.get(name, 0) for bank in banks if isinstance(bank, dict))
     return int(number) if _is_number(number) else 0
 
 

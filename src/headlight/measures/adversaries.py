@@ -119,12 +119,14 @@ def most_different(
             apart, spread = _divergences(candidates, weight, rows)
             excess = nn.functional.relu(distance - search.margin)
             losses = (search.penalty * excess - apart).sum(0) - spread
+            # One sum for all texts: no loss depends on another text, and Adam scales each logit by
+            # itself. `backward` would fill the gradients of the model as well.
             (logits.grad,) = torch.autograd.grad(losses.sum(), [logits])
         best.note(candidates.detach(), apart.detach(), distance.detach(), losses.detach())
         if not best.searching:
             break
         optimiser.step()
-    return best.found()
+    return best.result()
 
 
 def _candidates(logits: Candidates, weight: Weights, free: Keys) -> Candidates:
@@ -147,10 +149,10 @@ def _divergences(
     """
     number = len(candidates)
     first, second = torch.triu_indices(number, number, 1)
-    own, each = _negative_entropy(weight), _negative_entropy(candidates)
-    apart = (each + own) / 2 - _negative_entropy((candidates + weight) / 2)
+    original, by_candidate = _negative_entropy(weight), _negative_entropy(candidates)
+    apart = (by_candidate + original) / 2 - _negative_entropy((candidates + weight) / 2)
     middle = (candidates[first] + candidates[second]) / 2
-    pairs = (each[first] + each[second]) / 2 - _negative_entropy(middle)
+    pairs = (by_candidate[first] + by_candidate[second]) / 2 - _negative_entropy(middle)
     spread = 2 * _mean_over_rows(pairs, rows).sum(0) / number**2
     return _mean_over_rows(apart.clamp(0, math.log(2)), rows), spread
 
@@ -158,7 +160,7 @@ def _divergences(
 def _negative_entropy(
     distribution: Float[Tensor, "*candidate text row key"],
 ) -> Float[Tensor, "*candidate text row"]:
-    """Return Σ p ln p; a floor keeps the logarithm of 0 and its gradient finite."""
+    # The floor keeps the logarithm of 0, and its gradient, finite.
     tiny = torch.finfo(distribution.dtype).tiny
     return (distribution * distribution.clamp_min(tiny).log()).sum(-1)
 
@@ -178,7 +180,7 @@ class _Best:
         self._weight = weight.detach()
         self._jsd = weight.new_zeros(texts)
         self._moved = weight.new_zeros(texts)
-        self._own = self._weight
+        self._original = self._weight
         self._lowest = weight.new_full((texts,), torch.inf)
         self._waited = torch.zeros(texts, dtype=torch.int64, device=weight.device)
         self._steps = torch.zeros_like(self._waited)
@@ -204,7 +206,7 @@ class _Best:
         self._jsd = torch.where(changed, jsd, self._jsd)
         now = torch.where(allowed, distance[which, texts], 0)
         self._moved = torch.where(changed, now, self._moved)
-        chosen = torch.where(allowed[:, None, None], candidates[which, texts], self._own)
+        chosen = torch.where(allowed[:, None, None], candidates[which, texts], self._original)
         self._weight = torch.where(changed[:, None, None], chosen, self._weight)
         self._steps += self._active
         self._wait(losses)
@@ -216,6 +218,6 @@ class _Best:
         if self._search.patience is not None:
             self._active &= self._waited < self._search.patience
 
-    def found(self) -> Adversaries:
+    def result(self) -> Adversaries:
         """Return the best candidates at the end."""
         return Adversaries(self._weight, self._jsd, self._moved, self._steps)

@@ -61,7 +61,9 @@ def kendall(first: Importance, second: Importance) -> Correlation:
     from scipy.stats import kendalltau
 
     _check_lengths(first, second)
-    if any(len(each) < 2 or (each == each[0]).all() for each in (first, second)):
+    if any(
+        len(importance) < 2 or (importance == importance[0]).all() for importance in (first, second)
+    ):
         return UNDEFINED
     result = kendalltau(first, second)
     return Correlation(float(result.statistic), float(result.pvalue))
@@ -83,8 +85,8 @@ def spearman(first: Importance, second: Importance) -> Correlation:
     from scipy.stats import rankdata
 
     _check_lengths(first, second)
-    ranks = [rankdata(each) - (len(each) + 1) / 2 for each in (first, second)]
-    lengths = math.prod(float(np.linalg.norm(each)) for each in ranks)
+    ranks = [rankdata(importance) - (len(importance) + 1) / 2 for importance in (first, second)]
+    lengths = math.prod(float(np.linalg.norm(ranking)) for ranking in ranks)
     if not lengths:
         return UNDEFINED
     value, freedom = float(ranks[0] @ ranks[1]) / lengths, len(first) - 2
@@ -118,13 +120,16 @@ def top_overlap(first: Importance, second: Importance, number: int) -> float:
     """
     _check_lengths(first, second)
     count = min(number, len(first))
-    tops = [set(np.argsort(-each, kind="stable")[:count].tolist()) for each in (first, second)]
+    tops = [
+        set(np.argsort(-importance, kind="stable")[:count].tolist())
+        for importance in (first, second)
+    ]
     return len(tops[0] & tops[1]) / count if count else math.nan
 
 
 def top_number(words: int, share: float = TOP_SHARE) -> int:
     """Return the number of most important words: a share of all, rounded up."""
-    return math.ceil(share * words - 1e-9)
+    return math.ceil(share * words - 1e-9)  # 0.1 * 70 is 7.000000000000001
 
 
 def _check_lengths(first: Importance, second: Importance) -> None:

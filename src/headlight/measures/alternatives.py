@@ -19,6 +19,7 @@ SMALLEST = 1e-9
 """Total variation and solutions of linear programs below this are rounding."""
 STEPS = 50
 """Linearisations at most; they end by themselves after a few."""
+# HiGHS itself takes 1e-7, which is coarser than `SMALLEST`.
 PRECISION = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -106,7 +107,6 @@ class RowAlternatives:
 
     @cached_property
     def _null_basis_of_support(self) -> Directions:
-        """Return an orthonormal basis of the part of LN([T, 1]) in which keys of weight 0 stay."""
         return null_basis(self.basis[self._support])
 
     @cached_property
@@ -132,6 +132,7 @@ class RowAlternatives:
         units = np.eye(len(self.row))
         lowest = np.array([self._minimum(unit) @ unit for unit in units])
         highest = np.array([self._minimum(-unit) @ unit for unit in units])
+        # a is an alternative itself, whatever the tolerance of the programs says.
         return np.minimum(lowest, self.row), np.maximum(highest, self.row)
 
     def _minimum(self, objective: Row) -> Row:
@@ -142,7 +143,7 @@ class RowAlternatives:
         solved: Any = linprog(objective, **sums, method="highs", options=PRECISION)
         if solved.x is None:  # a itself is feasible; only rounding can deny it
             return self.row.copy()
-        return np.asarray(np.maximum(solved.x, 0.0))
+        return np.asarray(np.maximum(solved.x, 0.0))  # HiGHS keeps bounds to its tolerance only
 
 
 def column_basis(columns: Float64[np.ndarray, "key spanning"], width: int) -> Matrix:

@@ -60,7 +60,7 @@ class BlockSum:
         return self.values @ self.output
 
     @classmethod
-    def of(cls, record: LayerRecord, residual: Residual) -> "BlockSum":
+    def from_record(cls, record: LayerRecord, residual: Residual) -> "BlockSum":
         """Return the sum of the first text of a record, float32 or better.
 
         Raises:
@@ -80,12 +80,12 @@ class BlockSum:
         bias = torch.zeros_like(written)
         if projection.bias is not None:
             bias = bias + single(projection.bias)
-        for each in site.branch:
-            scale = each.scale(written)
+        for frozen_map in site.branch:
+            scale = frozen_map.scale(written)
             weight = weight / scale[:, None]
-            output = each.linear(output)
-            bias = each.linear(bias) / scale[:, None] + each.offset.to(bias)
-            written = each(written)
+            output = frozen_map.linear(output)
+            bias = frozen_map.linear(bias) / scale[:, None] + frozen_map.offset.to(bias)
+            written = frozen_map(written)
         total, offset = written + stream, torch.zeros_like(written)
         if site.norm is not None:  # its divisor is the same for all parts of a sum
             offset = site.norm.scale(total)[:, None] * site.norm.offset.to(total)
@@ -169,13 +169,13 @@ def missed_without_tokens(block: BlockSum) -> Missed:
     sign, size = torch.where(total < 0, -1.0, 1.0).to(total), 2 * total.abs()
     toward = sign @ block.output.mT  # head query head_dim
     counts = (block.weight * (toward @ block.values.mT)).sum(0) > 0
-    counts.fill_diagonal_(fill_value=False)
+    counts.fill_diagonal_(fill_value=False)  # computed below, together with the residual
     heads, queries, keys = block.weight.shape
     loop = _loop_for(block.weight, heads * queries * keys * total.shape[1])
     missed_sums = (loop or _one_key_at_a_time)(block, counts, sign, size)
     alone = block.weight.diagonal(dim1=1, dim2=2)
-    own = torch.einsum("hi,hid->id", alone, block.vectors)
-    part = (own + block.given) * sign
+    from_self = torch.einsum("hi,hid->id", alone, block.vectors)
+    part = (from_self + block.given) * sign
     missed_sums.diagonal().copy_(torch.minimum(part, size - part).sum(-1))
     return missed_sums.clamp_min(0)
 
@@ -206,18 +206,18 @@ def _one_key_at_a_time(
 
 
 def _loop_for(weight: Tensor, numbers: int) -> Callable[..., Missed] | None:
-    """Return a loop some five times as fast on the CPU; None where that is not worth it."""
+    # The loop is some five times as fast, but takes seconds to compile when first used.
     if weight.device.type != "cpu" or numbers < WORTH_IT:
         return None
-    return partial(_in_threads, _compiled())
+    return partial(_run_threaded, _compile())
 
 
 @cache
-def _compiled() -> Callable[..., Any]:
+def _compile() -> Callable[..., Any]:
     return compile_loop(_loop)
 
 
-def _in_threads(
+def _run_threaded(
     loop: Callable[..., Any], block: BlockSum, counts: Tensor, sign: Tensor, size: Tensor
 ) -> Missed:
     """Use as many threads as torch; each has queries of its own, so no bit depends on them."""
@@ -248,7 +248,7 @@ def _loop(  # noqa: PLR0913 - arrays of one loop
                 for head in range(1, heads):
                     for place in range(width):
                         part[place] += alpha[head] * vector[head, place]
-                missed = part[0] - part[0]
+                missed = part[0] - part[0]  # a zero in the precision of the parts
                 for place in range(width):
                     toward = part[place] * sign[query, place]
                     missed += min(toward, size[query, place] - toward)

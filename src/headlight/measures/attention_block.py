@@ -27,7 +27,7 @@ from headlight.tensors import Factor, OutputWeight, Overlap, Weight
 
 Pairs = Float[Tensor, "batch query key"]
 Parts = Float[Tensor, "batch query d_model"]
-OfQueries = Float[Tensor, "batch query"]
+PerQuery = Float[Tensor, "batch query"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,7 @@ class FoldedOutput:
 Maps = tuple[FrozenMap, ...]
 """Norms and scales, in the order in which a vector goes through them."""
 
+# Weak, so that the matrices go with their model.
 _folded: "WeakKeyDictionary[ResidualSite, dict[Maps, FoldedOutput]]" = WeakKeyDictionary()
 
 
@@ -66,8 +67,8 @@ def folded_output(site: AttentionSite, residual: ResidualSite, behind: Maps) -> 
     if behind not in folded:
         weight = site.projection.weight
         exact = on_double(weight)
-        for each in (*residual.branch, *behind):
-            exact = each.linear(exact)
+        for frozen_map in (*residual.branch, *behind):
+            exact = frozen_map.linear(exact)
         folded[behind] = FoldedOutput(exact, torch.promote_types(weight.dtype, torch.float32))
     return folded[behind]
 
@@ -104,7 +105,7 @@ class WholeLayer:
         return self._residual
 
     @cached_property
-    def own(self) -> Parts | None:
+    def self_parts(self) -> Parts | None:
         """Return F_ii, the part of each query itself through the heads; None in cross-attention."""
         record, weight = self._record, self._weight
         if record.site.kind == "cross":
@@ -118,53 +119,53 @@ class WholeLayer:
         return scaled.flatten(2) @ record.site.projection.weight.to(alpha).flatten(0, 1)
 
     @cached_property
-    def of_all(self) -> Parts:
+    def all_parts(self) -> Parts:
         """Return Σ_j F_ij, the output of W^O without its bias."""
         written, bias = self._residual.written, self._record.site.projection.bias
         return written if bias is None else written - bias.to(written)
 
-    def behind_branch(self, parts: Parts) -> Parts:
+    def apply_branch(self, parts: Parts) -> Parts:
         """Return parts of the output of W^O as they are added to the residual."""
-        for each in self.site.branch:
-            parts = each.linear(parts)
+        for frozen_map in self.site.branch:
+            parts = frozen_map.linear(parts)
         return parts / self._residual.branch_scale[..., None] if self.site.branch else parts
 
-    def behind_norm(self, parts: Parts, second: FrozenMap | None = None) -> Parts:
+    def apply_norm(self, parts: Parts, second: FrozenMap | None = None) -> Parts:
         """Return parts of the sum behind the norm that follows it, if one does.
 
         Args:
             parts: Parts of the sum.
             second: Another norm behind that one; its divisor is left out.
         """
-        for each in self.behind_sum(second):
-            parts = each.linear(parts)
+        for frozen_map in self.maps_behind_sum(second):
+            parts = frozen_map.linear(parts)
         return parts / self.norm_scale[..., None]
 
-    def behind_sum(self, second: FrozenMap | None = None) -> Maps:
+    def maps_behind_sum(self, second: FrozenMap | None = None) -> Maps:
         """Return the norm that follows the sum, if one does, and a second one behind it."""
-        return tuple(each for each in (self.site.norm, second) if each is not None)
+        return tuple(norm for norm in (self.site.norm, second) if norm is not None)
 
     @property
-    def norm_scale(self) -> OfQueries:
+    def norm_scale(self) -> PerQuery:
         """Return the divisor of the norm behind the sum; 1 where there is none."""
         return self._residual.norm_scale
 
     @property
-    def branch_scale(self) -> OfQueries:
+    def branch_scale(self) -> PerQuery:
         """Return the divisor of the maps of the branch."""
         return self._residual.branch_scale
 
-    def with_own(self, others: Pairs, behind: Callable[[Parts], Parts]) -> Pairs:
+    def with_self_parts(self, others: Pairs, behind: Callable[[Parts], Parts]) -> Pairs:
         """Return the norms of all pairs, with those of each token and itself, residual included.
 
         Args:
             others: Norms of the parts of other tokens.
             behind: Map of the parts of the sum.
         """
-        own = self.own
-        if own is None:
+        self_parts = self.self_parts
+        if self_parts is None:
             return others
-        length = behind(self.behind_branch(own) + self._residual.given).norm(dim=-1)
+        length = behind(self.apply_branch(self_parts) + self._residual.given).norm(dim=-1)
         norms = others.clone()
         norms.diagonal(self._record.first, 1, 2).copy_(length)
         return norms

@@ -93,7 +93,7 @@ class EffectiveFactors:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Within the block, a product is made in one thread: there is one for each part of a text."""
+    # Parts of texts have a thread each: products that took more would take them from one another.
     with _pools().limit(limits=1, user_api="blas"):
         yield
 
@@ -115,15 +115,14 @@ def projection_of(factors: EffectiveFactors | None) -> Projection:
     if factors is None:
         return Projection(none_of(4), none_of(4), none_of(3, np.int64))
     basis, null = (
-        none_of(4) if each is None else _array(each.float())
-        for each in (factors.basis, factors.null)
+        none_of(4) if vectors is None else _array(vectors.float())
+        for vectors in (factors.basis, factors.null)
     )
     begins = none_of(3, np.int64) if factors.begins is None else _array(factors.begins)
     return Projection(basis, null, begins)
 
 
 def _array(tensor: Tensor) -> Array:
-    """Return a tensor as an array without gaps."""
     return np.asarray(tensor.contiguous().numpy())
 
 
@@ -172,6 +171,7 @@ def attend(
     height = HELD // (columns * (heads if merged else 1))
     height = min(max(height, LOWEST_BLOCK), HIGHEST_BLOCK, queries)
     of_rows = (texts, measures * heads, queries)
+    # Loops leave out entries of `single`, such as neighbours before the first key.
     written, single = (partial(make, dtype=np.float32) for make in (np.empty, np.zeros))
     linked = keys.barred.shape[0]
     arrays = KernelArrays(
@@ -192,7 +192,7 @@ def attend(
         norms=single((texts * parts, LOST)),
         losses=np.zeros(texts * parts, np.int64),
     )
-    given = _as_arrays(call), keys, listed, lengths, projection, arrays, height
+    given = _convert_call(call), keys, listed, lengths, projection, arrays, height
     threads = min(torch.get_num_threads(), texts * parts)
 
     def work(threads: int, thread: int) -> None:
@@ -230,7 +230,7 @@ def sum_written(
         listed: Keys that are listed for each query.
     """
     batch, _, queries, _ = measured[0].shape
-    heads, of_text = sum(each.shape[1] for each in measured), keys.columns.shape[1]
+    heads, of_text = sum(scores.shape[1] for scores in measured), keys.columns.shape[1]
     of_rows = batch, heads, queries
     single = partial(np.zeros, dtype=np.float32)
     arrays = KernelArrays(
@@ -304,12 +304,12 @@ def write_rows(
         query: Query of each.
     """
     rows = torch.empty(*text.shape, call.shape[3])
-    places = (each.contiguous().view(-1).numpy() for each in (text, head, query))
-    compiled_rows()(_as_arrays(call), *places, rows.view(-1, call.shape[3]).numpy())
+    places = (index.contiguous().view(-1).numpy() for index in (text, head, query))
+    compiled_rows()(_convert_call(call), *places, rows.view(-1, call.shape[3]).numpy())
     return rows
 
 
-def _as_arrays(call: PlainCall) -> Call:
+def _convert_call(call: PlainCall) -> Call:
     """Return a call as compiled loops take it."""
     seen = call.seen
     return Call(

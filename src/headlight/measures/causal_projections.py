@@ -31,6 +31,7 @@ def null_vectors(
         limit: Bound of the growth of errors (its square bounds the product of two factors).
     """
     size = rows.shape[2]
+    # Unlike `inv`, it neither raises for a singular matrix nor waits for the device to find out.
     inverse, failed = torch.linalg.inv_ex(rows[:, :size])
     shares = rows[:, size:] @ inverse
     identity = torch.eye(shares.shape[1], dtype=rows.dtype, device=rows.device)
@@ -105,6 +106,7 @@ class NullVectors:
         alpha = weights[members, :, queries].to(results.dtype)
         vectors = self._vectors[:, :inside, : max(0, inside - start)]
         along = alpha[..., :inside].flatten(1, 2) @ vectors
+        # A query has only those null vectors that end at its row or before.
         along = along.view(*alpha.shape[:3], -1).tril(first + queries.start - start)
         null = (along.flatten(1, 2) @ vectors.mT).view(*alpha.shape[:3], inside)
         results[members, :, queries, :inside] = alpha[..., :inside] - null
@@ -267,6 +269,7 @@ def _project(
     grown = nn.functional.pad((later[:, :-1].mT @ later[:, :-1]).cumsum(1), (0, 0, 0, 0, 1, 0))
     inverse, failed = inverse_factor(gram[:, None] + grown)
     certain = (torch.linalg.vector_norm(inverse, dim=(-2, -1)) < limit) & (failed == 0)
+    # Infinities of a failed factor would spread as NaN through the products of its cell.
     inverse = inverse.where(certain[..., None, None], 0)
     later = later[:, :, :-1] @ inverse.mT
     identity = torch.eye(BLOCK - 1, dtype=later.dtype, device=later.device)

@@ -36,16 +36,16 @@ class Compositions(NamedTuple):
     v: PerPair
 
 
-def gram(one: Tensor, right: Tensor) -> Gram:
-    """Return oneᵀ right of two matrices with a row for each token of the vocabulary, in float64.
+def gram(left: Tensor, right: Tensor) -> Gram:
+    """Return leftᵀ right of two matrices with a row for each token of the vocabulary, in float64.
 
     Additional rows of one matrix stand for no token, and are left out.
     """
-    rows = min(len(one), len(right))
+    rows = min(len(left), len(right))
     total = None
     for first in range(0, rows, ROWS):
         here = slice(first, min(first + ROWS, rows))
-        part = double(one[here].detach()).T @ double(right[here].detach())
+        part = double(left[here].detach()).T @ double(right[here].detach())
         total = part if total is None else total + part
     assert total is not None  # noqa: S101 - a vocabulary has tokens
     return total
@@ -122,11 +122,11 @@ def compositions(
     Source: Elhage et al. (2021), *Two-layer attention-only transformers*; the same as
         ``all_composition_scores`` of TransformerLens.
     """
-    factors = [_factors(each, precision) for each in layers]
+    factors = [_factors(weights, precision) for weights in layers]
     for later, reader in enumerate(factors):
         for earlier, writer in enumerate(factors[:later]):
             heads = len(layers[earlier].output), len(layers[later].output)
-            scores = [_composition(writer.writes, each, heads) for each in reader.reads]
+            scores = [_composition(writer.writes, factor, heads) for factor in reader.reads]
             yield earlier, later, Compositions(*scores)
 
 
@@ -139,9 +139,11 @@ def _factors(weights: HeadWeights, precision: torch.dtype) -> _Factors:
     if query is not None and key is not None:
         by_query = _unit(_triangle(key) @ query.mT)
         by_key = _unit(_triangle(query) @ key.mT)
-    reads = (by_query, by_key, of_values)
-    one, two, three = (None if each is None else each.to(precision) for each in reads)
-    return _Factors(None if writes is None else writes.to(precision), (one, two, three))
+    writes, by_query, by_key, of_values = (
+        None if factor is None else factor.to(precision)
+        for factor in (writes, by_query, by_key, of_values)
+    )
+    return _Factors(writes, (by_query, by_key, of_values))
 
 
 def _triangle(matrices: Float64[Tensor, "head long short"]) -> Float64[Tensor, "head some short"]:
@@ -154,9 +156,9 @@ def _unit(matrices: Float64[Tensor, "head row column"]) -> Float64[Tensor, "head
     return scaled
 
 
-def _composition(one: Tensor | None, right: Tensor | None, heads: tuple[int, int]) -> PerPair:
-    if one is None or right is None:
+def _composition(left: Tensor | None, right: Tensor | None, heads: tuple[int, int]) -> PerPair:
+    if left is None or right is None:
         return torch.full(heads, torch.nan, dtype=torch.float64)
-    product = one.flatten(0, 1) @ right.flatten(0, 1).T.to(one.device)
-    parts = product.view(len(one), one.shape[1], len(right), right.shape[1])
+    product = left.flatten(0, 1) @ right.flatten(0, 1).T.to(left.device)
+    parts = product.view(len(left), left.shape[1], len(right), right.shape[1])
     return double(parts.norm(dim=(1, 3)))

@@ -52,14 +52,15 @@ def compile_loop(
         UsageError: Numba is missing or damaged.
     """
     numba = import_numba()
-    functions = [unwrap(each) for each in (*helpers, loop)]  # without wrappers that check types
+    functions = [unwrap(source) for source in (*helpers, loop)]  # without wrappers that check types
+    # Loops of several modules are compiled as if one module held them all, with its constants.
     scope: dict[str, Any] = {}
-    for each in functions:
-        scope |= each.__globals__
-    for each in functions:
-        function = FunctionType(each.__code__, scope, each.__name__)
-        function.__qualname__ = each.__qualname__
-        scope[each.__name__] = _kept(numba, function, finite=finite)
+    for source in functions:
+        scope |= source.__globals__
+    for source in functions:
+        function = FunctionType(source.__code__, scope, source.__name__)
+        function.__qualname__ = source.__qualname__
+        scope[source.__name__] = _compile(numba, function, finite=finite)
     compiled: Callable[..., Any] = scope[loop.__name__]
     return compiled
 
@@ -76,10 +77,12 @@ def run_in_threads(work: Callable[[int, int], object], threads: int) -> None:
         work(1, 0)
         return
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(partial(work, threads), range(threads)))
+        list(pool.map(partial(work, threads), range(threads)))  # raises what a thread has raised
 
 
-def _kept(numba: ModuleType, function: Callable[..., Any], *, finite: bool) -> Any:
+def _compile(numba: ModuleType, function: Callable[..., Any], *, finite: bool) -> Any:
+    # "reassoc" lets sums run in steps of several cells; fastmath as a whole would promise, for all
+    # loops, that numbers are finite.
     liberties = {"reassoc", "contract", "nsz"} | ({"nnan", "ninf"} if finite else set())
     options = {"nogil": True, "fastmath": liberties}
     has_home = Path(os.path.expanduser("~")).is_absolute()  # noqa: PTH111 - pathlib raises

@@ -87,7 +87,6 @@ def _real(row: Float[Tensor, "*rows key"], real: Real | None) -> Float[Tensor, "
 
 
 def _log(row: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
-    """Return the logarithm; for numbers too small to be normal, that of the smallest normal one."""
     # The floor is on the argument: a gradient that is infinite at 0 is NaN once multiplied by 0.
     tiny = torch.finfo(row.dtype).tiny
     return torch.where(row < tiny, tiny, row).log()

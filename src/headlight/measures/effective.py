@@ -119,7 +119,7 @@ class RowSpaces:
             visible = visible.to(rows.device).expand(rows.shape[0], -1, -1)
         attention = torch.empty(alpha.shape, dtype=precision, device=rows.device)
         if visible is None or visible.shape[1] == 1:
-            rank = self._shared(alpha, visible, attention)
+            rank = self._fill_shared(alpha, visible, attention)
         elif self._real is not None and is_causal(visible, self._real, first):
             rank = self._causal(precision).fill(alpha, attention, first)
         else:
@@ -173,7 +173,7 @@ class RowSpaces:
             )
         return self._causal_by[precision]
 
-    def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
+    def _fill_shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
         """Fill `attention` where all queries see the same keys, and return the rank of each T."""
         basis, rank = self._basis_of(visible, alpha.shape[3], attention.dtype)
         basis = basis.to(attention.dtype)

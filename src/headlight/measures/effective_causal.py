@@ -57,17 +57,12 @@ def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: 
 
 
 def _places(chosen: Bool[Tensor, "matrix"], device: torch.device) -> Members:
-    """Return the index of chosen entries; a slice, which copies nothing, if all are chosen.
-
-    Args:
-        chosen: Mask on the host.
-        device: Device of the indexed tensor.
-    """
+    # A slice copies nothing.
     return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0].to(device)
 
 
-def _on_host(*parts: Tensor) -> list[Tensor]:
-    """Return integers and masks on the host, after a single wait for the device."""
+def _copy_to_host(*parts: Tensor) -> list[Tensor]:
+    # One copy of all parts, so that the host waits for the device once.
     flat = torch.cat([part.flatten().long() for part in parts]).cpu()
     pieces = torch.split(flat, [part.numel() for part in parts])
     return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
@@ -131,7 +126,7 @@ class CausalSpaces:
             # Of all texts, so that the host is told at once which have them.
             self._vectors = null_vectors(self._spanning.flatten(0, 1), self._limit)
         parts = self._count, token_counts, *(self._vectors or ())[1:]
-        self._host_count, self._host_seen, *self._host_certain = _on_host(*parts)
+        self._host_count, self._host_seen, *self._host_certain = _copy_to_host(*parts)
         self._host_short = (self._host_count <= size).flatten(0, 1)
         self._rank = self._count.clamp(max=size).repeat_interleave(self._sharing, dim=1)
 
@@ -195,19 +190,21 @@ class CausalSpaces:
         if bool(quick.any()):
             members = _places(quick, rows.device)
             places = order[members, : size + most, None]
-            found, certain = null_vectors(
+            units, certain = null_vectors(
                 rows[members].gather(1, places.expand(-1, -1, size)), self._limit
             )
-            spread = vectors[members].scatter(1, places.expand_as(found), found)
+            spread = vectors[members].scatter(1, places.expand_as(units), units)
             vectors[members] = spread
-            quick[quick.clone()] = certain
+            quick[quick.clone()] = certain  # a clone, as the mask is written to
         rest = (~quick).nonzero()[:, 0]
         if len(rest) and not bool(self._independent(rest).all()):
             return None
         for matrix in rest[number[rest] > 0].tolist():
-            there = self._real[matrix // spaces].nonzero()[:, 0]
-            own = dependent[matrix, there].nonzero()[:, 0]
-            vectors[matrix, there, : len(own)] = stable_null_vectors(rows[matrix, there], own)
+            real_keys = self._real[matrix // spaces].nonzero()[:, 0]
+            dependent_keys = dependent[matrix, real_keys].nonzero()[:, 0]
+            vectors[matrix, real_keys, : len(dependent_keys)] = stable_null_vectors(
+                rows[matrix, real_keys], dependent_keys
+            )
         places = rank[:, None] + torch.arange(most)
         begins = torch.where(
             places < (rank + number)[:, None], order.gather(1, places.clamp_max(keys - 1)), keys
@@ -240,6 +237,7 @@ class CausalSpaces:
         first = rows.gather(1, order[..., None].expand(-1, -1, rows.shape[2]))
         scale = first.norm(dim=(-2, -1), keepdim=True)
         first = first / scale.clamp_min(torch.finfo(rows.dtype).tiny)
+        # Ones in the place of rows that are not there keep their Gram matrix regular.
         padding = torch.diag_embed((~new.gather(1, order)).to(rows.dtype))
         inverse, failed = inverse_factor(first @ first.mT + padding)
         grown = torch.linalg.vector_norm(inverse, dim=-1).square().cumsum(-1).sqrt()
@@ -282,7 +280,6 @@ class CausalSpaces:
 
     @property
     def _starts(self) -> Int[Tensor, "matrix"]:
-        """Return the number of queries of each matrix that see at most head_dim distinct rows."""
         starts: Tensor = self._host_short.sum(-1)
         return starts
 
@@ -308,7 +305,7 @@ class CausalSpaces:
         if not bool(may_merge.any()):
             return
         some = may_merge.any(-1).nonzero()[:, 0].to(merges.device)
-        number, present, _ = (each.flatten(0, 1)[some] for each in self._distinct)
+        number, present, _ = (field.flatten(0, 1)[some] for field in self._distinct)
         queries = int(may_merge.any(0).nonzero().max()) + 1
         keys = min(first + queries, weights.shape[3])
         alpha, chosen = weights[some, :, :queries, :keys], merges[some, None, :queries, None]

@@ -29,6 +29,8 @@ ONE, HALF, LN_2 = np.float32(1), np.float32(0.5), np.float32(np.log(2))
 @no_type_check
 def times_logarithm(number):
     """Return a number times its logarithm, in float32; 0 for 0."""
+    # Octaves begin at √½, so that 1 + x is near 1, where the series converges. For 0 the logarithm
+    # comes out finite, and the product is 0.
     bits = np.float32(number).view(np.int32)
     octave = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA)
     x = np.int32(bits - np.int32(octave << MANTISSA)).view(np.float32) - ONE

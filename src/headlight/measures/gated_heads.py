@@ -60,14 +60,14 @@ def gated_norm(
         Norms ≥ 0, float32 or better.
     """
     if sample is not None:
-        rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
+        rows, part_of_weight, part_of_gate = _take_sample(sample, weight, gate)
         some = gated_norm(part_of_weight, value, part_of_gate, factor, precision)
         return _spread(some, rows, sample[:, None])
     norms = torch.zeros_like(single(weight))
-    value = _in(per_head(value, weight.shape[1]), precision)
+    value = _cast(per_head(value, weight.shape[1]), precision)
     factor = factor.to(value)
     for part, keys in _parts(weight, value[0].numel()):
-        rows = _in(gate[:, :, part], precision)[:, :, :, None] * value[:, :, None, :keys]
+        rows = _cast(gate[:, :, part], precision)[:, :, :, None] * value[:, :, None, :keys]
         length = (rows @ factor[:, None]).norm(dim=-1)
         norms[:, :, part, :keys] = back_to(length, weight.device) * weight[:, :, part, :keys].abs()
     return norms
@@ -83,21 +83,21 @@ def gated_merged_norm(
 ) -> Float[Tensor, "batch query key"]:
     """Compute ‖Σ_h α_hij f_h(x_j; i)‖ by definition; arguments as in `gated_norm`, with W^O."""
     if sample is not None:
-        rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
+        rows, part_of_weight, part_of_gate = _take_sample(sample, weight, gate)
         some = gated_merged_norm(part_of_weight, value, part_of_gate, output, precision)
         return _spread(some[:, None], rows, sample[:, None])[:, 0]
     norms = torch.zeros_like(single(weight[:, 0]))
-    value = _in(per_head(value, weight.shape[1]), precision)
-    blocks = _in(output, precision).flatten(0, 1)
+    value = _cast(per_head(value, weight.shape[1]), precision)
+    blocks = _cast(output, precision).flatten(0, 1)
     for part, keys in _parts(weight, value[0, 0, :, 0].numel() * blocks.numel() // len(output)):
-        scaled = _in(gate[:, :, part], precision)[:, :, :, None] * value[:, :, None, :keys]
-        scaled *= _in(weight[:, :, part, :keys], precision)[..., None]
+        scaled = _cast(gate[:, :, part], precision)[:, :, :, None] * value[:, :, None, :keys]
+        scaled *= _cast(weight[:, :, part, :keys], precision)[..., None]
         length = (scaled.permute(0, 2, 3, 1, 4).flatten(3) @ blocks).norm(dim=-1)
         norms[:, part, :keys] = back_to(length, weight.device)
     return norms
 
 
-def of_their_own(gate: GateValues, factor: Factor) -> Closed:
+def have_own_space(gate: GateValues, factor: Factor) -> Closed:
     """Return the queries whose T_i may span another space: by a gate of zero or a W of lower rank.
 
     The columns of V diag(g_i) span those of V where no gate is zero, and those of V W span those
@@ -145,7 +145,7 @@ def effective_of_gated(
     return torch.cat(attention), torch.cat(ranks)
 
 
-def _of_sample(
+def _take_sample(
     sample: Sample, weight: Weight, gate: GateValues
 ) -> tuple[
     Int[Tensor, "batch some"],
@@ -169,10 +169,10 @@ def _spread(
     batch, heads, _, keys = part.shape
     rows_of_all = part.new_zeros(batch, heads, sample.shape[2], keys)
     rows_of_all.scatter_(2, rows[:, None, :, None].expand_as(part), part)
-    return rows_of_all.where(sample[..., None], 0)
+    return rows_of_all.where(sample[..., None], 0)  # without rows that filled up the sample
 
 
-def _in(tensor: Tensor, precision: torch.dtype) -> Tensor:
+def _cast(tensor: Tensor, precision: torch.dtype) -> Tensor:
     return double(tensor) if precision == torch.float64 else tensor.to(precision)
 
 

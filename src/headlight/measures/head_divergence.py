@@ -32,7 +32,7 @@ def compiled_for(ratio: Tensor) -> Sums | None:
         return None
     if heads * heads * cells < 2 * WORTH_IT:  # each pair of heads is summed in one order only
         return None
-    return partial(_in_threads, compiled())
+    return partial(_run_threaded, compiled())
 
 
 @cache
@@ -41,7 +41,7 @@ def compiled() -> Callable[..., Any]:
     return compile_loop(_loop, (times_logarithm,))
 
 
-def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:
+def _run_threaded(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:
     """Use as many threads as torch; each has rows of its own, so that no bit depends on them."""
     heads = len(ratio)
     total = np.zeros((heads, heads))
@@ -57,13 +57,13 @@ def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tenso
 @no_type_check
 def _loop(block, share, total, step, start):
     """Add Σ_cells g t ln t of the heads start, start + step, ... with those from them on."""
-    for one in range(start, len(block), step):
-        for other in range(one, len(block)):
-            first, second = block[one], block[other]
+    for head in range(start, len(block), step):
+        for other in range(head, len(block)):
+            first, second = block[head], block[other]
             total_sum = np.float32(0)
             for cell in range(len(share)):
                 total_sum += share[cell] * times_logarithm(first[cell] + second[cell])
-            total[one, other] += total_sum
+            total[head, other] += total_sum
 
 
 SMOOTHING = 0.001
@@ -119,7 +119,7 @@ def divergence(
     if not 0 <= smoothing < 1:
         raise UsageError(f"smoothing must be at least 0 and below 1, not {smoothing}.")
     with torch.no_grad():
-        ratio, reference = _by_reference(single(rows), smoothing)
+        ratio, reference = _divide_by_reference(single(rows), smoothing)
         compiled = compiled_for(ratio)
         return _differences(compiled(ratio, reference) if compiled else _sums(ratio, reference))
 
@@ -136,11 +136,11 @@ def _sums(
     for first in range(0, len(reference), width):
         cells = slice(first, first + width)
         block = ratio[:, cells].contiguous()
-        total += _of_pairs(block, reference[cells], scratch).cpu().double()
+        total += _sum_pairs(block, reference[cells], scratch).cpu().double()
     return total
 
 
-def _by_reference(
+def _divide_by_reference(
     rows: Rows, smoothing: float
 ) -> tuple[Float[Tensor, "head cell"], Float[Tensor, " cell"]]:
     """Return factors r and g of the smoothed probabilities g r; g is twice their mean over heads.
@@ -155,7 +155,7 @@ def _by_reference(
     return ratio.flatten(1), reference.flatten()
 
 
-def _of_pairs(
+def _sum_pairs(
     block: Float[Tensor, "head cell"], share: Float[Tensor, " cell"], scratch: Tensor
 ) -> Float[Tensor, "head head"]:
     """Return the sums of `_sums` for a block of cells.
@@ -179,7 +179,7 @@ def _of_pairs(
 
 
 def _differences(total: Float64[Tensor, "head head"]) -> Float64[Tensor, "head head"]:
-    """Return Σ JS = (Σ 2p ln 2p + Σ 2q ln 2q) / 4 − (Σ s ln s) / 2 from the upper triangle."""
+    # Σ JS = (Σ 2p ln 2p + Σ 2q ln 2q) / 4 - (Σ s ln s) / 2, by the upper triangle alone.
     alone = total.diagonal()
     divergences = ((alone[:, None] + alone) / 4 - total / 2).clamp_min_(0).triu_(1)
     return divergences + divergences.mT

@@ -48,9 +48,9 @@ class Vectors:
         """Return ‖f(x)‖, float64.
 
         Raises:
-            NotFiniteError: See `_checked`.
+            NotFiniteError: See `_require_finite_sum`.
         """
-        return self._checked(self._length)
+        return self._require_finite_sum(self._length)
 
     @cached_property
     def _length(self) -> Float[Tensor, "batch head key"]:
@@ -75,7 +75,7 @@ class Vectors:
         Raises:
             CaptureError: The value bias is not known.
         """
-        return self._value if self._value_bias == "include" else self._without_bias()
+        return self._value if self._value_bias == "include" else self._subtract_bias()
 
     @cached_property
     def spaces(self) -> RowSpaces:
@@ -97,6 +97,7 @@ class Vectors:
         T = V R; where both are far from singular, the numerical rank of T is full as well.
         """
         values, projection = self.values, self._site.projection
+        # Not `>=`: a condition that is not a number must not pass.
         if values.shape[1] == projection.heads or not projection.condition < ONE_PASS:
             return None
         return double(values)
@@ -115,19 +116,19 @@ class Vectors:
         """Return the terms of the merged norms behind the maps that follow W^O.
 
         Raises:
-            NotFiniteError: See `_checked`.
+            NotFiniteError: See `_require_finite_sum`.
         """
         if folded not in self._behind:
             device = self._value.device
             rows = compressed(self._value, folded.factor)
             length = rows.norm(dim=-1)
-            self._checked(length)
+            self._require_finite_sum(length)
             self._behind[folded] = heads_together(
                 rows, length, folded.overlap, dtype, device, compiled=compiled
             )
         return self._behind[folded]
 
-    def _checked(self, lengths: Float[Tensor, "batch head key"]) -> Tensor:
+    def _require_finite_sum(self, lengths: Float[Tensor, "batch head key"]) -> Tensor:
         """Return the lengths of vectors on the device of the values.
 
         Raises:
@@ -140,7 +141,7 @@ class Vectors:
         require_finite(f"the sum of ‖f(x)‖ in {site.kind} layer {site.layer}", added)
         return back_to(lengths, self._value.device)
 
-    def _without_bias(self) -> Value:
+    def _subtract_bias(self) -> Value:
         value, site = self._value, self._site
         if site.value_bias is None:
             raise CaptureError(

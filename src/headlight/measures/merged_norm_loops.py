@@ -78,7 +78,7 @@ def merged(
     weight = weight.detach().contiguous()
     shape = weight.shape[0], *weight.shape[2:]
     norms, lost = weight.new_empty(shape), torch.empty(shape, dtype=torch.uint8)
-    together = tuple(each.contiguous().numpy() for each in (packed, length, unit))
+    together = tuple(tensor.contiguous().numpy() for tensor in (packed, length, unit))
     results = norms.numpy(), lost.numpy()
     loop = partial(compiled_merging(), weight.numpy(), together, results, np.float32(threshold))
     run_in_threads(loop, min(torch.get_num_threads(), 1 + weight.numel() // FEW))
@@ -93,8 +93,8 @@ def _add_products(part, flat, start, size, packed, place):
         text, key = token // keys, token % keys
         for other in range(part.shape[1] // size):
             begin = other * size
-            one, two = part[token, begin : begin + size], flat[token, start + begin :]
+            left, right = part[token, begin : begin + size], flat[token, start + begin :]
             total = np.float32(0)
             for number in range(size):
-                total += one[number] * two[number]
+                total += left[number] * right[number]
             packed[text, place + other, key] = total + total if other else total

@@ -84,7 +84,7 @@ def heads_together(
     in_loops = compiled and merged_norm_loops.serves(units)
     products_of = merged_norm_loops.inner_products if in_loops else _inner_products
     unit, length = (
-        back_to(each, device).to(dtype) for each in (longest, length / longest[:, None])
+        back_to(lengths, device).to(dtype) for lengths in (longest, length / longest[:, None])
     )
     return HeadsTogether(unit, length, products_of(units, overlap.to(units)))
 
@@ -93,10 +93,11 @@ def merged_norm_of(
     weight: Weight, together: HeadsTogether, value: Value, output_weight: OutputWeight
 ) -> Float[Tensor, "batch query key"]:
     """Compute `merged_norm` of some queries from the terms that all queries share."""
-    merge = merged_norm_loops.merged if together.products.ndim == 3 else _merged
+    merge = merged_norm_loops.merged if together.products.ndim == 3 else _merge
     terms = together.products, together.length, together.unit
     merged, lost = merge(weight, *terms, CANCELLATION)
     if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
+        # As many cells as there may be, lost or not: to count them is to wait for the device.
         worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
         rest, keys = worst % lost[0].numel(), lost.shape[2]
         places = worst // lost[0].numel(), rest // keys, rest % keys
@@ -127,13 +128,13 @@ def _inner_products(
     blocks = overlap.view(heads, size, heads * size)
     step = max(1, PAIRS_AT_ONCE // max(1, flat.numel()))
     parts = []
-    for one, block in zip(torch.split(flat, step, 1), torch.split(blocks, step), strict=True):
-        part = one.transpose(0, 1) @ block
+    for vectors, block in zip(torch.split(flat, step, 1), torch.split(blocks, step), strict=True):
+        part = vectors.transpose(0, 1) @ block
         parts.append((part.view(*part.shape[:2], heads, size) * flat).sum(-1))
     return torch.cat(parts).movedim(0, 1).reshape(batch, keys, heads, heads)
 
 
-def _merged(
+def _merge(
     weight: Weight,
     products: Float[Tensor, "batch key_of_text head other"],
     length: Float[Tensor, "batch head key_of_text"],
@@ -168,7 +169,9 @@ def formed(
     value, blocks = per_head(value, weight.shape[1]), double(output_weight).flatten(0, 1)
     parts = []
     for alpha, batch, key in zip(
-        torch.split(weight, at_once), *(torch.split(each, at_once) for each in places), strict=True
+        torch.split(weight, at_once),
+        *(torch.split(index, at_once) for index in places),
+        strict=True,
     ):
         scaled = double(alpha)[:, :, None] * double(value[batch, :, key])
         parts.append((scaled.flatten(1) @ blocks).norm(dim=-1))

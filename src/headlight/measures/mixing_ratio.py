@@ -43,20 +43,21 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
     """
     weight = gated_weight(record.weight, record.gate)
     layer = WholeLayer(record, weight)
-    own = layer.own
-    assert own is not None  # noqa: S101 - self-attention
-    others = layer.of_all - own
-    added, own_part = layer.behind_branch(others), layer.behind_branch(own) + layer.residual.given
+    self_parts = layer.self_parts
+    assert self_parts is not None  # noqa: S101 - self-attention
+    others = layer.all_parts - self_parts
+    added = layer.apply_branch(others)
+    kept = layer.apply_branch(self_parts) + layer.residual.given
     mean = weight.mean(1)
     diagonal = mean.diagonal(record.first, 1, 2)
     rest = mean.sum(-1) - diagonal
     return torch.stack(
         [
             _ratio(rest, diagonal),
-            _ratio(_length(others), _length(own)),
+            _ratio(_length(others), _length(self_parts)),
             _ratio(rest, diagonal + mean.sum(-1)),
-            _ratio(_length(added), _length(own_part)),
-            _ratio(_length(layer.behind_norm(added)), _length(layer.behind_norm(own_part))),
+            _ratio(_length(added), _length(kept)),
+            _ratio(_length(layer.apply_norm(added)), _length(layer.apply_norm(kept))),
         ]
     )
 
@@ -73,29 +74,30 @@ def parts_of_block(
         CaptureError: The residual was not captured.
     """
     layer = WholeLayer(record, gated_weight(record.weight, record.gate))
-    own = layer.own
-    assert own is not None  # noqa: S101 - self-attention
-    added, own_part = layer.behind_branch(layer.of_all - own), layer.behind_branch(own)
-    return layer.behind_norm(added), layer.behind_norm(own_part + layer.residual.given)
+    self_parts = layer.self_parts
+    assert self_parts is not None  # noqa: S101 - self-attention
+    added = layer.apply_branch(layer.all_parts - self_parts)
+    kept = layer.apply_branch(self_parts) + layer.residual.given
+    return layer.apply_norm(added), layer.apply_norm(kept)
 
 
 def ratios_behind_feed_forward(
     others: Float[Tensor, "batch query d_model"],
-    own: Float[Tensor, "batch query d_model"],
+    itself: Float[Tensor, "batch query d_model"],
     norm: FrozenMap | None,
 ) -> Float[Tensor, "scope batch query"]:
     """Compute r_i by `BEHIND_FEED_FORWARD`; the divisor of the norm is the same for both parts.
 
     Args:
         others: Part of other tokens in the sum behind the feed-forward network.
-        own: Part of the token itself.
+        itself: Part of the token itself.
         norm: Norm that follows the sum; where there is none, both scopes are the same.
 
     Source: Kobayashi et al. (2024).
     """
-    behind = (others, own) if norm is None else (norm.linear(others), norm.linear(own))
+    behind = (others, itself) if norm is None else (norm.linear(others), norm.linear(itself))
     return torch.stack(
-        [_ratio(_length(others), _length(own)), _ratio(_length(behind[0]), _length(behind[1]))]
+        [_ratio(_length(others), _length(itself)), _ratio(_length(behind[0]), _length(behind[1]))]
     )
 
 
@@ -104,5 +106,5 @@ def _length(vectors: Tensor) -> Tensor:
     return length
 
 
-def _ratio(others: Tensor, own: Tensor) -> Tensor:
-    return others / (others + own)
+def _ratio(others: Tensor, itself: Tensor) -> Tensor:
+    return others / (others + itself)

@@ -111,6 +111,7 @@ def inverse_factor(
     gram: Float[Tensor, "*batch size size"],
 ) -> tuple[Float[Tensor, "*batch size size"], Int[Tensor, "*batch"]]:
     """Return L⁻¹ of G = L Lᵀ, and numbers that are not zero where there is no L."""
+    # Unlike `cholesky`, it does not raise, for which the device would be waited for.
     lower, failed = torch.linalg.cholesky_ex(gram)
     identity = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
     return torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False), failed
@@ -139,6 +140,7 @@ def _independent_rows(
     chosen, present = matrices[candidates], present_rows[candidates]
     scale = chosen.norm(dim=(-2, -1)).clamp_min(torch.finfo(chosen.dtype).tiny)
     chosen = chosen / scale[:, None, None]
+    # Ones in the place of rows that are not there keep the Gram matrix regular.
     gram = chosen @ chosen.mT + torch.diag_embed((~present).to(chosen.dtype))
     inverse, failed = inverse_factor(gram)
     certain = (failed == 0) & (inverse.norm(dim=(-2, -1)) < TWO_PASSES)

@@ -62,6 +62,7 @@ def _entropy_of_sizes(sizes, size, peak):
     rest, peaks = np.float32(0), np.float32(0)
     for key in range(len(sizes)):
         entry = sizes[key]
+        # Choices, not branches: only loops without branches become steps of several cells.
         below = entry if entry < peak else np.float32(0)
         rest += below
         peaks += np.float32(1) if entry >= peak else np.float32(0)
@@ -238,6 +239,7 @@ class Room(NamedTuple):
 
 
 LOG_2_E = np.float32(1.4426950408889634)
+# ln 2 in two parts: a number of octaves times the first is exact in float32.
 LN_2_HIGH, LN_2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 E0, E1, E2, E3, E4, E5 = (
     np.float32(number)
@@ -283,12 +285,12 @@ def _exponentiate(row, top, exponentials):
         x = x - octave * LN_2_LOW
         power = ((((E5 * x + E4) * x + E3) * x + E2) * x + E1) * x + E0
         bits = np.int32((np.int32(octave) + BIAS) << MANTISSA)
-        each = (power * x * x + x + ONE) * bits.view(np.float32)
-        each = each if below > UNDERFLOW else np.float32(0)
-        exponentials[key] = each
-        rest += each if below < 0 else np.float32(0)
+        exponential = (power * x * x + x + ONE) * bits.view(np.float32)
+        exponential = exponential if below > UNDERFLOW else np.float32(0)
+        exponentials[key] = exponential
+        rest += exponential if below < 0 else np.float32(0)
         tops += np.float32(1) if below >= 0 else np.float32(0)
-        inner += each * below
+        inner += exponential * below
     return rest, tops, inner
 
 
@@ -336,7 +338,6 @@ def _to_weights_beside_norms(row, exponentials, inverse, lengths, logarithms, wh
 
 @no_type_check
 def _add_product(sums, row, others):
-    """Add the products of two rows."""
     for key in range(len(sums)):
         sums[key] += row[key] * others[key]
 
@@ -402,6 +403,7 @@ def _add_biases(scores, bounds, bias, low):
         elif len(bias):
             of_row = bias[line, low + begin : low + end]
             for key in range(len(row)):
+                # Masks have -inf, and these loops are compiled for finite numbers.
                 row[key] += max(of_row[key], BARRED)
         if begin:
             scores[line, :begin] = 0
@@ -450,7 +452,6 @@ def _weigh(  # noqa: PLR0913 - see above
 
 @no_type_check
 def _scale_queries(queries, scale, scaled):
-    """Fill the queries of a block, times the scale."""
     for line in range(len(queries)):
         for number in range(queries.shape[1]):
             scaled[line, number] = queries[line, number] * scale
@@ -500,7 +501,7 @@ def _take_factors(present, norms, factors):
 
 @no_type_check
 def _flush_diagonal(buffer, sums):
-    """Add the diagonals of a block to those of a text, and clear the buffer."""
+    # The sums of a block are float32, those of a text float64.
     for place in range(len(buffer)):
         sums[place] += np.float64(buffer[place])
         buffer[place] = 0
@@ -508,7 +509,6 @@ def _flush_diagonal(buffer, sums):
 
 @no_type_check
 def _copy_null(vectors, low, copied):
-    """Fill the null vectors of the keys of a block."""
     for vector in range(len(copied)):
         for key in range(copied.shape[1]):
             copied[vector, key] = vectors[vector, low + key]
@@ -516,7 +516,6 @@ def _copy_null(vectors, low, copied):
 
 @no_type_check
 def _subtract(matrix, image):
-    """Put what is left of a matrix, without its image, in the place of that."""
     for line in range(len(matrix)):
         for key in range(matrix.shape[1]):
             image[line, key] = matrix[line, key] - image[line, key]
@@ -668,6 +667,7 @@ def _project(matrix, image, basis, null, begins, first, room):
         room: ``query·column``.
     """
     count = len(matrix)
+    # np.dot writes to arrays without gaps alone, so that room is flat and takes the shape it needs.
     if len(basis):
         inside = room[: count * basis.shape[1]].reshape(count, basis.shape[1])
         np.dot(matrix, basis, inside)
@@ -685,7 +685,6 @@ def _project(matrix, image, basis, null, begins, first, room):
 
 @no_type_check
 def _clear_outside(image, bounds):
-    """Put zeros where a query does not see a key."""
     for line in range(len(image)):
         image[line, : bounds[0, line]] = 0
         image[line, bounds[1, line] :] = 0
@@ -1039,6 +1038,7 @@ def _attend(  # noqa: PLR0913 - see above
             present = asked.present[text, first:end]
             image = room.image[: count * width].reshape(count, width)
             for head in range(heads):
+                # Where heads are not merged, there is room for one, which the next overwrites.
                 of_head = room.weights[head % len(room.weights), : count * width]
                 weights, place = of_head.reshape(count, width), (text, part, head, first, low)
                 _attend_to_block(

@@ -19,7 +19,7 @@ from headlight.measures.gated_heads import (
     gated_merged_norm,
     gated_norm,
     gated_weight,
-    of_their_own,
+    have_own_space,
 )
 from headlight.measures.layer_vectors import Vectors
 from headlight.measures.merged_norms import merged_norm_of
@@ -58,8 +58,8 @@ class Scores:
         self.vectors = vectors or Vectors(record, value_bias)
 
     @property
-    def _of_many(self) -> bool:
-        """Return whether the scores are for statistics of many texts."""
+    def _for_statistics(self) -> bool:
+        # Float32 is asked for by statistics of many texts alone, for which compiling pays off.
         return self._precision == torch.float32
 
     @cached_property
@@ -97,7 +97,7 @@ class Scores:
             )
         return merged_norm_of(
             self.weight,
-            self.vectors.together(self.weight.dtype, compiled=self._of_many),
+            self.vectors.together(self.weight.dtype, compiled=self._for_statistics),
             record.value,
             record.site.projection.weight,
         )
@@ -118,7 +118,7 @@ class Scores:
         others = self.merged_norm
         if layer.site.branch:
             others = self._behind(()) / layer.branch_scale[..., None]
-        return layer.with_own(others, lambda parts: parts)
+        return layer.with_self_parts(others, lambda parts: parts)
 
     @cached_property
     def layer_norm(self) -> Float[Tensor, "batch query key"]:
@@ -152,9 +152,9 @@ class Scores:
 
     def _behind_norm(self, second: FrozenMap | None) -> Float[Tensor, "batch query key"]:
         layer = self._whole_layer
-        others = self._behind(layer.behind_sum(second))
+        others = self._behind(layer.maps_behind_sum(second))
         others = others / (layer.branch_scale * layer.norm_scale)[..., None]
-        return layer.with_own(others, lambda parts: layer.behind_norm(parts, second))
+        return layer.with_self_parts(others, lambda parts: layer.apply_norm(parts, second))
 
     @cached_property
     def _whole_layer(self) -> WholeLayer:
@@ -169,7 +169,7 @@ class Scores:
                 "norm that follows cannot be folded into W^O; leave this measure out."
             )
         folded = folded_output(record.site, layer.site, behind)
-        together = self.vectors.behind(folded, self.weight.dtype, compiled=self._of_many)
+        together = self.vectors.behind(folded, self.weight.dtype, compiled=self._for_statistics)
         return merged_norm_of(self.weight, together, record.value, folded.weight)
 
     @cached_property
@@ -269,44 +269,45 @@ class Scores:
         Raises:
             CaptureError: A gate is zero or W^O has lower rank, so some queries have their own T.
         """
-        if bool(self._own_spaces.any()):
+        if bool(self._have_own_space.any()):
             raise CaptureError(
                 f"{self.record.site.name}: a gate is zero, or W^O has a lower rank than heads have "
                 "dimensions, so the null space of T is another for each query; leave this layer "
                 f"out, or load the model in a wider precision ({setting('dtype=')})."
             )
         spaces = self.vectors.spaces, self.vectors.spaces_with_ones
+        # A cached property stands among the attributes once it has been computed.
         rank = self.rank if "_effective" in vars(self) else None
         return null_spaces_of(*spaces, self.record.visible, first=self.record.first, rank=rank)
 
     @cached_property
     def _effective(self) -> Effective:
-        record, own = self.record, self._own_spaces
+        record, separate = self.record, self._have_own_space
         weight = record.weight if record.gate is None else self.weight
         result = self.vectors.spaces.effective(
             weight, record.visible, self._precision, record.first
         )
-        if not bool(own.any()):
+        if not bool(separate.any()):
             return result
         value, gate = self.vectors.values[:, :, : weight.shape[3]], record.gate
         assert gate is not None  # noqa: S101 - without gates all queries share T
         projection = record.site.projection
         width = projection.weight.shape[2]
         attention, rank = effective_of_gated(
-            weight, value, gate, projection.factor, width, record.visible, own
+            weight, value, gate, projection.factor, width, record.visible, separate
         )
-        result.attention[own] = back_to(attention, weight.device).to(result.attention.dtype)
+        result.attention[separate] = back_to(attention, weight.device).to(result.attention.dtype)
         ranks = result.rank.expand(weight.shape[:3]).clone()
-        ranks[own] = rank.to(ranks)
+        ranks[separate] = rank.to(ranks)
         return replace(result, rank=ranks)
 
     @cached_property
-    def _own_spaces(self) -> Bool[Tensor, "batch head query"]:
+    def _have_own_space(self) -> Bool[Tensor, "batch head query"]:
         """Return the queries with a T of their own, because of their gates."""
         gate = self.gate_of_components
         if gate is None:
             return torch.zeros(1, 1, 1, dtype=torch.bool)
-        return of_their_own(gate, self.record.site.projection.factor)
+        return have_own_space(gate, self.record.site.projection.factor)
 
 
 _FUNCTIONS: dict[str, Callable[[Scores], Tensor]] = {

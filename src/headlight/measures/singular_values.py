@@ -37,8 +37,8 @@ def singular_values(
 
     Source: Kobayashi et al. (2020), Appendices A and B, Eq. 5-7, Figure 9.
     """
-    before = _with_one(double(value_weight), double(value_bias))
-    after = _with_one(double(output_weight), torch.zeros_like(double(output_weight)[:, 0]))
+    before = _append_one(double(value_weight), double(value_bias))
+    after = _append_one(double(output_weight), torch.zeros_like(double(output_weight)[:, 0]))
     first = torch.linalg.qr(before, mode="r")[1]
     second = torch.linalg.qr(after.mT, mode="r")[1]
     repeats = len(after) // len(before)
@@ -46,7 +46,7 @@ def singular_values(
     return values
 
 
-def _with_one(
+def _append_one(
     weight: Float[Tensor, "head rows columns"], bias: Float[Tensor, "head columns"]
 ) -> Float[Tensor, "head rows_and_one columns_and_one"]:
     """Return [[W, 0], [b, 1]]."""

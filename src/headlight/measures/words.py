@@ -84,11 +84,11 @@ def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "nor
     score = scores.of(measure)
     if measure not in _LENGTHS or pooling == "norms":
         return words.pool(score)
-    rows = _with_lengths_of_sums(words.over_keys(score), scores, words, measure)
+    rows = _replace_by_lengths(words.over_keys(score), scores, words, measure)
     return words.over_queries(rows, score)
 
 
-def _with_lengths_of_sums(
+def _replace_by_lengths(
     rows: Float[Tensor, "batch head query word"], scores: Scores, words: Pooling, measure: str
 ) -> Float[Tensor, "batch head query word"]:
     """Return the rows with ‖Σ_{j∈b} α_ij f(x_j)‖ for each word b of several pieces.
@@ -104,7 +104,7 @@ def _with_lengths_of_sums(
         return rows
     # Most words have one piece: only the others, and only their pieces, are computed.
     members = words.members * several[..., None]
-    word, piece = _chosen(several), _chosen(members.any(1))
+    word, piece = _choose_places(several), _choose_places(members.any(1))
     text = torch.arange(len(word), device=word.device)[:, None]
     members = members[text[..., None], word[:, :, None], piece[:, None]]
     heads, queries = scores.weight.shape[1:3]
@@ -112,9 +112,9 @@ def _with_lengths_of_sums(
     if scores.gate_of_components is not None:
         sizes = _gated_lengths(alpha, scores, members, piece, merged=measure != "norm")
     elif measure == "norm":
-        sizes = _squares(alpha, _picked(scores.transformed, piece), members).clamp_min_(0).sqrt_()
+        sizes = _squares(alpha, _pick(scores.transformed, piece), members).clamp_min_(0).sqrt_()
     else:
-        vectors = _whole(scores.record, piece).flatten(1, 2)[:, None]
+        vectors = _transform(scores.record, piece).flatten(1, 2)[:, None]
         alpha = alpha.transpose(1, 2).flatten(2)[:, None]
         members = members.repeat(1, 1, heads)
         sizes = _squares(alpha, vectors, members).clamp_min_(0).sqrt_()
@@ -151,7 +151,7 @@ def _gated_lengths(
     record, alpha, members = scores.record, double(alpha), double(members)
     assert record.gate is not None  # noqa: S101 - the caller has asked
     gate = double(record.gate)[:, :, :, None]
-    value = _picked(double(per_head(record.value, alpha.shape[1])), piece)
+    value = _pick(double(per_head(record.value, alpha.shape[1])), piece)
     blocks = double(record.site.projection.weight)
     vectors, lengths = torch.zeros((), dtype=torch.float64, device=alpha.device), []
     for head in range(alpha.shape[1]):
@@ -164,7 +164,7 @@ def _gated_lengths(
     return vectors.norm(dim=-1)[:, None] if merged else torch.stack(lengths, dim=1)
 
 
-def _picked(
+def _pick(
     rows: Float[Tensor, "batch head key head_dim"], piece: Int64[Tensor, "batch piece"]
 ) -> Float[Tensor, "batch head piece head_dim"]:
     piece = piece.to(rows.device)
@@ -172,17 +172,17 @@ def _picked(
     return rows.movedim(2, 1)[text, piece].movedim(1, 2)
 
 
-def _whole(
+def _transform(
     record: LayerRecord, piece: Int64[Tensor, "batch piece"]
 ) -> Float[Tensor, "batch head piece d_model"]:
-    """Return f(x) of the pieces in the coordinates of the hidden states, which all heads share."""
-    value = _picked(per_head(record.value, record.weight.shape[1]), piece)
+    # In the coordinates of hidden states, which heads share, as they do not share compressed ones.
+    value = _pick(per_head(record.value, record.weight.shape[1]), piece)
     vectors: Tensor = double(value) @ double(record.site.projection.weight)
     return vectors
 
 
-def _chosen(wanted: Bool[Tensor, "batch place"]) -> Int64[Tensor, "batch some"]:
-    """Return the wanted places of every text, filled up where it has fewer than another text."""
+def _choose_places(wanted: Bool[Tensor, "batch place"]) -> Int64[Tensor, "batch some"]:
+    # Filled up with other places where a text has fewer, so that all texts have as many.
     most = int(wanted.sum(-1).max())
     order: Tensor = wanted.long().argsort(dim=-1, descending=True, stable=True)
     return order[:, :most]

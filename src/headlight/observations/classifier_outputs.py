@@ -80,6 +80,7 @@ class LabelPositions:
     ) -> Float64[np.ndarray, "text *cell"]:
         """Return the mean over the predictions of each text."""
         sums = np.zeros((self._texts, *values.shape[1:]))
+        # `sums[owners] += values` would add only one prediction of each text.
         np.add.at(sums, self.owners, values)
         numbers = np.bincount(self.owners, minlength=self._texts)
         means: Float64[np.ndarray, "text *cell"] = sums / numbers.reshape(

@@ -26,15 +26,15 @@ def dispersion(name: str, by_variable: dict[str, Any], dims: tuple[str, ...]) ->
         f"{name}_max": (dims, statistics["maximum"]),
     }
     sums = by_variable[f"slots_{name}_powers"]
-    replicates = of_lengths(name, (sums["mean"], sums["without"], sums["whole"]))
-    for each, of in replicates.items():
-        slots = dict(zip(("mean", "without", "whole"), of, strict=True))
-        value = variables[each][1]
-        variables |= with_slots(each, dims, value, {**slots, "units": sums["units"]})
+    replicates = summarise_lengths(name, (sums["mean"], sums["without"], sums["whole"]))
+    for statistic, replicate in replicates.items():
+        slots = dict(zip(("mean", "without", "whole"), replicate, strict=True))
+        value = variables[statistic][1]
+        variables |= with_slots(statistic, dims, value, {**slots, "units": sums["units"]})
     return variables
 
 
-def of_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
+def summarise_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
     """Return mean, σ and CV; those of ``input_norm`` have no axis of heads.
 
     Args:
@@ -49,15 +49,16 @@ def of_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
     return {f"{name}_mean": mean, f"{name}_std": std, f"{name}_cv": cv}
 
 
-def part(of: Replicates, at: int | slice) -> Replicates:
+def part(replicates: Replicates, at: int | slice) -> Replicates:
     """Return a part along the last axis."""
-    value, without, whole = of
+    value, without, whole = replicates
     return value[..., at], without[..., at], whole[..., at]
 
 
 def standard_deviations(mean: Replicates, squares: Replicates) -> Replicates:
     """Compute standard deviations from the means of numbers and of their squares."""
     value, without = (
+        # Rounding may leave the variance of equal numbers just below 0.
         np.sqrt(np.maximum(squared - average**2, 0))
         for average, squared in zip(mean[:2], squares[:2], strict=True)
     )

@@ -67,6 +67,7 @@ class Texts:
         """Return the mask of all rows, or of the first or the last token alone."""
         if which in ("all", "mean"):
             return self.queries
+        # Counted from 1, so that padding, 0, is neither the first nor the last.
         numbers = self.queries.cumsum(-1) * self.queries
         return numbers == (1 if which == "first" else numbers.amax(-1, keepdim=True))
 

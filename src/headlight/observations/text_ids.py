@@ -19,12 +19,12 @@ def text_id(example: Encoded) -> int:
     batch: the same texts give the same samples, orders and resamples wherever they come from.
     """
     digest = hashlib.sha256(json.dumps([*(example.origin or (0, 0))]).encode()).digest()
-    return int.from_bytes(digest[:8], "little") >> 1
+    return int.from_bytes(digest[:8], "little") >> 1  # 63 bits fit int64
 
 
 def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
     """Return the number in the corpus of each text's unit: its document, or the text itself."""
-    return np.array([each.unit for each in examples], dtype=np.int64)
+    return np.array([example.unit for example in examples], dtype=np.int64)
 
 
 _RANKS = 2**40
@@ -43,6 +43,8 @@ def rank_of(example: Encoded, kind: Kind) -> float:
 
 def hash_of(example: Encoded, kind: Kind) -> float:
     """Return a hash of the tokens that this kind sees, a whole number as good as random."""
+    # -1 is no id: the same tokens, split otherwise between source and target, hash differently.
     ids = (*example.ids, -1, *(() if kind == "encoder" else example.target))
+    # 5 bytes are 40 bits: below `_RANKS`.
     digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
     return float(int.from_bytes(digest))

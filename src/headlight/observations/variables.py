@@ -50,10 +50,10 @@ def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) 
         by: Prefixes of names, each with its addition to the meaning.
     """
     return {
-        f"{prefix}{name}": one.described(f"{one.meaning}{of}")
-        for name, one in table.items()
-        for prefix, of in by.items()
-        if one.by is None or prefix in one.by
+        f"{prefix}{name}": variable.described(f"{variable.meaning}{addition}")
+        for name, variable in table.items()
+        for prefix, addition in by.items()
+        if variable.by is None or prefix in variable.by
     }
 
 
@@ -77,7 +77,7 @@ def with_slots(
         axis = axes.index(dim)
         first = weights.take([0], axis) if weights.shape[axis] else weights
         if (weights == first).all() and weights.shape[axis]:
-            weights, axes = first.squeeze(axis), [each for each in axes if each != dim]
+            weights, axes = first.squeeze(axis), [kept for kept in axes if kept != dim]
     return {
         name: xarray.DataArray(value, dims=dims),
         f"{name}{MOVED}": xarray.DataArray(finite_slots.astype(np.float32), dims=("slot", *dims)),
@@ -89,7 +89,7 @@ def with_slots(
 def slots_at(slots: Mapping[str, Array], place: Any) -> dict[str, Array]:
     """Return the argument of `with_slots` for a part of the cells of joint sums."""
     places = place if isinstance(place, tuple) else (place,)
-    parts = {each: slots[each][:, *places] for each in ("without", "whole")}
+    parts = {field: slots[field][:, *places] for field in ("without", "whole")}
     return {"mean": np.asarray(slots["mean"][place]), **parts, "units": slots["units"]}
 
 
@@ -97,6 +97,6 @@ def described(
     variables: Mapping[str, Any], coordinates: Mapping[str, Any], names: LongNames
 ) -> xarray.Dataset:
     """Return a dataset whose variables have their long names and units."""
-    slots = [each for each in variables if each == UNITS or each.endswith((MOVED, WEIGHTS))]
+    slots = [name for name in variables if name == UNITS or name.endswith((MOVED, WEIGHTS))]
     dataset = xarray.Dataset(dict(variables), coords=dict(coordinates)).set_coords(slots)
     return describe(dataset, {str(name): names[str(name)] for name in dataset.data_vars})

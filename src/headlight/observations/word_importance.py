@@ -47,7 +47,7 @@ class AttentionImportance:
             shares = share_of_rows(size, self._rows)
             self._sums[name] = self._sums.get(name, torch.zeros_like(shares)) + shares
 
-    def found(self) -> dict[str, Float[Tensor, "batch *query key"]]:
+    def means(self) -> dict[str, Float[Tensor, "batch *query key"]]:
         """Return the means over the layers."""
         return {name: sums / self._layers for name, sums in self._sums.items()}
 

@@ -32,7 +32,7 @@ def to_neighbours(
         keys: Number of keys of the whole text; None where `score` has all of them.
     """
     queries, columns = score.shape[2:]
-    beside = Beside.of(offsets, first, queries, columns, keys or columns)
+    beside = Beside.from_offsets(offsets, first, queries, columns, keys or columns)
     return beside.on(score.device).take(score)
 
 
@@ -49,7 +49,7 @@ class Beside(NamedTuple):
     factor: Float[Tensor, "query offset"]
 
     @classmethod
-    def of(
+    def from_offsets(
         cls, offsets: tuple[int, ...], first: int, queries: int, columns: int, keys: int
     ) -> "Beside":
         """Return the neighbours, on the host; for arguments see `to_neighbours`.
@@ -62,12 +62,13 @@ class Beside(NamedTuple):
             keys: Number of keys of the whole text.
         """
         key = torch.arange(first, first + queries)[:, None] + torch.tensor(offsets)
+        # A key from `columns` on is in the text, but no query of this block sees it: 0, not NaN.
         factor = (key < columns).float().masked_fill((key < 0) | (key >= keys), torch.nan)
         return cls(key.clamp(0, max(columns - 1, 0)), factor)
 
     def on(self, device: torch.device) -> "Beside":
         """Return the neighbours on a device."""
-        return Beside(*(each.to(device) for each in self))
+        return Beside(*(tensor.to(device) for tensor in self))
 
     def take(self, score: Score) -> Float[Tensor, "batch head query offset"]:
         """Return the scores for the neighbours, as `to_neighbours` does."""

@@ -38,5 +38,6 @@ def offsets_of(
     The second tensor is the mask of places with an offset; nothing is added up at the others.
     """
     places = torch.arange(columns + queries + 1)
+    # Negative offsets have wrapped to the end of a skewed row.
     offsets = torch.where(places < columns, places, places - len(places))
     return offsets, (places < columns) | (offsets > -queries)

@@ -24,7 +24,7 @@ class Pairs(NamedTuple):
 
     def where(self, mask: Bool[Tensor, " pair"]) -> "Pairs":
         """Return the pairs that are in a mask."""
-        return Pairs(*(each[mask] for each in self))
+        return Pairs(*(positions[mask] for positions in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Groups:
     place: Int64[Tensor, "batch position"]
 
     @classmethod
-    def of(
+    def from_labels(
         cls, label: Int64[Tensor, "batch position"], mask: Bool[Tensor, "batch position"]
     ) -> "Groups":
         """Return the groups of the positions in `mask`; every other position is alone.
@@ -55,6 +55,7 @@ class Groups:
             mask: Mask of the positions that count.
         """
         places = torch.arange(label.shape[1], device=label.device).expand_as(label)
+        # Positions outside the mask get labels of their own, which no other position has.
         ordered, order = label.where(mask, -1 - places).sort(dim=1, stable=True)
         same = torch.nn.functional.pad(ordered[:, 1:] == ordered[:, :-1], (1, 0))
         begin = places.masked_fill(same, 0).cummax(1).values

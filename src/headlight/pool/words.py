@@ -62,7 +62,7 @@ class Words:
             UnknownNameError: `queries` is no `QueryPooling`.
         """
         require_choice("way of joining the queries of a word", queries, QueryPooling)
-        unit = _in_order(word) if special else word.clamp_min(NO_UNIT)
+        unit = _number_units(word) if special else word.clamp_min(NO_UNIT)
         dropped = (word == NO_WORD) & (unit == NO_UNIT)
         return cls(word, unit, dropped, int(unit.max()) + 1, queries)  # type: ignore[arg-type]
 
@@ -162,7 +162,7 @@ class Words:
 
     @cached_property
     def _first(self) -> Int64[Tensor, "batch word"]:
-        """Return the first piece of every word; anything where there is no word."""
+        # Anything where there is no word; `present` tells.
         return self.members.argmax(-1)
 
     def _first_rows(self, rows: Rows) -> WordRows:
@@ -245,7 +245,7 @@ class WordPair:
         return self.attending.joined(rows, score, self.attended.special)
 
 
-def _in_order(word: Int64[Tensor, "batch token"]) -> Int64[Tensor, "batch token"]:
+def _number_units(word: Int64[Tensor, "batch token"]) -> Int64[Tensor, "batch token"]:
     """Return words and special tokens numbered as they stand; padding is -1."""
     before = torch.nn.functional.pad(word[:, :-1], (1, 0), value=NO_WORD)
     begins = (word >= NO_WORD) & ((word == NO_WORD) | (word != before))

@@ -157,7 +157,7 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
     with torch.inference_mode(), model.running():
         (ids,) = made.generate(**arguments, generation_config=settings)
     generated = ids[begun:].tolist()
-    whole, categories = prompt, Categories.of(tokenizer)  # type: ignore[arg-type]
+    whole, categories = prompt, Categories.from_tokenizer(tokenizer)  # type: ignore[arg-type]
     for number in generated:
         whole = with_next_token(whole, number, tokenizer, categories)
     return whole, str(tokenizer.decode(generated, skip_special_tokens=True))  # type: ignore[union-attr]

@@ -581,7 +581,7 @@ def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, An
     ids = (*example.ids, *example.target)
     if tokenizer is None:
         return {"tokens": len(ids)}
-    marks = Assembly.of(tokenizer, start).marks
+    marks = Assembly.from_tokenizer(tokenizer, start).marks
     special, doubled = marks.written(example)
     written = {"special": special, "doubled": int(doubled)} if special else {}
     return {"tokens": len(ids), "unknown": ids.count(marks.unknown), **written}

@@ -291,7 +291,7 @@ def attention_parts(
     Returns:
         What is missed without heads and keys, without the residual, and without the bias.
     """
-    parts = BlockSum.of(record, residual)
+    parts = BlockSum.from_record(record, residual)
     of_heads = missed_without_heads(parts.total, parts.weight, parts.vectors)
     residual_missed = missed_without(parts.total, parts.given)
     return of_heads, residual_missed, missed_without(parts.total, parts.bias)

@@ -206,7 +206,7 @@ class _Prompted:
                     )
                 answer = last["content"]
                 subject = replace(subject, messages=tuple(before), answer=subject.template)
-        prompt = Prompt.of(subject, example["context"])
+        prompt = Prompt.from_question(subject, example["context"])
         passages = range(len(prompt.passages))
         text, _ = prompt.written(tokenizer, passages, passages)
         whole, _ = prompt.encode(tokenizer, passages, passages)

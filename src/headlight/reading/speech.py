@@ -134,7 +134,7 @@ def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, Enc
         target_words=example.target_words[:begun],
         target_text=tuple(transcript.split()),
     )
-    categories = Categories.of(tokenizer)
+    categories = Categories.from_tokenizer(tokenizer)
     # Neither special ones nor times, and as many as the model takes behind what begins them.
     spoken = [each for each in ids.tolist() if tokenizer.decode([each], skip_special_tokens=True)]
     for number in spoken[: model.longest and model.longest - begun]:

@@ -19,9 +19,9 @@ class Answer:
 
     dataset: xarray.Dataset
     called: ClassVar[str]
-    """Phrase for the refusal of other suffixes: ``a prediction is``."""
+    """Subject and verb of the refusal of other suffixes: ``a prediction is``."""
     question: ClassVar[str] = ""
-    """Name of the question, by which its answers have formats of their own."""
+    """Name of the question, which decides the formats of its answers."""
 
     def to_netcdf(self) -> bytes:
         """Return every number as NetCDF, as `headlight.open` reads it.
@@ -36,7 +36,7 @@ class TextResult(Answer):
     """Result on one text, as a dataset that can be written."""
 
     def save(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: ``.json``, ``.nc``, or ``.html`` where it has a page.
+        """Write the result in the format of the suffix, such as ``.html``, ``.json`` or ``.nc``.
 
         Raises:
             UsageError: Another suffix.

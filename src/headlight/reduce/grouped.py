@@ -26,7 +26,7 @@ class Grouped(Accumulator):
     kind = "grouped"
 
     def __init__(self, of: Accumulator | Mapping[str, Any]) -> None:
-        self.of = of.empty() if isinstance(of, Accumulator) else _described(of)
+        self.of = of.empty() if isinstance(of, Accumulator) else _from_description(of)
         self.groups: dict[int, Accumulator] = {}
 
     @property
@@ -69,7 +69,8 @@ class Grouped(Accumulator):
         keys = sorted(self.groups)
         statistics = [self.groups[key].compute() for key in keys]
         stacked = {
-            name: np.array([each[name] for each in statistics]).reshape(-1, *nothing.shape)
+            # Reshaped, so that a statistic has its axes where there is no group, too.
+            name: np.array([row[name] for row in statistics]).reshape(-1, *nothing.shape)
             for name, nothing in self.of.compute().items()
         }
         return {"key": np.array(keys, dtype=np.int64), **stacked}
@@ -94,5 +95,5 @@ class Grouped(Accumulator):
         return grouped
 
 
-def _described(description: Mapping[str, Any]) -> Any:
+def _from_description(description: Mapping[str, Any]) -> Any:
     return PLAIN[description["kind"]](**description["settings"])

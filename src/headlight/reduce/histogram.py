@@ -52,6 +52,7 @@ class Histogram(Accumulator):
         slots = self.counts.shape[-1]
         slot = np.searchsorted(self.edges, rows, side="right")
         slot[rows == self.edges[-1]] = slots - 2
+        # Each entry has a range of places to itself, so that one bincount serves all of them.
         entry = np.arange(math.prod(self.shape)).reshape(self.shape) * slots
         place = (slot + entry)[~np.isnan(rows)]
         self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)

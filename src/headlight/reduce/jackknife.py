@@ -34,5 +34,6 @@ def deviations(
     share = whole / np.where(total != 0, total, np.nan)
     alike = (share**2).sum(0)
     remaining = np.where(alike < 1, 1 - alike, np.nan)
+    # A group without weight moves nothing, even where there is no value without it (NaN).
     moved = np.where(share == 0, 0, (1 - share) * (without - value)) / np.sqrt(remaining)
     return np.asarray(moved), np.asarray(1 / alike - 1)

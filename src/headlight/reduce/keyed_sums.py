@@ -58,7 +58,7 @@ class KeyedSums(Accumulator):
             raise ValueError(f"{len(keys)} keys do not fit {len(rows)} observations")
         distinct, place = np.unique(keys, return_inverse=True)
         counted = np.nan_to_num(np.rint(rows / UNIT))
-        if len(distinct) < len(keys):
+        if len(distinct) < len(keys):  # np.add.at is slow: only where a key repeats
             sums = np.zeros((len(distinct), *self.shape))
             np.add.at(sums, place, counted)
         else:

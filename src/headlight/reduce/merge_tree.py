@@ -60,7 +60,7 @@ class Tree:
         """Return all members in one tally, under names with their subtree, for a file."""
         parts = [(str(level), tally) for level, tally in self.nodes] + [(_EXACT, self.exact)]
         return Tally(
-            {f"{place}/{name}": each for place, tally in parts for name, each in tally.items()}
+            {f"{place}/{name}": member for place, tally in parts for name, member in tally.items()}
         )
 
     @staticmethod

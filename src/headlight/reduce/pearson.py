@@ -40,17 +40,19 @@ class Pearson(Accumulator):
         Raises:
             ValueError: A shape is another, or the two differ in length.
         """
-        one, two = rows_of(first, self.shape), rows_of(second, self.shape)
-        if len(one) != len(two):
-            raise ValueError(f"pairs are needed, not {len(one)} and {len(two)} observations")
-        if not len(one):
+        first, second = rows_of(first, self.shape), rows_of(second, self.shape)
+        if len(first) != len(second):
+            raise ValueError(f"pairs are needed, not {len(first)} and {len(second)} observations")
+        if not len(first):
             return
-        observed = ~np.isnan(one + two)
+        # Infinities have been refused, so that a sum is NaN only where one of the two is missing.
+        observed = ~np.isnan(first + second)
         count = np.add.reduce(observed, axis=0, dtype=np.float64)
-        one_mean, one = _centred(one, observed, count)
-        two_mean, two = _centred(two, observed, count)
-        squares = np.add.reduce(one * one, axis=0), np.add.reduce(two * two, axis=0)
-        self.absorb(count, one_mean, two_mean, *squares, np.add.reduce(one * two, axis=0))
+        first_mean, first = _centre(first, observed, count)
+        second_mean, second = _centre(second, observed, count)
+        squares = np.add.reduce(first * first, axis=0), np.add.reduce(second * second, axis=0)
+        products = np.add.reduce(first * second, axis=0)
+        self.absorb(count, first_mean, second_mean, *squares, products)
 
     def absorb(
         self,
@@ -99,14 +101,13 @@ class Pearson(Accumulator):
         return {"count": self.count.copy(), "correlation": np.asarray(np.clip(correlation, -1, 1))}
 
 
-def _centred(rows: Rows, observed: Array, count: Entry) -> tuple[Entry, Rows]:
-    """Return the mean of the observations, and the deviations from it, 0 for missing ones."""
+def _centre(rows: Rows, observed: Array, count: Entry) -> tuple[Entry, Rows]:
     mean = np.add.reduce(np.where(observed, rows, 0.0), axis=0) / np.maximum(count, 1.0)
     return mean, np.where(observed, rows - mean, 0.0)
 
 
 def _spread(squares: Array, mean: Array, count: Array) -> Any:
-    """Return the root of the sum of squares; NaN where rounding alone explains it."""
+    # A constant leaves squares of rounding errors, which would correlate with anything.
     root = np.sqrt(squares)
     rounding = 4 * np.finfo(np.float64).eps * np.abs(mean) * np.sqrt(count)
     return np.where((count > 1) & (root > rounding), root, np.nan)

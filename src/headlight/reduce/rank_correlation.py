@@ -87,28 +87,30 @@ class RankCorrelation(Accumulator):
         if len(entry) and not -1 <= entry.min() <= entry.max() < len(self._tables):
             raise ValueError(f"an entry is needed from -1 to {len(self._tables) - 1}")
         first, second = first.astype(np.float32, copy=False), second.astype(np.float32)
-        if any(np.fmin.reduce(each, axis=None, initial=0) < 0 for each in (first, second)):
+        if any(np.fmin.reduce(numbers, axis=None, initial=0) < 0 for numbers in (first, second)):
             raise ValueError("numbers from 0 are needed, not negative ones")
         codes = _codes(first)
         used = (entry >= 0) & ~np.isnan(second) & (codes != MISSING).any(axis=1)
-        keys = np.abs(second).view(np.int32).astype(np.int64)  # -0.0 is 0.0
+        # The bits of floats from 0 on are in the order of the numbers; -0.0 is made 0.0.
+        keys = np.abs(second).view(np.int32).astype(np.int64)
         columns = np.flatnonzero(used)
         columns = columns[np.lexsort((keys[columns], entry[columns]))]
         entries, begins = np.unique(entry[columns], return_index=True)
+        # Not strict: of no columns, np.split still makes one part.
         for place, chosen in zip(entries, np.split(columns, begins[1:]), strict=False):
             self._tables[place].count(codes[chosen], keys[chosen])
 
     def pooled(self, axis: int | Sequence[int]) -> "RankCorrelation":
         """Pool the pairs of the entries along these axes, so that they are ranked together."""
-        gone = {int(each) % len(self.shape) for each in np.atleast_1d(axis)}
-        rest = [each for each in range(len(self.shape)) if each not in gone]
+        gone = {int(dropped_axis) % len(self.shape) for dropped_axis in np.atleast_1d(axis)}
+        rest = [kept_axis for kept_axis in range(len(self.shape)) if kept_axis not in gone]
         places = np.arange(len(self._tables)).reshape(self.shape).transpose([*rest, *sorted(gone)])
-        result = RankCorrelation([self.shape[each] for each in rest])
+        result = RankCorrelation([self.shape[kept_axis] for kept_axis in rest])
         for table, group in zip(
             result._tables, places.reshape(len(result._tables), -1), strict=True
         ):
-            for each in group:
-                table.absorb(self._tables[each], most=len(group) * ROWS)
+            for place in group:
+                table.absorb(self._tables[place], most=len(group) * ROWS)
         return result
 
     def compute(self) -> dict[str, Array]:
@@ -131,11 +133,13 @@ class RankCorrelation(Accumulator):
     def arrays(self) -> dict[str, Array]:
         """Return the concatenated tables, and the number of rows and columns of each."""
         tables = self._tables
-        about = [[each.level, each.first_level, each.start, *each.cells.shape] for each in tables]
+        about = [
+            [table.level, table.first_level, table.start, *table.cells.shape] for table in tables
+        ]
         return {
             "tables": np.array(about, dtype=np.int64).reshape(-1, 5),
-            "keys": np.concatenate([_Table().keys, *(each.keys for each in tables)]),
-            "cells": np.concatenate([_Table().keys, *(each.cells.ravel() for each in tables)]),
+            "keys": np.concatenate([_Table().keys, *(table.keys for table in tables)]),
+            "cells": np.concatenate([_Table().keys, *(table.cells.ravel() for table in tables)]),
         }
 
     @classmethod
@@ -170,10 +174,11 @@ class _Table:
         """Count columns of first numbers by the key of their second; keys must not decrease."""
         valid = codes != MISSING
         ends = int(codes.min()), int(codes.max(where=valid, initial=0))
-        begin, first_level = _fitting(*ends, self.first_level)
+        begin, first_level = _fit_columns(*ends, self.first_level)
         width = (ends[1] >> first_level) - begin + 1
+        # Missing pairs are counted in a bin behind the others, which is cut off below.
         bins = np.where(valid, (codes >> first_level) - begin, width)
-        rows, level = _merged(np.unique(keys >> self.level), self.level, ROWS)
+        rows, level = _merge_keys(np.unique(keys >> self.level), self.level, ROWS)
         bins += np.searchsorted(rows, keys >> level)[:, None] * (width + 1)
         counts = np.bincount(bins.ravel(), minlength=len(rows) * (width + 1))
         table = _Table()
@@ -183,25 +188,25 @@ class _Table:
 
     def absorb(self, other: "_Table", most: int = ROWS) -> None:
         """Add the counts of another table, keeping at most `most` rows."""
-        both = [each for each in (self, other) if len(each.keys)]
+        both = [table for table in (self, other) if len(table.keys)]
         if not both:
             return
-        level = max(each.level for each in both)
-        keys, level = _merged(_union([t.keys >> (level - t.level) for t in both]), level, most)
-        first_level = max(each.first_level for each in both)
+        level = max(table.level for table in both)
+        keys, level = _merge_keys(_union([t.keys >> (level - t.level) for t in both]), level, most)
+        first_level = max(table.first_level for table in both)
         ends = [
-            (each.start + place) >> (first_level - each.first_level)
-            for each in both
-            for place in (0, each.cells.shape[1] - 1)
+            (table.start + place) >> (first_level - table.first_level)
+            for table in both
+            for place in (0, table.cells.shape[1] - 1)
         ]
-        start, raised = _fitting(min(ends), max(ends), 0)
+        start, raised = _fit_columns(min(ends), max(ends), 0)
         first_level += raised
         total = np.zeros((len(keys), (max(ends) >> raised) - start + 1), dtype=np.int64)
-        for each in both:
-            rows = np.searchsorted(keys, each.keys >> (level - each.level))
-            columns = each.start + np.arange(each.cells.shape[1])
-            columns = (columns >> (first_level - each.first_level)) - start
-            np.add.at(total, np.ix_(rows, columns), each.cells)
+        for table in both:
+            rows = np.searchsorted(keys, table.keys >> (level - table.level))
+            columns = table.start + np.arange(table.cells.shape[1])
+            columns = (columns >> (first_level - table.first_level)) - start
+            np.add.at(total, np.ix_(rows, columns), table.cells)
         self.level, self.first_level, self.start = level, first_level, start
         self.keys, self.cells = keys, total
 
@@ -236,8 +241,7 @@ def _codes(first: Float32[np.ndarray, "column pair"]) -> Int32[np.ndarray, "colu
     return codes
 
 
-def _fitting(least: int, largest: int, level: int) -> tuple[int, int]:
-    """Return the code of the first column, and the lowest level with at most `COLUMNS` columns."""
+def _fit_columns(least: int, largest: int, level: int) -> tuple[int, int]:
     while (largest >> level) - (least >> level) >= COLUMNS:
         level += 1
     return least >> level, level
@@ -248,8 +252,7 @@ def _union(keys: Sequence[Keys]) -> Keys:
     return union
 
 
-def _merged(keys: Keys, level: int, most: int) -> tuple[Keys, int]:
-    """Return the rows, merged in pairs until at most ``most`` are left, and their level."""
+def _merge_keys(keys: Keys, level: int, most: int) -> tuple[Keys, int]:
     while len(keys) > most:
         keys, level = np.unique(keys >> 1), level + 1
     return keys, level

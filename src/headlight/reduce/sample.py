@@ -72,6 +72,7 @@ class Sample(Accumulator):
         """
         self.seen[group] += length
         highest, wanted = self._highest(group), min(self.size, length)
+        # Philox counts up from the lowest words; the highest tell groups and the two uses apart.
         key = np.array([self.seed, stream], dtype=np.uint64)
         steps, picks = (
             np.random.Generator(np.random.Philox(key=key, counter=[0, 0, group, part]))
@@ -79,11 +80,12 @@ class Sample(Accumulator):
         )
         climbed, keys, numbers = 0.0, list[float](), dict[int, None]()
         while len(keys) < wanted and (not keys or keys[-1] <= highest):
+            # A block may reach behind the last row; keys from there are cut off below.
             rest = np.maximum(length - len(keys) - np.arange(BLOCK), 1)
             climb = climbed + np.cumsum(steps.standard_exponential(BLOCK) / rest)
             keys.extend(-np.expm1(-climb))
             climbed = climb[-1]
-        keys = [each for each in keys[:wanted] if each <= highest]
+        keys = [candidate for candidate in keys[:wanted] if candidate <= highest]
         while len(numbers) < len(keys):  # a number that was drawn already is passed over
             numbers.update(dict.fromkeys(picks.integers(length, size=BLOCK).tolist()))
         return np.array(keys), np.array(list(numbers)[: len(keys)], dtype=np.int64)
@@ -131,8 +133,7 @@ class Sample(Accumulator):
         self._take(other.keys, other.rows, other.group)
 
     def _highest(self, group: int) -> float:
-        """Return the key above which no row can be kept."""
-        keys = self.keys[self.group == group]
+        keys = self.keys[self.group == group]  # sorted by `_take`
         return float(keys[-1]) if len(keys) == self.size else 1.0
 
     def _take(self, keys: Array, rows: Array, group: Array) -> None:

@@ -124,7 +124,7 @@ class Tally(Mapping[str, Accumulator]):
         tensors, header = load_tensors(path)
         try:
             _check_format(header, path)
-            return _restored(header["members"], tensors), header["notes"]
+            return _restore(header["members"], tensors), header["notes"]
         except _DAMAGED as problem:
             raise ResultError(f"{path} is not a file that Headlight wrote; remove it.") from problem
 
@@ -141,10 +141,10 @@ def _check_format(header: Mapping[str, Any], path: Location) -> None:
         )
 
 
-def _restored(members: Mapping[str, Any], tensors: Mapping[str, Array]) -> Tally:
+def _restore(members: Mapping[str, Any], tensors: Mapping[str, Array]) -> Tally:
     states: dict[str, dict[str, Array]] = {name: {} for name in members}
     for key, tensor in tensors.items():
-        name, _, field = key.rpartition("/")
+        name, _, field = key.rpartition("/")  # names of members may have slashes, fields have none
         states[name][field] = tensor
     return Tally(
         {

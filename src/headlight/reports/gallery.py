@@ -6,7 +6,8 @@ from pathlib import Path
 import xarray
 
 from headlight import files
-from headlight.engine.folder import REPORT, RunFolder
+from headlight.catalogue.writers import REPORT
+from headlight.engine.folder import RunFolder
 from headlight.errors import UsageError, setting
 from headlight.files import Location, check_reachable, location
 from headlight.output_folder import OutputFolder
@@ -34,9 +35,9 @@ def gallery(
         Path of the first page, ``index.html``, which is written last.
 
     Raises:
-        UsageError: there is no run, one is of another study, or the folder holds something.
-        ResultError: a result cannot be read.
-        RunError: the folder cannot be written, or somebody else's file is in the way.
+        UsageError: There is no run, one is of another study, or the folder holds something.
+        ResultError: A result cannot be read.
+        RunError: The folder cannot be written, or somebody else's file is in the way.
     """
     surveys = [_shown(run) for run in runs]
     if not surveys:
@@ -75,4 +76,4 @@ def _shown(run: str | Path | xarray.Dataset) -> Shown:
 
 def _report(folder: Location) -> bytes | None:
     page = folder / REPORT
-    return files.read(page, own=True) if page.exists() or files.is_link(page) else None
+    return files.read(page, refuse_links=True) if page.exists() or files.is_link(page) else None

@@ -1,8 +1,8 @@
 """Pages of the passages that a report shows, each with the heads that it is shown for.
 
-A survey keeps only some tokens of each such text, and a number by which it is found again.  To find
-the few that are requested, the corpus is gone through once more without the model; the texts found
-are then read, and each becomes a small page of its own.
+A survey keeps only some tokens of such a text, and a number that identifies it.  The corpus is gone
+through once more without the model to find the few texts that are requested; the model then reads
+these, and each becomes a small page.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,7 @@ from typing import Any
 import xarray
 
 from headlight.capture import CapturedModel
+from headlight.catalogue.writers import REPORT
 from headlight.encode import Encoded
 from headlight.engine.folder import PAGES
 from headlight.engine.pass_folders import refuse_link
@@ -30,15 +31,13 @@ from headlight.views import reading_page
 from headlight.views.passages import PassagePages, Shown
 from headlight.views.reading.corpus_results import InCorpus
 
-REPORT = "../report.html"
-
 
 def check_pages(source: TextSource, folder: Location | None) -> None:
     """Refuse, before a survey runs, sources and folders that pages of passages cannot use.
 
     Raises:
-        UsageError: the corpus can be read only once.
-        RunError: the folder of pages is a link to somewhere else.
+        UsageError: The corpus can be read only once.
+        RunError: The folder of pages is a link to somewhere else.
     """
     if folder is not None:
         refuse_link(folder / PAGES, "writes its pages")
@@ -68,48 +67,52 @@ def write_pages(
         output: Folder of the run.
 
     Returns:
-        Address of each page that the run has written, relative to the folder.
+        Addresses of the pages that the run has written, relative to the folder.
 
     Raises:
-        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
+        HeadlightError: The folder cannot be written, or somebody else's file is in the way.
     """
     texts = _shown(result)
     pages: dict[Shown, str] = {
-        each: f"{PAGES}/{number}.html" for number, each in enumerate(texts, 1)
+        text: f"{PAGES}/{number}.html" for number, text in enumerate(texts, 1)
     }
     wanted = list(texts)[: settings.pages]
     if wanted:
-        output.claim(pages[each] for each in wanted)
+        output.claim(pages[text] for text in wanted)
         plan = plan_text_study("survey", "Survey of attention", source, model, settings)
-        for each, example in _found(plan, wanted):
-            page = _page(plan, example, each[0], texts[each], result)
-            output.write(pages[each], page.encode())
+        for text, example in _wanted_examples(plan, wanted):
+            kind, _ = text
+            page = _page(plan, example, kind, texts[text], result)
+            output.write(pages[text], page.encode())
     written = output.names()
     return {
-        each: address
-        for each, address in pages.items()
+        text: address
+        for text, address in pages.items()
         if address in written and (output.place / address).exists()
     }
 
 
 def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
-    """Return the texts that the report shows, each with the heads that it is shown for."""
+    """Return the texts that the report shows, with the heads for which it shows them."""
     texts: dict[Shown, list[tuple[int, int]]] = {}
     for kind, part in split_kinds(result).items():
-        for each in highlights(part):
-            if each.layer is None or each.head is None:
+        for highlight in highlights(part):
+            layer, head = highlight.layer, highlight.head
+            if layer is None or head is None:
                 continue
-            passage = passage_of(part, each.kind, each.layer, each.head)
+            passage = passage_of(part, highlight.kind, layer, head)
             if passage is not None:
-                texts.setdefault((kind, passage.rank), []).append((each.layer, each.head))
+                texts.setdefault((kind, passage.rank), []).append((layer, head))
     return texts
 
 
-def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:
+def _wanted_examples(
+    plan: StudyPlan[Encoded], wanted: Sequence[Shown]
+) -> Iterator[tuple[Shown, Encoded]]:
     """Yield the wanted examples in the order of the corpus, and stop at the last of them.
 
     Raises:
-        RunError: some are not in it any more.
+        RunError: Some are not in it any more.
     """
     missing = set(wanted)
     kinds: list[Any] = sorted({kind for kind, _ in wanted})
@@ -143,7 +146,7 @@ def _page(
         kind=kind,
         layers=plan.settings.layers,
     )
-    corpus = InCorpus(survey=result, report=REPORT)
+    corpus = InCorpus(survey=result, report=f"../{REPORT}")
     return reading_page(reading.dataset, whole_heads=heads, corpus=corpus)
 
 

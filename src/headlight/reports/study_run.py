@@ -18,7 +18,7 @@ from headlight.engine.ray_workers import on_cluster, working_directory
 from headlight.engine.tensor_parallel import rank_folder
 from headlight.engine.workers import check_workers, other_workers
 from headlight.reports.passage_pages import check_pages, write_pages
-from headlight.reports.report import write_report
+from headlight.reports.report import claim_files, write_report
 from headlight.result import refusing_incomplete
 from headlight.settings import StudySettings
 
@@ -39,15 +39,15 @@ def run_study(
     Args:
         study: Study that is run.
         source: Source that it reads.
-        settings: Settings, of its own class.
+        settings: Settings of the study.
         model: Model that reads the source.
-        folder: Folder in which everything is kept, if anything is; it is opened here.
+        folder: Folder of the run, which is opened here; without a path nothing is kept.
         command: Command that requested the run, for the record.
         progress: Whether a bar is shown on standard error.
         objects: Arguments of its function ``run`` besides settings.
 
     Raises:
-        HeadlightError: see the study.
+        HeadlightError: See the study.
     """
     check_workers(study, source, folder, list(objects))
     repeats = configuration(study, source, settings, model, folder.corpus_name)
@@ -56,10 +56,16 @@ def run_study(
         check_pages(source, folder.place)
     processes = processes_of(model.transformer)
     progress = progress and not (processes is not None and processes.rank())
-    with rank_folder(study, folder, processes) as own, on_cluster(own), own.opened() as opened:
+    with (
+        rank_folder(study, folder, processes) as own_folder,
+        on_cluster(own_folder),
+        own_folder.opened() as opened,
+    ):
         trust = model.trust_remote_code
         home, place = str(Path.cwd()), str(opened.place)
         join = partial(join_run, repeats, place, home, trust_remote_code=trust)
+        if opened.output is not None:
+            claim_files(opened.output)
         with other_workers(study, repeats, opened, model, join, progress=progress):
             result = study.run(
                 source,
@@ -87,17 +93,17 @@ def run_study(
 def join_run(
     configuration: Mapping[str, Any], folder: str, home: str, *, trust_remote_code: bool = False
 ) -> None:
-    """Work on a run as one of its workers, in a process that knows nothing else of it.
+    """Work on a run as one of its workers, in a process that has nothing but these arguments.
 
     Args:
-        configuration: Configuration that repeats the run, see `configuration`.
+        configuration: Configuration that repeats the run.
         folder: Folder of the run.
         home: Working directory of the first process, from which relative paths start.
-        trust_remote_code: Whether the user lets code run that comes with the model; no config file
-            says so.
+        trust_remote_code: Whether the user lets code run that comes with the model. It is no part
+            of the configuration, since a config file may come from somebody else.
 
     Raises:
-        HeadlightError: see `run_study`.
+        HeadlightError: See `run_study`.
     """
     config = dict(configuration)
     study, source = find_study(config.pop("study")), config.pop("source", None)
@@ -107,9 +113,9 @@ def join_run(
     )
     name, corpus_name = config.pop("name", None), config.pop("corpus_name", None)
     loading = {
-        name: config.pop(name)
-        for name in ("revision", "dtype", "split_special_tokens")
-        if name in config
+        option: config.pop(option)
+        for option in ("revision", "dtype", "split_special_tokens")
+        if option in config
     }
     settings = study.settings.from_mapping(config)
     with working_directory(home):

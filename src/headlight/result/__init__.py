@@ -1,8 +1,9 @@
-"""The file that holds a result, and several kinds of attention as one result."""
+"""Results of studies: their files, their intervals, and several kinds of attention as one."""
 
+from headlight.catalogue.writers import RESULT
 from headlight.result.csv_files import csv_tables, csv_text, save_csv
 from headlight.result.descriptions import Description, Scale, bounds, describe
-from headlight.result.netcdf import RESULT, load, netcdf_bytes, refusing_incomplete, save
+from headlight.result.netcdf import load, netcdf_bytes, refusing_incomplete, save
 from headlight.result.passes import joined
 from headlight.result.provenance import FORMAT, calculated_with, stamp, versions
 

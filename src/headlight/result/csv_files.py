@@ -25,7 +25,7 @@ def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
     `scalars.csv`. Numbers are written with all their digits, missing ones as empty fields.
 
     Returns:
-        The files written, in alphabetical order. Each is written whole or not at all.
+        Files written, in alphabetical order. Each is written whole or not at all.
 
     Raises:
         ResultError: The folder or a file cannot be written.
@@ -40,8 +40,8 @@ def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
 def csv_tables(dataset: xarray.Dataset) -> dict[str, bytes]:
     """Return the tables that `save_csv` writes, by the names of their files."""
     groups: dict[tuple[str, ...], list[str]] = {}
-    for each in list(map(str, dataset.data_vars)):
-        dataset = with_ends(dataset, each)
+    for variable_name in map(str, dataset.data_vars):
+        dataset = with_ends(dataset, variable_name)
     for name, variable in dataset.data_vars.items():
         groups.setdefault(tuple(map(str, variable.dims)), []).append(str(name))
     return {
@@ -62,16 +62,18 @@ def csv_text(frame: pandas.DataFrame, *, index: bool = False) -> str:
         index: Whether to write the index, too, as the first columns.
     """
     table = (frame.reset_index() if index else frame).rename(columns=_no_formula)
-    for at, kind in enumerate(table.dtypes):
-        if not pandas.api.types.is_numeric_dtype(kind):
-            table.isetitem(at, table.iloc[:, at].map(_no_formula).array)
+    # By place: two columns may have one name.
+    for column, dtype in enumerate(table.dtypes):
+        if not pandas.api.types.is_numeric_dtype(dtype):
+            table.isetitem(column, table.iloc[:, column].map(_no_formula).array)
     return str(table.to_csv(index=False))
 
 
 def _no_formula(value: object) -> object:
     if not isinstance(value, str):
         return value
-    value = value.replace("\r", r"\r")  # which ends a row for some, and is not put into quotes
+    # pandas does not quote a carriage return, which ends a row for some programs.
+    value = value.replace("\r", r"\r")
     value = _INNER_FORMULA.sub(r"\g<0>'", value)
     if not value.startswith(FORMULA):
         return value
@@ -93,7 +95,7 @@ def _table(group: xarray.Dataset, dims: tuple[str, ...]) -> str:
 
 
 def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:
-    """Return coordinates along which no variable of the group runs; every row would repeat them."""
+    # Coordinates along which no variable of the group runs; every row would repeat them.
     return [
         str(name) for name, coordinate in group.coords.items() if not set(coordinate.dims) & {*dims}
     ]

@@ -86,7 +86,7 @@ class Estimate:
     def with_ends(value: Any, low: Any = np.nan, high: Any = np.nan) -> "Estimate":
         """Return numbers whose error is known only by the ends of their 95% intervals, if any."""
         value = np.asarray(value, dtype=np.float64)
-        low, high = (np.broadcast_to(each, value.shape).astype(np.float64) for each in (low, high))
+        low, high = (np.broadcast_to(end, value.shape).astype(np.float64) for end in (low, high))
         nothing = np.zeros((0, *value.shape))
         scales = np.broadcast_to(np.asarray("signed"), value.shape)
         freedom = np.full(value.shape, np.nan)
@@ -95,19 +95,21 @@ class Estimate:
     @staticmethod
     def joined(numbers: Sequence["Estimate"]) -> "Estimate":
         """Join numbers of one corpus, of any shapes, along one axis."""
-        if not numbers or any(each.ends is not None for each in numbers):
+        if not numbers or any(number.ends is not None for number in numbers):
             parts = (
-                [getattr(each, name).ravel() for each in numbers]
+                [getattr(number, name).ravel() for number in numbers]
                 for name in ("value", "low", "high")
             )
             return Estimate.with_ends(*(np.concatenate([*part, np.zeros(0)]) for part in parts))
         return Estimate(
-            np.concatenate([each.value.ravel() for each in numbers]),
-            np.concatenate([each.moved.reshape(len(each.units), -1) for each in numbers], 1),
-            np.concatenate([each.weights.reshape(len(each.units), -1) for each in numbers], 1),
+            np.concatenate([number.value.ravel() for number in numbers]),
+            np.concatenate([number.moved.reshape(len(number.units), -1) for number in numbers], 1),
+            np.concatenate(
+                [number.weights.reshape(len(number.units), -1) for number in numbers], 1
+            ),
             numbers[0].units,
-            np.concatenate([np.ravel(each.scale) for each in numbers]),
-            np.concatenate([each.freedom.ravel() for each in numbers]),
+            np.concatenate([np.ravel(number.scale) for number in numbers]),
+            np.concatenate([number.freedom.ravel() for number in numbers]),
         )
 
     def __format__(self, form: str) -> str:
@@ -196,10 +198,10 @@ class Estimate:
             half = np.asarray(t * error)
             low, high = value - half, value + half
             for kind, ends in SCALED_ENDS.items():
-                at = self.scale == kind
-                if np.any(at):
+                is_kind = self.scale == kind
+                if np.any(is_kind):
                     below, above = ends(value, half, t, self.units_of)
-                    low, high = np.where(at, below, low), np.where(at, above, high)
+                    low, high = np.where(is_kind, below, low), np.where(is_kind, above, high)
         return np.asarray(low), np.asarray(high)
 
     def p_value(self) -> Array:
@@ -231,10 +233,11 @@ class Estimate:
     def mean(self, axis: int | tuple[int, ...] | None = None) -> "Estimate":
         """Return the mean over all observed numbers."""
         if self.ends is not None:
-            return Estimate.with_ends(*(average(each, axis) for each in (self.value, *self.ends)))
+            parts = (self.value, *self.ends)
+            return Estimate.with_ends(*(average(part, axis) for part in parts))
         axes = tuple(range(self.value.ndim)) if axis is None else np.atleast_1d(axis)
-        axes = tuple(int(each) % max(self.value.ndim, 1) for each in axes)
-        inner = tuple(each + 1 for each in axes)
+        axes = tuple(int(number) % max(self.value.ndim, 1) for number in axes)
+        inner = tuple(number + 1 for number in axes)  # slots are the first axis of `moved`
         observed = np.isfinite(self.value)
         moved = np.where(observed & np.isfinite(self.moved), self.moved, 0).sum(inner)
         count = np.maximum(observed.sum(axes), 1)
@@ -272,34 +275,38 @@ class Estimate:
         value = np.asarray(np.where(np.abs(value) <= rounding, 0.0, value))
         if self.ends is not None or other.ends is not None:
             return Estimate.with_ends(value, self.low - other.high, self.high - other.low)
-        one, two = (
-            each if each.value.ndim else each.at((None,) * value.ndim) for each in (self, other)
+        left, right = (
+            operand if operand.value.ndim else operand.at((None,) * value.ndim)
+            for operand in (self, other)
         )
         if not paired:
-            return one._independent(two, value)
-        size = max(one.units[0], two.units[0])
-        one, two = one._coarser(size), two._coarser(size)
-        moved = np.nan_to_num(one.moved) - np.nan_to_num(two.moved)
-        filled = np.isfinite(one.moved) | np.isfinite(two.moved)
-        less = one.freedom <= two.freedom
+            return left._independent(right, value)
+        # A longer corpus is cut into longer blocks; shorter blocks are joined to as long ones.
+        size = max(left.units[0], right.units[0])
+        left, right = left._coarser(size), right._coarser(size)
+        moved = np.nan_to_num(left.moved) - np.nan_to_num(right.moved)
+        filled = np.isfinite(left.moved) | np.isfinite(right.moved)
+        less = left.freedom <= right.freedom
         return Estimate(
             value,
             np.where(filled, moved, np.nan),
-            np.where(less, one.weights, two.weights),
-            np.maximum(one.units, two.units),
+            np.where(less, left.weights, right.weights),
+            np.maximum(left.units, right.units),
             np.broadcast_to(np.asarray("difference"), value.shape),
-            np.asarray(np.where(less, one.freedom, two.freedom)),
-            differing=slots_apart(*((each.value, each.moved, each.weights) for each in (one, two))),
+            np.asarray(np.where(less, left.freedom, right.freedom)),
+            differing=slots_apart(
+                *((operand.value, operand.moved, operand.weights) for operand in (left, right))
+            ),
         )
 
     def _independent(self, other: "Estimate", value: Array) -> "Estimate":
         """Return a difference with the errors of both and Welch's degrees of freedom."""
         shape = (len(self.moved), *value.shape)
-        both = [np.broadcast_to(each.moved, shape) for each in (self, other)]
-        one, two = (np.nansum(each**2, axis=0) for each in both)
+        both = [np.broadcast_to(operand.moved, shape) for operand in (self, other)]
+        left, right = (np.nansum(moved**2, axis=0) for moved in both)
         with np.errstate(all="ignore"):
-            freedom = (one + two) ** 2 / (one**2 / self.freedom + two**2 / other.freedom)
-        weights = [np.broadcast_to(each.weights, shape) / 2 for each in (self, other)]
+            freedom = (left + right) ** 2 / (left**2 / self.freedom + right**2 / other.freedom)
+        weights = [np.broadcast_to(operand.weights, shape) / 2 for operand in (self, other)]
         return Estimate(
             value,
             np.concatenate([both[0], -both[1]]),
@@ -323,7 +330,7 @@ class Estimate:
     def times(self, factor: Any) -> "Estimate":
         """Return a multiple; only numbers that stay positive keep the bounds of their interval."""
         if self.ends is not None:
-            low, high = (np.asarray(each * factor) for each in self.ends)
+            low, high = (np.asarray(end * factor) for end in self.ends)
             ends = np.minimum(low, high), np.maximum(low, high)
             return Estimate.with_ends(self.value * factor, *ends)
         value = np.asarray(self.value * factor)
@@ -443,11 +450,11 @@ def with_ends(
     ends = (estimate.mean(over) if over else estimate).interval()
     axes = [dim for n, dim in enumerate(dims) if n not in over]
     attributes = result.variables[name].attrs
-    of = f"end of the 95% interval of {attributes.get('long_name', name)}"
+    meaning = f"end of the 95% interval of {attributes.get('long_name', name)}"
     return result.assign(
         {
-            f"{name}_{which}": (axes, end, {**attributes, "long_name": f"{which} {of}"})
-            for which, end in zip(("low", "high"), ends, strict=True)
+            f"{name}_{side}": (axes, end, {**attributes, "long_name": f"{side} {meaning}"})
+            for side, end in zip(("low", "high"), ends, strict=True)
         }
     )
 
@@ -475,9 +482,9 @@ def slots_apart(*numbers: tuple[Array, Array, Array]) -> Counts:
     parts, sizes = [], []
     for value, moved, weights in numbers:
         spread = np.sqrt(np.maximum(1 - np.nansum(weights**2, axis=0), 0))
-        mean, own = weights * value, spread * np.nan_to_num(moved)
-        parts.append(np.nan_to_num(mean) - own)
-        sizes.append(np.nan_to_num(np.abs(mean)) + np.abs(own))
+        mean, effect = weights * value, spread * np.nan_to_num(moved)
+        parts.append(np.nan_to_num(mean) - effect)
+        sizes.append(np.nan_to_num(np.abs(mean)) + np.abs(effect))
     rounding = ROUNDING * (sizes[0] + sizes[1])
     return np.asarray((np.abs(parts[0] - parts[1]) > rounding).sum(0))
 
@@ -499,9 +506,9 @@ def cross_fit(value: Array, moved: Array, weights: Array) -> tuple[Array, Array,
     halves = [np.arange(len(p)) % 2 == half for half in (0, 1)]
     with np.errstate(all="ignore"):
         values = [value - spread * u[h].sum(0) / p[h].sum(0) for h in halves]
-    if not all(np.isfinite(each).any() for each in values):
+    if not all(np.isfinite(estimates).any() for estimates in values):
         return None
-    chosen = [int(np.nanargmax(each)) for each in values]
+    chosen = [int(np.nanargmax(estimates)) for estimates in values]
     by_slot = np.full(len(p), np.nan)
     estimates = []
     for half, other in ((0, 1), (1, 0)):

@@ -52,8 +52,8 @@ def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
     unlabelled = [dim for dim in labels if all(dim not in part.coords for part in datasets)]
     joined = joined.drop_vars(unlabelled)
     common = _common([part.attrs for part in datasets])
-    own = {kind: _own(part, labels, common, joined) for kind, part in parts.items()}
-    joined.attrs = {**common, "kind": ALL, KINDS: json.dumps(own)}
+    differences = {kind: _differences(part, labels, common, joined) for kind, part in parts.items()}
+    joined.attrs = {**common, "kind": ALL, KINDS: json.dumps(differences)}
     return joined.set_coords(slots)
 
 
@@ -65,12 +65,14 @@ def split_kinds(result: xarray.Dataset) -> dict[str, xarray.Dataset]:
     """
     if KINDS not in result.attrs:
         return {str(result.attrs.get("kind", "")): result}
-    own = json.loads(result.attrs[KINDS])
+    differences = json.loads(result.attrs[KINDS])
     if not result["kind"].dims:
         kind = str(result["kind"].item())
-        return {kind: _restored(result.drop_vars("kind"), kind, own[kind])}
-    names = [str(name) for name in result["kind"].values]
-    return {name: _restored(result.sel(kind=name, drop=True), name, own[name]) for name in names}
+        return {kind: _restored(result.drop_vars("kind"), kind, differences[kind])}
+    return {
+        kind: _restored(result.sel(kind=kind, drop=True), kind, differences[kind])
+        for kind in map(str, result["kind"].values)
+    }
 
 
 def of_kind(result: xarray.Dataset, kind: str) -> xarray.Dataset:
@@ -113,7 +115,7 @@ def _labels(part: xarray.Dataset, dim: Hashable) -> list[Any]:
 
 
 def _union(parts: Iterable[xarray.Dataset], dim: Hashable) -> list[Any]:
-    """Return the labels of all: numbers in increasing order, names in order of appearance."""
+    # Numbers in increasing order, names in order of appearance.
     labels = list(dict.fromkeys(label for part in parts for label in _labels(part, dim)))
     return labels if any(isinstance(label, str) for label in labels) else sorted(labels)
 
@@ -146,7 +148,7 @@ def _common(attributes: list[Mapping[Any, Any]]) -> dict[str, Any]:
     }
 
 
-def _own(
+def _differences(
     part: xarray.Dataset,
     labels: Mapping[Hashable, list[Any]],
     common: Mapping[str, Any],
@@ -169,16 +171,18 @@ def _own(
     }
 
 
-def _restored(part: xarray.Dataset, kind: str, own: Mapping[str, Any]) -> xarray.Dataset:
-    chosen = part.drop_vars(own["lacks"])
-    used = {dim for name, each in chosen.variables.items() for dim in each.dims if name != dim}
-    lost = {dim for name in own["lacks"] for dim in part[name].dims} - used
+def _restored(part: xarray.Dataset, kind: str, differences: Mapping[str, Any]) -> xarray.Dataset:
+    chosen = part.drop_vars(differences["lacks"])
+    used = {
+        dim for name, variable in chosen.variables.items() for dim in variable.dims if name != dim
+    }
+    lost = {dim for name in differences["lacks"] for dim in part[name].dims} - used
     chosen = chosen.drop_vars(lost & {*chosen.coords})
-    for dim, labels in own["labels"].items():
+    for dim, labels in differences["labels"].items():
         named = isinstance(labels, list)
         chosen = chosen.sel({dim: labels}) if named else chosen.isel({dim: slice(labels)})
-    for name, dtype in own["types"].items():
+    for name, dtype in differences["types"].items():
         chosen[name] = chosen[name].astype(dtype)
-    chosen.attrs = {**part.attrs, "kind": kind, **own["attributes"]}
+    chosen.attrs = {**part.attrs, "kind": kind, **differences["attributes"]}
     del chosen.attrs[KINDS]
     return chosen

@@ -18,13 +18,12 @@ import h5py
 import xarray
 
 from headlight import files
+from headlight.catalogue.writers import RESULT
 from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.result.estimate import slot_coordinates
 from headlight.result.provenance import FORMAT
 
-RESULT = "result.nc"
-"""Name of the file of the result in the folder of a run."""
 SLOTS = "slots"
 """Group of a file that holds the coordinates from which intervals are computed."""
 
@@ -37,11 +36,11 @@ LARGEST = 1 << 28
 LARGEST_RATIO = 100
 """Largest ratio of these bytes to the size of a larger file; other programs compress files."""
 _NUMBER = 8
-"""Size in bytes of a number in memory; in the file it may be packed."""
+"""Size in bytes of a number in memory, where it may be larger than in the file."""
 
 _SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
 
-# Errors of code that needs a part of a result which it lacks.
+# Errors of code that does not find a part of a result.
 _INCOMPLETE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # Errors of h5py, h5netcdf and xarray for a file that is damaged or something else.
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
@@ -74,7 +73,7 @@ def netcdf_bytes(dataset: xarray.Dataset, name: str = "the result") -> bytes:
         raise ResultError(f"{name} is not written: the result has no attribute 'stage'; set it.")
     stamped = dataset.assign_attrs(format=FORMAT)
     try:
-        # In memory first: the HDF5 library does not stay usable when a disk fills up under it.
+        # In memory first: the HDF5 library does not stay usable once it has met a full disk.
         content = _content(stamped)
     except (ValueError, TypeError) as problem:  # a NUL character or a lone surrogate in a text
         raise ResultError(f"{name} is not written: NetCDF cannot hold it ({problem}).") from problem
@@ -102,7 +101,7 @@ def load(
     path = path / RESULT if in_folder else path
     if not path.exists():
         raise ResultError(f"{path} does not exist; give the path of a result file.")
-    content = files.read(path, own=in_folder)
+    content = files.read(path, refuse_links=in_folder)
     try:
         _check_seal(content, path)
         with h5py.File(BytesIO(content), "r") as file:
@@ -112,9 +111,11 @@ def load(
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
     _check_objects(dataset.attrs, path)
-    own = dataset.attrs.get("stage")
-    if stage is not None and own != stage:
-        raise ResultError(f"{path} holds a {own}, where a {stage} is needed; give another file.")
+    written = dataset.attrs.get("stage")
+    if stage is not None and written != stage:
+        raise ResultError(
+            f"{path} holds a {written}, where a {stage} is needed; give another file."
+        )
     return dataset
 
 
@@ -138,10 +139,13 @@ def _dataset(content: bytes, only: Collection[str] | None) -> xarray.Dataset:
     """Return the result of these bytes; a file of another program has no group of slots."""
     if only is None:
         dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
-    else:  # xarray reads metadata of every variable, also of those that it drops
+    else:
+        # Without xarray, which reads the metadata of every variable, also of those that it drops.
         with h5netcdf.File(BytesIO(content), "r") as file:
             variables = {name: file[name] for name in only if name in file.variables}
-            read = {name: (each.dimensions, each[...]) for name, each in variables.items()}
+            read = {
+                name: (variable.dimensions, variable[...]) for name, variable in variables.items()
+            }
             dataset = xarray.Dataset(coords=read, attrs=dict(file.attrs))
     with h5py.File(BytesIO(content), "r") as file:
         slots = {
@@ -156,7 +160,10 @@ def _dataset(content: bytes, only: Collection[str] | None) -> xarray.Dataset:
 def refusing_incomplete(what: str = "the result") -> Iterator[None]:
     """Refuse a result that lacks a part which the block, or function, needs, such as a coordinate.
 
-    Only its reader knows what a result must have: studies of other packages have others.
+    Readers find out what is missing, since the results of other packages have other parts.
+
+    Args:
+        what: Noun for the result, for the refusal.
 
     Raises:
         ResultError: The result lacks such a part.
@@ -196,20 +203,22 @@ def _check_sizes(file: h5py.File, size: int, path: Location) -> None:
 def _size_of(group: h5py.Group, path: Location) -> int:
     """Return the number of bytes in memory that a group declares for its numbers."""
     total = 0
-    for name in group:  # where this fails, h5netcdf complains on standard error as well
+    for name in group:
+        # The link and not its target: to look at that opens whichever file it names.
         link = group.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
             raise ResultError(f"{path} leads to another file by {name!r}; give one that is whole.")
-        each = group[name]
-        if isinstance(each, h5py.Group) and group.name == "/" and name == SLOTS:
-            total += _size_of(each, path)
-        elif isinstance(each, h5py.Dataset):
-            if each.external or each.is_virtual:
+        item = group[name]
+        if isinstance(item, h5py.Group) and group.name == "/" and name == SLOTS:
+            total += _size_of(item, path)
+        elif isinstance(item, h5py.Dataset):
+            if item.external or item.is_virtual:
                 raise ResultError(
                     f"{path} leads to another file by {name!r}; give one that is whole."
                 )
-            chunk = prod(each.chunks or ())  # may be larger than all that is in it
-            total += max(prod(each.shape or ()), chunk) * max(each.dtype.itemsize, _NUMBER)
+            # HDF5 unpacks a whole chunk, which may be declared larger than the numbers in it.
+            chunk = prod(item.chunks or ())
+            total += max(prod(item.shape or ()), chunk) * max(item.dtype.itemsize, _NUMBER)
     return total
 
 

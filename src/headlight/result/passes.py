@@ -16,7 +16,7 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """
     if len(parts) == 1:
         return parts[0]
-    attributes = {name: each for part in parts[::-1] for name, each in part.attrs.items()}
+    attributes = {name: value for part in parts[::-1] for name, value in part.attrs.items()}
     slots = {name: None for part in parts for name in slot_coordinates(part)}
     parts = [part.reset_coords(slot_coordinates(part)) for part in parts]
     parts = [_with_measures(part, parts) for part in parts]
@@ -29,7 +29,7 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     if not by_measure:
         return merged.assign_attrs(attributes).set_coords(slots)
     along = [
-        part[[n for n, variable in part.data_vars.items() if "measure" in variable.dims]]
+        part[[name for name, variable in part.data_vars.items() if "measure" in variable.dims]]
         for part in by_measure
     ]
     together = xarray.concat(along, dim="measure", join="exact")
@@ -38,13 +38,13 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
 
 def _with_measures(part: xarray.Dataset, parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """Return a part whose weights of blocks have an axis of measures where others' differ."""
-    for name in [each for each in map(str, part.data_vars) if each.endswith(WEIGHTS)]:
-        of_parts = [each[name].reset_coords(drop=True) for each in parts if name in each]
-        of_measures = "measure" in part[name.removesuffix(WEIGHTS)].dims
+    for name in [name for name in map(str, part.data_vars) if name.endswith(WEIGHTS)]:
+        weights = [other[name].reset_coords(drop=True) for other in parts if name in other]
+        has_measures = "measure" in part[name.removesuffix(WEIGHTS)].dims
         if (
-            of_measures
+            has_measures
             and "measure" not in part[name].dims
-            and not all(each.identical(of_parts[0]) for each in of_parts)
+            and not all(other.identical(weights[0]) for other in weights)
         ):
             part = part.assign({name: part[name].expand_dims(measure=part["measure"])})
     return part

@@ -16,7 +16,7 @@ ROUNDING = 8 * float(np.finfo(np.float32).eps)
 def slot_coordinates(result: xarray.Dataset) -> list[str]:
     """Return the names of the coordinates that intervals are computed from."""
     names = map(str, result.variables)
-    return [each for each in names if each == UNITS or each.endswith((MOVED, WEIGHTS))]
+    return [name for name in names if name == UNITS or name.endswith((MOVED, WEIGHTS))]
 
 
 def slots_of(
@@ -73,9 +73,9 @@ Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-def added(each: Array, times: int) -> Array:
+def added(values: Array, times: int) -> Array:
     """Return sums over `times` neighbouring slots, a power of two; the last slots are empty."""
     for _ in range(times.bit_length() - 1):
-        pairs = each[0::2] + each[1::2]
-        each = np.concatenate([pairs, np.zeros_like(pairs)])
-    return each
+        pairs = values[0::2] + values[1::2]
+        values = np.concatenate([pairs, np.zeros_like(pairs)])
+    return values

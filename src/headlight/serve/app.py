@@ -1,6 +1,6 @@
 """The app: texts are typed in a browser, a model reads them on this machine, the view shows them.
 
-What the browser may ask a model for is the table of `headlight.serve.functions`.
+The functions that the browser may call are in the table of `headlight.serve.functions`.
 """
 
 import json
@@ -47,7 +47,7 @@ def make_app(
 
     Args:
         model: Model that reads the texts.
-        token: Token that requests must bring.
+        token: Token that requests must carry.
         other: Second model, with which the page can compare the first.
         longest: Maximum number of tokens of a text, on either side.
         names: Names of the host under which the app answers; see `headlight.serve.guard.Guard`.
@@ -120,10 +120,11 @@ class _Addresses:
         if name not in FUNCTIONS:
             raise UnknownNameError("function", name, FUNCTIONS)
         params = await _json(request)
-        own = str(params.get("request", ""))[:100]
-        self.work.require_room(own)
+        request_name = str(params.get("request", ""))[:100]
+        self.work.require_room(request_name)
         act: Callable[[OnProgress], Step] = partial(FUNCTIONS[name], self.workspace, params)
-        return StreamingResponse(_events(self.work.steps(own, act)), media_type="text/event-stream")
+        steps = self.work.steps(request_name, act)
+        return StreamingResponse(_events(steps), media_type="text/event-stream")
 
     async def cancel(self, request: Request) -> Response:
         """Cancel a request by its name."""

@@ -10,33 +10,37 @@ from headlight.serve.guard import PATIENCE
 LONGER = 1.0
 """Seconds after `PATIENCE` in which the guard can refuse a slow request with a sentence."""
 MOST = 100
-"""Maximum number of connections; beyond it, the one that has kept the app waiting longest goes."""
+"""Maximum number of connections; beyond it, the one that has been waited for longest is closed."""
 
 
 class LimitedConnection(H11Protocol):
     """Connection that is closed if it keeps the app waiting too long, or others need its place.
 
-    It keeps the app waiting while its headers or what follows them are incomplete, and while it
-    does not read its answer.  So connections that send half a request or read nothing keep no
-    client out, neither by their number nor by the files that a process may have open.
+    The app waits while the headers or the body of a request are incomplete, and while an answer is
+    not read.  Connections that send half a request or read nothing then keep no client out, neither
+    by their number nor by the number of files that a process may have open.
     """
 
     patience: float = PATIENCE
     most: int = MOST
     _timer: asyncio.TimerHandle | None = None
     _since: float = 0.0
-    """Moment at which it began to wait.  Its timer does not tell: some have a second more than
-    others, and newcomers would be closed in their place."""
+    """Moment at which it began to wait.  Its timer does not tell: some have a second more, and
+    newcomers would be closed in their place."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room if there are too many, and begin to wait for headers."""
         super().connection_made(transport)
         self._wait()
-        others = [each for each in self.connections if isinstance(each, LimitedConnection)]
-        if len(others) > self.most:
-            waiting = [each for each in others if each._timer is not None]
+        connections = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, LimitedConnection)
+        ]
+        if len(connections) > self.most:
+            waiting = [connection for connection in connections if connection._timer is not None]
             # The one that began to wait first; this one, if all others are at work.
-            min(waiting, key=lambda each: each._since)._give_up()
+            min(waiting, key=lambda connection: connection._since)._give_up()
 
     def data_received(self, data: bytes) -> None:
         """Stop waiting once a request is complete, and wait again for the next."""
@@ -44,7 +48,7 @@ class LimitedConnection(H11Protocol):
         super().data_received(data)
         if self.at_work:
             self._work()
-        elif self.cycle is not before:  # its headers are there, and the rest may take as long
+        elif self.cycle is not before:  # the headers are complete, and the body may take as long
             self._rest()
             self._wait(LONGER)
         elif self._timer is None:
@@ -86,7 +90,7 @@ class LimitedConnection(H11Protocol):
         self._timer = self.loop.call_later(self.patience + longer, self._give_up)
 
     def _work(self) -> None:
-        """Stop waiting, except for a client that does not read."""
+        # The app still waits for a client that does not read.
         if not self.flow.write_paused:
             self._rest()
 

@@ -2,8 +2,8 @@
 
 A function takes the `Workspace`, with the model and the readings that are held, the object that
 the browser sent, and a callback for its progress.  It runs in the one thread that works with the
-model, and returns what the browser gets as JSON.  Functions about a reading are those of the table
-of `headlight.reading.view_functions`, which notebooks have too.
+model, and returns an object that the browser gets as JSON.  Functions about a reading are those of
+the table of `headlight.reading.view_functions`, which notebooks have too.
 """
 
 import json
@@ -54,7 +54,7 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
     or both.  With ``image``, the content of a file in base64, a picture is read, with ``text``
     beside it where there is one.
     """
-    if params.get("image") is not None:  # also a file without a byte
+    if params.get("image") is not None:  # an empty file is a picture that is refused
         return _read_picture(workspace, params, on_progress)
     if workspace.model.sees and not params.get("text"):
         raise UsageError("no picture is chosen; choose one.")
@@ -77,7 +77,7 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
             pair,
             kind=kind,
             command="headlight serve",
-            progress=lambda count, of: on_progress("layers", count, of),
+            progress=lambda done, total: on_progress("layers", done, total),
         ).dataset
         for (model, text), kind in zip(requests, kinds, strict=True)
     )
@@ -89,9 +89,9 @@ def _read_picture(workspace: Workspace, params: Params, on_progress: OnProgress)
     """Read a picture, and the text beside it; return the name of the ``reading``.
 
     Raises:
-        UsageError: it was not sent as a whole, has too many positions, or is sent with a second
+        UsageError: It was not sent as a whole, has too many positions, or is sent with a second
             text or a comparison.
-        CorpusError: it is no picture that is read here.
+        CorpusError: It is in no format of pictures that is read.
     """
     if any(params.get(name) for name in ("pair", "compare", "compare_model")):
         raise UsageError(
@@ -109,7 +109,7 @@ def _read_picture(workspace: Workspace, params: Params, on_progress: OnProgress)
         text,
         image=image,
         command="headlight serve",
-        progress=lambda count, of: on_progress("layers", count, of),
+        progress=lambda done, total: on_progress("layers", done, total),
     )
     return {"reading": workspace.readings.keep(CachedReading.of(reading.dataset, on_progress))}
 
@@ -118,7 +118,7 @@ def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress)
     """Generate text after ``text``; return the name of the ``reading`` of both.
 
     Raises:
-        UsageError: the text is too long, a setting is wrong, or there is a picture beside it.
+        UsageError: The text is too long, a setting is wrong, or there is a picture beside it.
     """
     if params.get("image") is not None:
         raise UsageError("a text is generated without a picture; take the picture out.")
@@ -127,7 +127,7 @@ def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress)
 
 
 def _other_of(workspace: Workspace) -> CapturedModel:
-    """Return the model to compare with; the browser cannot choose it."""
+    # Chosen where the app was started: the browser cannot name a model.
     if workspace.other is None:
         raise UsageError("this app has one model; start it with a second one to compare them.")
     return workspace.other
@@ -150,7 +150,7 @@ def _answer(
 ) -> dict[str, Any]:
     """Return the answer to a question of ``text`` and ``pair``, with the ``settings`` sent."""
     answer = _ask(question, workspace, params, on_progress)
-    # JSON has no word for a number that is missing.
+    # JSON has no NaN, which Python writes all the same and browsers refuse.
     data: dict[str, Any] = json.loads(json.dumps(answer.as_json()), parse_constant=lambda _: None)
     return data
 
@@ -173,8 +173,15 @@ def _ask(question: Question, workspace: Workspace, params: Params, on_progress: 
 
 FUNCTIONS: Mapping[str, Function] = {
     "read": read_text,
-    **{name: partial(_answer, each) for name, each in questions().items() if each.of_one_text},
-    **{name: partial(_about_reading, each) for name, each in view_functions.FUNCTIONS.items()},
+    **{
+        name: partial(_answer, question)
+        for name, question in questions().items()
+        if question.of_one_text
+    },
+    **{
+        name: partial(_about_reading, function)
+        for name, function in view_functions.FUNCTIONS.items()
+    },
     "generate": generate_text,
 }
 

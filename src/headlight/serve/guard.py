@@ -13,15 +13,14 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PATIENCE = 10.0
-"""Seconds that the headers of a request, and its body, may take, and that a client may read nothing
-of its answer."""
+"""Maximum seconds for the headers of a request, for its body, and without reading its answer."""
 
 LONGEST_BODY = 1_000_000
 """Maximum number of bytes of a request."""
 LONGEST_PICTURE = 14_000_000
 """Maximum number of bytes of a request with a picture, whose encoding as text adds a third."""
 OPEN = ("/", "/health")
-"""Paths that need no token, since they hold nothing: the page is empty at first."""
+"""Paths that need no token, since they show nothing: the page is empty at first."""
 
 SAFE = {
     "X-Content-Type-Options": "nosniff",
@@ -82,6 +81,7 @@ class Guard:
 
         refusal = self._refusal(scope, Headers(scope=scope))
         if refusal is None and scope["method"] not in ("GET", "HEAD"):
+            # Read here and not in the app, so that nothing is at work before the body is complete.
             body = await _body(receive, self.longest)
             if body is None:
                 return  # the client has left
@@ -127,7 +127,7 @@ def host_name(host: str) -> str:
 
 
 def _same_site(path: str, headers: Headers) -> bool:
-    """Whether the page itself sent it; ``none`` is the user, who may open the empty page."""
+    # "none" is the user, who may open the empty page; old browsers send no such header.
     site = headers.get("sec-fetch-site")
     return site in (None, "same-origin") or (site == "none" and path in OPEN)
 

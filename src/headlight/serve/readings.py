@@ -32,7 +32,13 @@ class CachedReading:
         on_progress: Callable[[str], None],
         second: xr.Dataset | None = None,
     ) -> "CachedReading":
-        """Pack a reading, or two; ``on_progress`` is called with the name of each part."""
+        """Pack a reading, or two, for the browser.
+
+        Args:
+            dataset: Reading.
+            on_progress: Callback that gets the name of each part.
+            second: Reading to compare with.
+        """
         view = LiveView(dataset, second=second, on_progress=on_progress)
         return cls(dataset, view, live_page(dataset, view))
 
@@ -57,7 +63,7 @@ class Readings:
         """Return a reading, and note that it was used.
 
         Raises:
-            UnknownNameError: there is no reading of that name, or no longer.
+            UnknownNameError: There is no reading of that name, or no longer.
         """
         with self._lock:
             if name not in self._held:

@@ -12,7 +12,7 @@ from headlight.reading import what_if as what_if
 
 @runtime_checkable
 class OnProgress(Protocol):
-    """Callback at each step of the work; it raises where the request has been cancelled."""
+    """Callback at each step of the work; it raises an error once the request is cancelled."""
 
     def __call__(self, what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
         """Report the current work, how much of it is done, and the part of the result so far."""
@@ -52,7 +52,7 @@ class Work:
         """Refuse a request that cannot be taken.
 
         Raises:
-            UsageError: there is a request of that name, or too many wait.
+            UsageError: There is a request of that name, or too many wait.
         """
         if not request or request in self._cancelled:
             raise UsageError("a request needs a name of its own; load the page again.")
@@ -66,10 +66,11 @@ class Work:
         request is cancelled.
         """
         loop, waiting = asyncio.get_running_loop(), asyncio.Queue[Step | None]()
-        # Here and not earlier: if no client waits, no step is requested, and nothing cleans up.
+        # Noted here and not before the generator runs: if the client has left by then, it never
+        # runs, and its `finally` would not strike the name out.
         cancelled = self._cancelled[request] = Event()
 
-        def tell(step: Step | None) -> None:
+        def tell(step: Step | None) -> None:  # from the thread of the model
             loop.call_soon_threadsafe(waiting.put_nowait, step)
 
         def on_progress(what: str, done: int = 0, of: int = 0, part: Any = None) -> None:

@@ -24,7 +24,7 @@ def require_short(
     """Refuse a text with more tokens than the app takes, before the model runs.
 
     Raises:
-        UsageError: the text is too long.
+        UsageError: The text is too long.
     """
     _, example = one_text(model, text, pair, kind, purpose="the app needs text")
     require_few(max(len(example.ids), len(example.target)), longest)
@@ -34,7 +34,7 @@ def require_few(tokens: int, longest: int) -> None:
     """Refuse more tokens than the app takes.
 
     Raises:
-        UsageError: there are more.
+        UsageError: There are more.
     """
     if tokens > longest:
         raise UsageError(
@@ -47,7 +47,7 @@ def subject_of(params: Params, name: str) -> str | Chat:
     """Return a text that the browser sent, or a chat: messages, or their JSON, as it was typed.
 
     Raises:
-        UsageError: it is missing, empty or neither.
+        UsageError: It is missing, empty or neither.
     """
     value = params.get(name)
     if not (begins_as_chat(value) if isinstance(value, str) else holds_chat(value)):
@@ -67,7 +67,7 @@ def text_of(params: Params, name: str) -> str:
     """Return a text that the browser sent.
 
     Raises:
-        UsageError: it is missing, empty or no text.
+        UsageError: It is missing, empty or no text.
     """
     text = params.get(name)
     if begins_as_chat(str(text)):

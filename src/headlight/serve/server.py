@@ -22,7 +22,7 @@ from headlight.serve.request_queue import Work
 
 HERE = "127.0.0.1"
 AT_ONCE = 16
-"""Connections that may be accepted before the existing ones are served."""
+"""Connections that may wait to be accepted while the existing ones are served."""
 
 
 def serve(
@@ -49,7 +49,7 @@ def serve(
         say: Function that prints a line.
 
     Raises:
-        UsageError: other machines could reach the app and that was not allowed, the port is taken,
+        UsageError: Other machines could reach the app and that was not allowed, the port is taken,
             a model reads sound, or the second model pictures.
     """
     if not allow_remote and not is_loopback(host):
@@ -60,9 +60,9 @@ def serve(
         )
     with listening(host, port) as listener:
         model, other = load()
-        for each in (model, other):
-            if each is not None and (each.hears or (each.sees and each is other)):
-                require_reader(each)  # refuses at once, and not each text that is typed
+        for reader in (model, other):
+            if reader is not None and (reader.hears or (reader.sees and reader is other)):
+                require_reader(reader)  # refuses now, and not each text that is typed
         token, work = secrets.token_urlsafe(24), Work()
         app = make_app(
             model,
@@ -87,10 +87,10 @@ def serve(
             backlog=AT_ONCE,
             timeout_graceful_shutdown=2,
         )
-        # A page that is closed in the middle of an answer is no news.
+        # asyncio warns of every page that is closed in the middle of an answer.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
         if open_browser:
-            webbrowser.open(address)  # waits until there is an answer
+            webbrowser.open(address)  # it waits at the listener until the server runs
         with suppress(KeyboardInterrupt):
             _Server(config, work).run(sockets=[listener])
 
@@ -144,7 +144,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a socket at which connections wait, even before the model is loaded.
 
     Raises:
-        UsageError: the port is taken, or the address is not one of this machine.
+        UsageError: The port is taken, or the address is not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)

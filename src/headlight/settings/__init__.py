@@ -1,14 +1,15 @@
 """Settings of studies and readings: choices and ranges that are checked, and explanations.
 
-A field is declared once: its type says which values it may have, the ``Attributes`` section of the
-class what it means.  The command line, config files and refusals are made from these.
+A field is declared once: its type says which values it may have, marks beside the type in
+``Annotated`` how its option is written and listed, and the ``Attributes`` section of the class what
+it means.  The command line, config files and refusals are made from these.
 """
 
 import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -20,10 +21,17 @@ from headlight.errors import UnknownNameError, UsageError, setting
 __all__ = [
     "AUTO",
     "CHOSEN",
+    "COMMON",
+    "LAYERS",
     "NO_EFFECT",
     "REPEATED",
     "AtLeast0",
     "AtLeast1",
+    "Common",
+    "Heads",
+    "Layers",
+    "Lettered",
+    "Names",
     "OwnLayers",
     "Range",
     "Settings",
@@ -32,6 +40,7 @@ __all__ = [
     "choices",
     "default_of",
     "entries",
+    "parts",
     "plain",
     "require_choice",
     "require_distinct",
@@ -41,11 +50,12 @@ __all__ = [
 
 Number = int | float
 S = TypeVar("S", bound="Settings")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a field may have: ``Annotated[int, Range(minimum=1)]``."""
+    """Range of the numbers that a field may have: ``Annotated[int, Range(minimum=1)]``."""
 
     minimum: Number | None = None
     above: Number | None = None
@@ -53,7 +63,7 @@ class Range:
     below: Number | None = None
 
     def holds(self, value: Number) -> bool:
-        """Whether a number lies within; NaN never does."""
+        """Return whether a number is within the range; NaN never is."""
         return (
             (self.minimum is None or value >= self.minimum)
             and (self.above is None or value > self.above)
@@ -63,7 +73,7 @@ class Range:
         )
 
     def __str__(self) -> str:
-        """``at least 1 and below 2``."""
+        """Return the range in words, such as ``at least 1 and below 2``."""
         words = {
             "at least": self.minimum,
             "above": self.above,
@@ -76,7 +86,7 @@ class Range:
 
 
 class OwnLayers(tuple[int, ...]):
-    """Layers by the numbers that a model itself gives them, which hybrids count otherwise."""
+    """Layers by the model's own numbers, which in hybrids also count layers without attention."""
 
     __slots__ = ()
 
@@ -87,9 +97,9 @@ AtLeast1 = Annotated[int, Range(minimum=1)]
 
 @dataclass(frozen=True)
 class NoEffect:
-    """No bit of the result depends on a field, such as the number of processes.
+    """Mark of a field that no bit of the result depends on, such as the number of processes.
 
-    It is no part of the signature of a run, of its plan or of its configuration.
+    The field is no part of the signature of a run, of its plan or of its configuration.
     """
 
 
@@ -97,23 +107,63 @@ NO_EFFECT = NoEffect()
 
 
 @dataclass(frozen=True)
+class _Common:
+    """Mark of a field that most users need."""
+
+
+COMMON = _Common()
+
+Common = Annotated[T, COMMON]
+"""Type of a field that help lists before all others: ``format: Common[str | None] = None``."""
+
+
+@dataclass(frozen=True)
 class Repeated:
-    """A series whose option is given once for each value, since a value may hold commas."""
+    """Mark of a series whose option is given once for each value, since a value may hold commas."""
 
 
 REPEATED = Repeated()
 
 
 AUTO = "auto"
-"""None, in a config file and on the command line."""
+"""Word for None in config files and on the command line."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A number that is chosen where it is not given, for which ``auto`` may be written."""
+    """Mark of a number that is chosen automatically unless given, also by the word ``auto``."""
 
 
 CHOSEN = Chosen()
+
+
+@dataclass(frozen=True)
+class Names:
+    """Mark of a field whose names are the rows of a table, and not choices of its type.
+
+    Attributes:
+        listed: Function that returns the names; called late, as other packages may add rows.
+    """
+
+    listed: Callable[[], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Lettered:
+    """Mark of numbers of layers or heads, which may be written as in the name of a head, L3H2.
+
+    Attributes:
+        letter: Letter that may stand before a number.
+    """
+
+    letter: str
+
+
+LAYERS = Lettered("L")
+HEADS = Lettered("H")
+
+Layers = Annotated[tuple[int, ...], LAYERS]
+Heads = Annotated[tuple[AtLeast0, ...], HEADS]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +175,7 @@ class Settings:
     extends ``__post_init__``.
 
     Raises:
-        UnknownNameError: a value is none of those that a field may have.
+        UnknownNameError: a value is not among the choices of its field.
         UsageError: a number is out of range.
     """
 
@@ -136,22 +186,22 @@ class Settings:
     @classmethod
     @cache
     def hints(cls) -> dict[str, Any]:
-        """The types of all fields, with their ranges."""
+        """Return the types of all fields, with their ranges and marks."""
         hints = get_type_hints(cls, include_extras=True)
-        return {each.name: hints[each.name] for each in fields(cls)}
+        return {field.name: hints[field.name] for field in fields(cls)}
 
     @classmethod
     @cache
     def explanations(cls) -> dict[str, str]:
         """Return the meaning of each field, from the docstring of the class that declares it."""
         explanations: dict[str, str] = {}
-        for base in reversed(cls.__mro__):
+        for base in reversed(cls.__mro__):  # the explanation of a subclass replaces that of a base
             explanations |= entries(base.__doc__ or "", "Attributes")
-        return {each.name: explanations.get(each.name, "") for each in fields(cls)}
+        return {field.name: explanations.get(field.name, "") for field in fields(cls)}
 
     @classmethod
     def from_mapping(cls: type[S], values: Mapping[str, Any]) -> S:
-        """Settings from what a config file holds: lists for tuples, mappings for nested settings.
+        """Make settings of a config file: lists become tuples, mappings nested settings.
 
         Raises:
             UsageError: there is no such field, or a value is of the wrong type.
@@ -163,18 +213,18 @@ class Settings:
         return cls(**{name: _converted(name, value, hints[name]) for name, value in values.items()})
 
     def signature(self) -> dict[str, Any]:
-        """Everything that the result depends on, as JSON."""
-        hints = self.hints()
+        """Return all values that the result depends on, as JSON."""
         values = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if NO_EFFECT not in _notes(hints[each.name])
+            name: getattr(self, name)
+            for name, hint in self.hints().items()
+            if NO_EFFECT not in parts(hint)
         }
-        plain = {
+        nested = {
             name: value.signature() if isinstance(value, Settings) else value
             for name, value in values.items()
         }
-        return dict(json.loads(json.dumps(plain)))
+        # Through JSON, so that it equals a signature read from a file, where tuples are lists.
+        return dict(json.loads(json.dumps(nested)))
 
     def replace(self: S, **changes: Any) -> S:
         """Return the settings with these changed."""
@@ -183,16 +233,16 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class StudySettings(Settings):
-    """Base of the settings of studies: what a study asks of its model and of its sources."""
+    """Base of the settings of studies, which also say what a study needs of model and source."""
 
     @property
     def layers(self) -> tuple[int, ...] | None:
-        """The layers that are looked at; None for all."""
+        """Return the observed layers; None for all."""
         return None
 
     @property
     def required_head(self) -> str:
-        """The head that the model is loaded with: ``none``, ``any``, or of which task."""
+        """Return the head with which the model is loaded: ``none``, ``any``, or that of a task."""
         return "none"
 
     @property
@@ -201,56 +251,61 @@ class StudySettings(Settings):
         return None
 
     def check_command(self) -> None:
-        """Refuse what Python has a use for, and a command has not.
+        """Refuse settings that have an effect in Python only.
 
         Raises:
-            UsageError: a setting is without effect.
+            UsageError: a setting is without effect on the command line.
         """
 
     def check_source(self, source: str | None) -> None:
-        """Refuse a source of which not even the beginning can be read, before a model is loaded.
+        """Refuse a source whose beginning cannot be read, before a model is loaded.
 
         Args:
-            source: path, glob or name of a data set; None for the sample corpus.
+            source: Path, glob or name of a data set; None for the sample corpus.
 
         Raises:
-            HeadlightError: it cannot be read.
+            HeadlightError: the source cannot be read.
         """
 
     def check_other_files(self) -> None:
-        """Refuse files that settings name, of which not even the beginning can be read.
+        """Refuse files named by settings whose beginning cannot be read.
 
         Raises:
-            HeadlightError: one cannot be read.
+            HeadlightError: a file cannot be read.
         """
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
-    """The values of a ``Literal``, also inside ``Annotated``, ``tuple`` or beside ``None``."""
-    return next((get_args(each) for each in _parts(hint) if get_origin(each) is Literal), ())
+    """Return the values of a ``Literal``, also inside ``Annotated``, ``tuple`` or a union."""
+    return next((get_args(part) for part in parts(hint) if get_origin(part) is Literal), ())
 
 
 def require_choice(name: str, value: Any, allowed: Any) -> None:
-    """Refuse a value that is none of the known ones; `allowed` is a ``Literal`` or an iterable.
+    """Refuse a value that is not among the choices.
+
+    Args:
+        name: Name of the setting, for the refusal.
+        value: Value to check.
+        allowed: Choices, as a ``Literal`` or an iterable.
 
     Raises:
-        UnknownNameError: it is not.
+        UnknownNameError: the value is not among the choices.
     """
     values = choices(allowed) or tuple(allowed)
     if value not in values:
-        raise UnknownNameError(name.replace("_", " "), str(value), [str(each) for each in values])
+        raise UnknownNameError(name.replace("_", " "), str(value), [*map(str, values)])
 
 
 def require_place(name: str, place: int, tokens: int) -> int:
-    """The place of a token, which may be counted from the end.
+    """Return the position of a token from the start, where it may be counted from the end.
 
     Args:
-        name: of what stands there, for the refusal.
-        place: from 0, or from -1 backwards.
-        tokens: of the text.
+        name: Noun for the token, for the refusal.
+        place: Position from 0, or from -1 backwards.
+        tokens: Number of tokens of the text.
 
     Raises:
-        UsageError: there is no such place.
+        UsageError: the text has no such position.
     """
     if not -tokens <= place < tokens:
         raise UsageError(
@@ -261,10 +316,10 @@ def require_place(name: str, place: int, tokens: int) -> int:
 
 
 def require_distinct(name: str, values: tuple[Any, ...]) -> None:
-    """Refuse a series that is empty, or has a value twice.
+    """Refuse a series that is empty or has a value twice.
 
     Raises:
-        UsageError: it is so.
+        UsageError: the series is empty or has a value twice.
     """
     if not values or len(set(values)) < len(values):
         raise UsageError(
@@ -276,23 +331,18 @@ def require_range(name: str, value: Number, allowed: Range) -> None:
     """Refuse a number that is out of range.
 
     Raises:
-        UsageError: it is.
+        UsageError: the number is out of range.
     """
     if not allowed.holds(value):
         raise UsageError(f"{name} must be {allowed}, not {value}.")
 
 
-def _parts(hint: Any) -> Iterator[Any]:
-    """A type and the types that it is made of."""
+def parts(hint: Any) -> Iterator[Any]:
+    """Yield a type, the types that it is made of, and the marks beside them in ``Annotated``."""
     yield hint
     if get_origin(hint) in (Annotated, Union, UnionType, tuple):
         for inner in get_args(hint):
-            yield from _parts(inner)
-
-
-def _notes(hint: Any) -> tuple[Any, ...]:
-    """Return the annotations beside a type in ``Annotated``."""
-    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+            yield from parts(inner)
 
 
 def _check(name: str, value: Any, hint: Any) -> None:
@@ -304,46 +354,48 @@ def _check(name: str, value: Any, hint: Any) -> None:
         _check(name, value, inner[0])
         _check_ranges(name, value, inner[1:])
     elif origin is tuple:
-        for each in value:
-            _check(name, each, inner[0])
+        for item in value:
+            _check(name, item, inner[0])
     elif origin in (Union, UnionType) and value is not None:
-        for each in inner:
-            _check(name, value, each)
+        for kind in inner:
+            _check(name, value, kind)
 
 
-def _check_ranges(name: str, value: Any, notes: tuple[Any, ...]) -> None:
-    for allowed in notes:
-        if isinstance(allowed, Range):
-            require_range(setting(name), value, allowed)
+def _check_ranges(name: str, value: Any, marks: tuple[Any, ...]) -> None:
+    for mark in marks:
+        if isinstance(mark, Range):
+            require_range(setting(name), value, mark)
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
-    """A value of a config file as the type of its field."""
-    if value is None or (value == AUTO and CHOSEN in _notes(hint)):
+    """Convert a value of a config file to the type of its field."""
+    if value is None or (value == AUTO and CHOSEN in parts(hint)):
         return None
-    types = [each for each in _parts(hint) if isinstance(each, type) and each is not NoneType]
-    nested = next((each for each in types if issubclass(each, Settings)), None)
+    types = [part for part in parts(hint) if isinstance(part, type) and part is not NoneType]
+    nested = next((kind for kind in types if issubclass(kind, Settings)), None)
     if nested is not None:
         return _nested(name, value, nested)
-    series = next((each for each in _parts(hint) if get_origin(each) is tuple), None)
+    series = next((part for part in parts(hint) if get_origin(part) is tuple), None)
     if series is not None and not isinstance(value, Mapping):
         items = value if isinstance(value, list | tuple) else [value]
-        kind = OwnLayers if isinstance(value, OwnLayers) else tuple
-        return kind(_converted(name, each, get_args(series)[0]) for each in items)
+        # The subclass of tuple tells layers by a model's own numbers from all others.
+        make = OwnLayers if isinstance(value, OwnLayers) else tuple
+        return make(_converted(name, item, get_args(series)[0]) for item in items)
     if isinstance(value, Mapping | list):
         what = "table" if isinstance(value, Mapping) else "list"
         raise UsageError(f"{setting(name)} is a single value, not a {what}; write {name}: VALUE.")
+    # A bool is an int in Python, and neither is accepted in the place of the other.
     if float in types and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    kinds = tuple(each for each in types if each in (bool, int, float, str))
+    kinds = tuple(kind for kind in types if kind in (bool, int, float, str))
     if kinds and not (type(value) in kinds or choices(hint)):
-        wanted = " or ".join(each.__name__ for each in kinds)
+        wanted = " or ".join(kind.__name__ for kind in kinds)
         raise UsageError(f"{setting(name)} is {value!r}, where a value of type {wanted} is needed.")
     return value
 
 
 def _nested(name: str, value: Any, kind: type[S]) -> S:
-    """Settings within settings."""
+    """Make settings within settings."""
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
@@ -356,7 +408,7 @@ def _nested(name: str, value: Any, kind: type[S]) -> S:
 
 
 def entries(docstring: str, section: str) -> dict[str, str]:
-    """The entries of a section of a docstring, such as ``Attributes``, each in one line."""
+    """Return the entries of a section of a docstring, such as ``Attributes``, each in one line."""
     text = inspect.cleandoc(docstring)
     match = re.search(rf"^{section}:\n((?:(?: .*)?\n?)*)", text, re.MULTILINE)
     if not match:
@@ -366,22 +418,22 @@ def entries(docstring: str, section: str) -> dict[str, str]:
 
 
 def default_of(settings: type[Settings], name: str) -> Any:
-    """Return the value of a field that is not given."""
-    field = next(each for each in fields(settings) if each.name == name)
+    """Return the default of a field."""
+    field = next(field for field in fields(settings) if field.name == name)
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def accepted(hint: Any) -> Any:
-    """The types that a keyword takes for a field: any series for a tuple, mappings for settings."""
+    """Return the types that a keyword takes: any series for a tuple, mappings for settings."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        one = accepted(inner[0])
-        return one | Literal["auto"] if CHOSEN in inner else one
+        kind = accepted(inner[0])
+        return kind | Literal["auto"] if CHOSEN in inner else kind
     if origin in (Union, UnionType):
-        return Union[tuple(accepted(each) for each in inner)]  # noqa: UP007 - they are computed
+        return Union[tuple(map(accepted, inner))]  # noqa: UP007 - they are computed
     if origin is tuple:
-        one = accepted(inner[0])
-        return one | Iterable[one]  # type: ignore[valid-type]
+        item = accepted(inner[0])
+        return item | Iterable[item]  # type: ignore[valid-type]
     if hint is str:
         return str | Path
     if isinstance(hint, type) and issubclass(hint, Settings):
@@ -393,7 +445,7 @@ def plain(value: Any) -> Any:
     """Return a value as a config file holds it: lists for ranges and arrays, text for paths."""
     if isinstance(value, Path):
         return str(value)
-    if hasattr(value, "tolist"):  # of NumPy, which settings do without
+    if hasattr(value, "tolist"):  # an array, without an import of NumPy
         return value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         return list(value)

@@ -14,20 +14,20 @@ MatrixPrecision = Literal["highest", "medium"]
 
 @dataclass(frozen=True, kw_only=True)
 class AttributionSettings(Settings):
-    """Settings of how contributions are computed.
+    """Settings of the computation of contributions.
 
     Attributes:
-        method: ``exact``, or ``estimate`` from random directions with standard errors.
-        directions: random directions of the estimate, for every input token; at least two, for the
+        method: method: ``exact``, or an ``estimate`` from random directions, with standard errors.
+        directions: random directions of the estimate for each input token; at least two, for the
             standard error.
         seed: random seed of the directions.
         embeddings: input embeddings x_i: the ``sum`` of token, segment and position embeddings, or
             the ``output`` of all embedding layers, which is the input of the first block.
         precision: precision of matrix products in estimates: ``highest`` is that of the model;
-            ``medium`` may multiply in bfloat16 and add in float32, where that is faster; its effect
-            is small beside the error of an estimate.
-        memory: bytes that tangents may take, and matrices of tokens, which save time where they fit
-            into half of it.
+            ``medium`` may multiply in bfloat16 and add in float32, which can be faster; the error
+            is small compared with that of the estimate.
+        memory: maximal memory of tangents and of matrices of tokens, in bytes; matrices save time
+            where they fit into half of it.
     """
 
     method: Literal["exact", "estimate"] = "estimate"
@@ -39,13 +39,13 @@ class AttributionSettings(Settings):
 
 
 Slope = Literal["zero_origin", "chord", "derivative"]
-"""Slope of an activation that is made linear.
+"""Slope of a linearized activation.
 
 ``zero_origin``
-    act(x) / x: the line through the origin (DecompX, Modarressi et al. 2023, Section 2).
+    act(x) / x, the line through the origin (DecompX, Modarressi et al. 2023, Section 2).
 ``chord``
-    (act(x) - act(b)) / (x - b), with b the bias of the linear map before: the integrated gradients
-    from b to x in closed form (Kobayashi et al. 2024).
+    (act(x) - act(b)) / (x - b), where b is the bias of the preceding linear map: integrated
+    gradients from b to x in closed form (Kobayashi et al. 2024).
 ``derivative``
-    act'(x): the tangent.
+    act'(x), the tangent.
 """

@@ -1,4 +1,4 @@
-"""Methods by which the share of an input token in a hidden token is found; without torch."""
+"""Methods that attribute hidden tokens to input tokens; without torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Literal
 LayerMapName = Literal[
     "weight", "merged_norm", "block_norm", "layer_norm", "encoder_norm", "alti", "value_zeroing"
 ]
-"""A number for each query and key of one layer, all heads together."""
+"""Map of a layer: a number for each query and key, all heads together."""
 
 FollowedMap = Literal[
     "rollout",
@@ -20,26 +20,26 @@ FollowedMap = Literal[
     "value_zeroing",
     "decompx",
 ]
-"""The share of an input token in a hidden token, by what layers do with vectors and weights."""
+"""Method that follows input tokens through the layers, without derivatives of the model."""
 
 MethodName = Literal[FollowedMap, "attribution", "gradient_hidden"]
-"""Name of one of `METHODS`: a followed map, or one of two derivatives."""
+"""Name of a row of `METHODS`: a method that follows tokens, or one of two derivatives."""
 
 FlowName = Literal[MethodName, "mixing", "mixing_feed_forward"]
-"""Name of a method, or of mixing ratios: the share of others in a token, in each single layer."""
+"""Name of a method, or of mixing ratios: the share of other tokens in a token, layer by layer."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """Method to find the share of an input token in a hidden token.
+    """Method that attributes hidden tokens to input tokens.
 
     Attributes:
-        label: what it is called.
-        papers: where it comes from.
-        layer_map: the map of one layer, of which it is the product over layers; None where it
-            follows tokens through all layers at once.
-        residual: the share of a token in itself that is added to each map; with a residual, rows of
-            the maps are made to sum to 1 first.
+        label: Name in titles.
+        papers: Papers that define it.
+        layer_map: Map of a layer, whose product over layers it is; None if it follows tokens
+            through all layers at once.
+        residual: Share of a token in itself that is added to each map, after its rows are scaled to
+            sum to 1; 0 for maps that include the residual connection.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Settings that studies share: of models, measures, texts and classifiers."""
+"""Settings that several studies share: of models, measures, texts and classifiers."""
 
 __all__ = [
     "classifiers",

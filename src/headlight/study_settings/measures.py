@@ -1,25 +1,33 @@
 """Settings of the measures of attention."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from headlight.errors import UsageError, setting
-from headlight.settings import StudySettings
+from headlight.settings import Common, Names, StudySettings
 from headlight.settings.attribution import AttributionSettings
-from headlight.vocabulary import ATTRIBUTION, GRADIENT, MEASURES, ValueBias, check_measures
+from headlight.vocabulary import (
+    ATTRIBUTION,
+    GRADIENT,
+    MEASURES,
+    ValueBias,
+    check_measures,
+    measure_names,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSettings(StudySettings):
-    """By which measures attention is looked at.
+    """Settings of the measures of attention.
 
     Attributes:
-        measures: measures of attention. ``gradient`` runs the model backward as well;
-            ``attribution`` is one row for each layer, in the place of its first head.
+        measures: measures of attention. ``gradient`` also runs the model backward;
+            ``attribution`` belongs to whole layers, and stands in the place of their first heads.
         attribution: computation of contributions, if they are among the measures.
-        value_bias: value bias in T of effective attention.
+        value_bias: value bias in the matrix T of effective attention.
     """
 
-    measures: tuple[str, ...] = MEASURES
+    measures: Common[Annotated[tuple[str, ...], Names(measure_names)]] = MEASURES
     attribution: AttributionSettings | None = None
     value_bias: ValueBias = "include"
 
@@ -29,20 +37,24 @@ class MeasureSettings(StudySettings):
 
     @property
     def required_head(self) -> str:
-        """Gradients need a loss."""
+        """Return the head of a language model if gradients are measured, which need a loss."""
         return "language_model" if GRADIENT in self.measures else super().required_head
 
     def check_command(self) -> None:
-        """Contributions are not told how to be computed where nobody asks for them."""
+        """Refuse settings of contributions that are not among the measures."""
         super().check_command()
         check_attribution(self.attribution, self.measures)
 
 
 def check_attribution(attribution: AttributionSettings | None, measures: tuple[str, ...]) -> None:
-    """Refuse to say how contributions are computed where they are not among the measures.
+    """Refuse settings of contributions that are not among the measures.
+
+    Args:
+        attribution: Settings of contributions; None for the defaults.
+        measures: Names of the measures.
 
     Raises:
-        UsageError: it is said.
+        UsageError: the settings are without effect.
     """
     if attribution is not None and ATTRIBUTION not in measures:
         raise UsageError(

@@ -48,6 +48,7 @@ def attention_flow(
 def _graph(maps: Float[np.ndarray, "layer query key"]) -> csr_array:
     """Return the graph, whose node (l, i) is number l · tokens + i; input tokens come first."""
     layers, tokens = maps.shape[:2]
+    # Rows sum to `UNIT`, so that capacities, and the flow into a token, fit int32.
     capacity = np.rint(maps * UNIT).astype(np.int32)
     layer, query, key = np.nonzero(capacity)
     size = (layers + 1) * tokens

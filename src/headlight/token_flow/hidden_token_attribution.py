@@ -18,7 +18,7 @@ def attributed(subject: Subject, settings: AttributionSettings) -> Maps:
     """Return hidden token attribution: sizes of the Jacobians, as shares."""
     batch = subject.model.collate([subject.example])
     attribution = attribute(subject.model, batch, settings, kind=subject.kind)
-    return _checked(subject, attribution.contribution[:, 0])
+    return _check_layers(subject, attribution.contribution[:, 0])
 
 
 def gradient_times_input(subject: Subject, settings: AttributionSettings) -> Maps:
@@ -32,7 +32,7 @@ def gradient_times_input(subject: Subject, settings: AttributionSettings) -> Map
             squared_moves(run, run.embedded[0, some], keys[some])
             for some in portions(run, run.tokens, settings.memory)
         ]
-    return _checked(subject, torch.cat(squared_by_part, 1).sqrt().transpose(1, 2))
+    return _check_layers(subject, torch.cat(squared_by_part, 1).sqrt().transpose(1, 2))
 
 
 def decomposed(subject: Subject, settings: AttributionSettings) -> Maps:
@@ -45,7 +45,7 @@ def decomposed(subject: Subject, settings: AttributionSettings) -> Maps:
     """
     with _running(subject) as run:
         norms = [parts.norm(dim=-1) for _, parts in token_parts(run, settings.memory)]
-    return _checked(subject, torch.cat(norms).permute(1, 2, 0))
+    return _check_layers(subject, torch.cat(norms).permute(1, 2, 0))
 
 
 THROUGH_ALL: Mapping[str, Callable[[Subject, AttributionSettings], Maps]] = {
@@ -66,7 +66,7 @@ def _running(subject: Subject) -> Iterator[Run]:
         yield run
 
 
-def _checked(subject: Subject, maps: Maps) -> Maps:
+def _check_layers(subject: Subject, maps: Maps) -> Maps:
     """Return the maps on the CPU; refuse maps that are not one for each layer of attention."""
     if len(maps) != len(subject.sites):
         raise UnsupportedModelError(

@@ -51,7 +51,8 @@ def input_maps(
     subject = subject_of(model, text, pair, kind)
     chosen = [site.layer for site in subject.model.sites_of(subject.kind, layers)]
     places = [place for place, site in enumerate(subject.sites) if site.layer in chosen]
-    map_names = dict.fromkeys(each for name in methods if (each := METHODS[name].layer_map))
+    # Several methods multiply the same maps of layers, which are then made once.
+    map_names = dict.fromkeys(map_name for name in methods if (map_name := METHODS[name].layer_map))
     of_layers = maps_of(subject, list(map_names))
     maps_by_method = {}
     for name in methods:

@@ -62,8 +62,8 @@ def layer_maps(
         UnknownNameError: there is no such map.
         UsageError: there is no tokenizer, the text is empty or too long, or cross-attention is
             requested.
-        UnsupportedModelError: what follows the attention could not be followed, or parts of tokens
-            depend on the query.
+        UnsupportedModelError: the layer behind the attention could not be followed, or parts of
+            tokens depend on the query.
     """
     for name in names:
         require_choice("map of layers", name, LAYER_MAPS)
@@ -76,13 +76,13 @@ def maps_of(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
     maps: dict[str, Maps] = {}
     recorded = [name for name in names if name in _OF_RECORDS or name == "encoder_norm"]
     if recorded:
-        maps |= _recorded(subject, recorded)
+        maps |= _record_maps(subject, recorded)
     if "value_zeroing" in names:
         maps["value_zeroing"] = value_zeroing(subject)
     return {name: maps[name] for name in names}
 
 
-def _recorded(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
+def _record_maps(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
     model, sites = subject.model, subject.sites
     residual = any(name not in _WITHOUT_RESIDUAL for name in names)
     layers = _Layers(names)
@@ -94,7 +94,7 @@ def _recorded(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
 
 def _alti(record: LayerRecord, _: Scores) -> Map:
     assert record.residual is not None  # noqa: S101 - the capture was asked for it
-    return token_shares(BlockSum.of(record, record.residual))
+    return token_shares(BlockSum.from_record(record, record.residual))
 
 
 _OF_RECORDS: Mapping[str, Callable[[LayerRecord, Scores], Map]] = {
@@ -117,7 +117,7 @@ class _Layers:
     @contextmanager
     def watching(self, layers: Sequence[ResidualSite]) -> Iterator[None]:
         """Observe the sums behind feed-forward layers as well, within the block."""
-        sums = [each.feed_forward.sum for each in layers if each.feed_forward]
+        sums = [layer.feed_forward.sum for layer in layers if layer.feed_forward]
         places = dict.fromkeys(place for place in sums if place is not None)
         with hooked(place.watch(partial(self._sum, place)) for place in places):
             yield
@@ -127,9 +127,9 @@ class _Layers:
         scores = Scores(record)
         for name, maps in self.maps.items():
             if name == "encoder_norm":
-                maps.append(_kept(self._encoder_norm(record, scores)))
+                maps.append(_to_host(self._encoder_norm(record, scores)))
             else:
-                maps.append(_kept(_OF_RECORDS[name](record, scores)))
+                maps.append(_to_host(_OF_RECORDS[name](record, scores)))
 
     def _encoder_norm(self, record: LayerRecord, scores: Scores) -> Map:
         assert record.residual is not None  # noqa: S101 - the capture was asked for it
@@ -142,6 +142,7 @@ class _Layers:
                 f"{record.site.name}: the norm behind its feed-forward layer was not found, so "
                 "that norms behind it are not known; take rollout_layer_norm."
             )
+        # This sum is computed later in the pass; `_sum` then divides by its scale.
         self._awaited = behind.sum, behind.norm
         return scores.encoder_norm(behind.norm)[0]
 
@@ -158,5 +159,5 @@ class _Layers:
         self.maps["encoder_norm"][-1] = last / scale[:, None]
 
 
-def _kept(matrix: Map) -> Map:
+def _to_host(matrix: Map) -> Map:
     return matrix.cpu().double()

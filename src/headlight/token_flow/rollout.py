@@ -34,9 +34,9 @@ def rollout(
             f"maps of {maps.shape[1]} queries and {maps.shape[2]} keys cannot be multiplied; take "
             "attention of a text to itself."
         )
-    each = with_residual(shares(maps) if normalised else maps, residual)
-    products = [each[0]]
-    for layer in each[1:]:
+    mixed_maps = with_residual(shares(maps) if normalised else maps, residual)
+    products = [mixed_maps[0]]
+    for layer in mixed_maps[1:]:
         products.append(layer @ products[-1])
     return torch.stack(products)
 

@@ -110,6 +110,7 @@ class _Runs:
         self._open.pop().output = first_tensor(output)
 
     def _attended(self, module: nn.Module, *_: object) -> None:
+        # Layers may share one module (ALBERT): the number of calls so far says which layer runs.
         site = self._sites[len(self.around)]
         run = self._open[0] if self._open else None
         if site.module is not module or run is None or run in self.around.values():
@@ -155,10 +156,11 @@ class _Zeroing:
 def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor, "query key"]:
     output = run.output
     if output is None or output.ndim != 3 or len(output) != 1:
-        raise _of_other_form(site)
+        raise _form_error(site)
     whole = single(output[0])
     zeroing = _Zeroing(run, site)
-    widest = max(max(each.shape, default=0) for each in run.block.parameters())
+    # Activations are as wide as the parameters that make them.
+    widest = max(max(parameter.shape, default=0) for parameter in run.block.parameters())
     portion = max(1, memory // (len(whole) * widest * whole.element_size()))
     parts = []
     hook = (site.projection.module.register_forward_pre_hook, zeroing.project)
@@ -168,8 +170,9 @@ def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor
             changed = first_tensor(run.block(*run.arguments, **run.options))
             copies = zeroing.keys.stop - first
             if changed is None or changed.shape != (copies, *whole.shape):
-                raise _of_other_form(site)
+                raise _form_error(site)
             parts.append(_cosine_distance(single(changed), whole))
+    # Without any weight nothing was taken away: what differs is the rounding of many copies.
     distances = torch.cat(parts).T.where(zeroing.seen(), 0).cpu().double()
     whole_row = distances.sum(-1, keepdim=True)
     alone = torch.eye(len(distances), dtype=distances.dtype)
@@ -179,13 +182,13 @@ def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor
 def _cosine_distance(
     first: Float[Tensor, "copy query d_model"], second: Float[Tensor, "query d_model"]
 ) -> Float[Tensor, "copy query"]:
-    """Return 1 − cos, as half a squared length, which keeps its digits for nearly equal vectors."""
+    # 1 - cos would lose all its digits for nearly equal vectors; half a squared length does not.
     apart = functional.normalize(first, dim=-1) - functional.normalize(second, dim=-1)
     distance: Tensor = apart.square().sum(-1) / 2
     return distance
 
 
-def _of_other_form(site: AttentionSite) -> UnsupportedModelError:
+def _form_error(site: AttentionSite) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"{site.name}: its block does not put out one vector for each token, for many copies at "
         "once; leave value_zeroing out."

@@ -13,6 +13,7 @@ from typing import Any
 import xarray as xr
 from markupsafe import Markup
 
+from headlight.catalogue.writers import REPORT
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.head_numbers import HeadDetails, all_heads, head_places
@@ -23,7 +24,6 @@ from headlight.views.template import embedded, render
 from headlight.views.titles import Subject, model_name
 from headlight.vocabulary import ATTENTION
 
-REPORT = "report.html"
 FINDINGS = 3
 """Sentences on the card of a model."""
 

@@ -51,47 +51,48 @@ def attribution(
             made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
-        format: format of the corpus; by default inferred from suffix or content: plain text
-            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        format: format of the corpus; by default inferred from suffix or content. Plain text
+            without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
+            sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
+            those of headlight align.
+        column: column or key of the text; by default ``text``, or the only one.
+        pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
+            text.
+        max_length: maximal number of tokens per example, special ones included; by default 128
+            for pairs, else that of the model, at most 512.
         overflow: handling of texts over the maximal length.
-        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
-            al.).
-        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
-            the document (``discard``, the released code of Clark et al.).
-        max_examples: largest number of examples.
-        seed: random seed, of the cuts between segments as well.
+        segment_ids: segment ids of pairs: 0 and 1 (``pair``), or ``zeros``, as in the released
+            maps of Clark et al.
+        lone_units: handling of a paragraph that fills a pair alone: ``join`` it with the next,
+            or end the document there (``discard``, as in the released code of Clark et al.).
+        max_examples: maximal number of examples.
+        seed: random seed, which also decides where segments are cut.
         attribution: computation of contributions.
-        reach: largest relative position with an embedding of its own, before and after a token.
+        reach: largest relative position, before and after a token, that is reported separately.
         tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
-            treebank sentences; None for texts without.
-        exact: examples computed exactly as well, to measure the error of the estimate, which
-            takes some 20 times as long for each; 0 for none.
-        exact_tokens: longest example that is computed exactly, in tokens: the time grows with
-            the square of the length.
+            treebank sentences; None for texts without tags.
+        exact: number of examples that are also computed exactly, in some 20 times the time, to
+            measure the error of the estimate; 0 for none.
+        exact_tokens: maximal length of the examples computed exactly, in tokens; time grows
+            with its square.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Brunner et al. 2020, Section 5.
     """
@@ -143,56 +144,58 @@ def token_identity(
             made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
-        format: format of the corpus; by default inferred from suffix or content: plain text
-            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        format: format of the corpus; by default inferred from suffix or content. Plain text
+            without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
+            sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
+            those of headlight align.
+        column: column or key of the text; by default ``text``, or the only one.
+        pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
+            text.
+        max_length: maximal number of tokens per example, special ones included; by default 128
+            for pairs, else that of the model, at most 512.
         overflow: handling of texts over the maximal length.
-        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
-            al.).
-        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
-            the document (``discard``, the released code of Clark et al.).
-        max_examples: largest number of examples.
-        seed: random seed, of the cuts between segments as well.
+        segment_ids: segment ids of pairs: 0 and 1 (``pair``), or ``zeros``, as in the released
+            maps of Clark et al.
+        lone_units: handling of a paragraph that fills a pair alone: ``join`` it with the next,
+            or end the document there (``discard``, as in the released code of Clark et al.).
+        max_examples: maximal number of examples.
+        seed: random seed, which also decides where segments are cut.
         maps: maps from hidden to input tokens: ``naive`` is the identity, ``linear`` a matrix,
             ``mlp`` two matrices with a GELU between them.
         losses: distances for training maps and for nearest neighbours.
         solver: solver of linear maps: ``adam``, or ``ridge``, in closed form.
         target: target of the maps: the ``input`` token, or the output of the ``previous_layer``
             (for the lowest layer, the input).
-        offsets: recover the token at this many positions to the right; 0 is the token itself.
-        fractions: shares of the training sequences.
-        across: also test the map of each layer on all of them.
-        folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
+        offsets: positions of the tokens to recover, relative to the hidden token; 0 is the
+            token itself, 1 the next.
+        fractions: shares of the training sequences that are used.
+        across: also test the map of each layer on all other layers.
+        folds: number of random splits into 70% training, 15% validation and 15% test sequences.
         training: training of the maps.
-        rate_search: search of learning rates: for ``each`` map, or one for all (``shared``),
-            the best for the highest layer and the first fold, as in the paper.
-        memory: bytes of hidden tokens above which they are kept in files, and bytes that maps
-            in training may take together.
+        rate_search: search for the learning rate: for ``each`` map, or ``shared``, the best for
+            the highest layer and the first fold, as in the paper.
+        memory: maximal memory of hidden tokens, beyond which they are stored in files, and of
+            maps in training together, in bytes.
         cache: folder of hidden tokens and rates, in place of `folder`; studies of the same
             tokens can share one.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Brunner et al. 2020, Section 4.
     """
@@ -240,50 +243,50 @@ def permutation(
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded classifier of short reviews.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
             ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
-        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
-            the numbers, from 1, of the columns of word and tag. By default the usual names, and
-            the first and the last column.
-        label_column: name of the column or key that holds the label; by default ``label``.
+        columns: names of the columns or keys of the text, or of both texts of a pair; for a
+            tagger the numbers, from 1, of the columns of word and tag. By default the usual
+            names, and the first and the last column.
+        label_column: name of the column or key of the label; by default ``label``.
         class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
-        max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Longer texts are truncated.
-        max_examples: largest number of examples.
+        max_length: maximal number of tokens per example, special ones included; by default that
+            of the model, at most 512. Longer texts are truncated.
+        max_examples: maximal number of examples.
         seed: random seed.
-        keep: write for each text the numbers of its random draws, and the predictions after
-            each, into ``kept`` of the run's folder.
-        changes: replacements of attention: its own weights ``permuted`` over the keys that a
-            query sees; ``uniform`` weights; all weight on the key that has the ``largest``, or
-            on a ``random`` one.
-        by: unit of replacement: the attention of ``all`` layers under study, of each ``layer``,
-            of each ``head``. Heads take many passes: those of ``layer`` once for each.
-        rows: rows that are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of
-            the ``last``.
-        keep_special: keep the weights of special tokens ([CLS], [SEP]) as they are, and change
-            the rest.
-        shuffles: permutations of each text, over whose effects the median is taken.
-        sample: texts (largest weight, change) kept for figures.
+        keep: write the random draws of each text, and the predictions after each, into ``kept``
+            of the run's folder.
+        changes: replacements of attention: the weights ``permuted`` over the keys that a query
+            sees; ``uniform`` weights; all weight on the key with the ``largest`` weight, or on
+            a ``random`` key.
+        by: units of replacement: the attention of ``all`` layers under study, of each
+            ``layer``, or of each ``head``, with the passes of ``layer`` for each head of a
+            layer.
+        rows: rows that are replaced: those of ``all`` tokens, of the ``first`` token ([CLS]),
+            or of the ``last``.
+        keep_special: leave the weights of special tokens ([CLS], [SEP]) unchanged.
+        shuffles: number of permutations of each text; the median of their effects is reported.
+        sample: number of texts in the figures (largest weight, change).
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1.
     """
@@ -335,54 +338,55 @@ def instance_adversary(
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded classifier of short reviews.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; all candidates of its texts run at
+            once.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
             ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
-        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
-            the numbers, from 1, of the columns of word and tag. By default the usual names, and
-            the first and the last column.
-        label_column: name of the column or key that holds the label; by default ``label``.
+        columns: names of the columns or keys of the text, or of both texts of a pair; for a
+            tagger the numbers, from 1, of the columns of word and tag. By default the usual
+            names, and the first and the last column.
+        label_column: name of the column or key of the label; by default ``label``.
         class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
-        max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Longer texts are truncated.
-        max_examples: largest number of examples.
+        max_length: maximal number of tokens per example, special ones included; by default that
+            of the model, at most 512. Longer texts are truncated.
+        max_examples: maximal number of examples.
         seed: random seed.
-        keep: write the attention that was found for each text, and the model's own, into
-            ``kept`` of the run's folder.
-        by: unit of change: the attention of ``all`` layers under study, of each ``layer``, of
-            each ``head``. Each is a search of its own.
-        rows: rows that are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
-            ``last``.
-        epsilon: the total variation distance by which a prediction may move.
-        margin: change of the prediction during the search that is not penalized.
-        candidates: searches in parallel; the best counts.
-        steps: steps of Adam, at most.
-        learning_rate: step size of the optimizer.
-        patience: steps without a lower loss after which a text is finished; ``auto`` for all
+        keep: write the attention of each text, found and original, into ``kept`` of the run's
+            folder.
+        by: units of change, each with a search of its own: the attention of ``all`` layers
+            under study, of each ``layer``, or of each ``head``.
+        rows: rows that are changed: those of ``all`` tokens, of the ``first`` token ([CLS]), or
+            of the ``last``.
+        epsilon: maximal total variation distance between the predictions.
+        margin: total variation distance below which the search does not penalize a change.
+        candidates: number of parallel searches; the best one is used.
+        steps: maximal number of steps of Adam.
+        learning_rate: learning rate of Adam.
+        patience: steps without a lower loss before the search in a text stops; ``auto`` for all
             steps.
         take: step whose attention is used: the ``best``, or the ``last``, as in the released
             code.
-        exact: alternatives that leave every output unchanged: for each row a ``corner`` found
-            by one linear program, the ``farthest`` of several, or ``none``.
-        sample: texts (largest weight, divergences) kept for figures.
+        exact: alternatives that leave all outputs unchanged: for each row a ``corner`` found by
+            one linear program, the ``farthest`` of several, or ``none``.
+        sample: number of texts in the figures (largest weight, divergences).
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Jain and Wallace 2019, Section 4.2.2; Brunner et al. 2020, Section 3.3.
     """
@@ -436,61 +440,60 @@ def adversary(
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded classifier of short reviews.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
             ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
-        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
-            the numbers, from 1, of the columns of word and tag. By default the usual names, and
-            the first and the last column.
-        label_column: name of the column or key that holds the label; by default ``label``.
+        columns: names of the columns or keys of the text, or of both texts of a pair; for a
+            tagger the numbers, from 1, of the columns of word and tag. By default the usual
+            names, and the first and the last column.
+        label_column: name of the column or key of the label; by default ``label``.
         class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
-        max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Longer texts are truncated.
-        max_examples: largest number of examples.
+        max_length: maximal number of tokens per example, special ones included; by default that
+            of the model, at most 512. Longer texts are truncated.
+        max_examples: maximal number of examples.
         seed: random seed.
         start: initial weights of students: name or folder of the checkpoint before fine-tuning,
-            whose head is then random; ``scratch``, random weights; or ``base``, the weights of
-            the model itself. Required, except for the embedded classifier, where it is
-            ``base``.
+            with a random head; ``scratch``, random weights; or ``base``, the weights of the
+            model itself. Required, except for the embedded classifier, where it is ``base``.
         held_out: held-out texts for evaluation; by default a random fifth of the source.
-        heads: heads of these layers; by default all.
-        rows: rows of attention that count: of ``all`` tokens, of the ``first`` token ([CLS]) or
-            of the ``last``.
+        heads: heads of the observed layers; by default all.
+        rows: rows of attention in the distance: those of ``all`` tokens, of the ``first`` token
+            ([CLS]), or of the ``last``.
         keep_special: exclude special tokens ([CLS], [SEP]) as keys, and renormalize rows.
-        predictions: distance between the predictions of student and model: cross-entropy to its
-            ``labels``, or total variation (``tvd``).
+        predictions: distance between the predictions of student and model: cross-entropy with
+            the ``labels`` of the model, or total variation distance (``tvd``).
         distance: distance between the attention of student and model, which is maximized:
             ``kl``, KL(student ‖ model), or ``jsd``, which is bounded.
         lambdas: weights λ of the distance between attention, a mean over rows and heads; 0 is
-            always among them.
-        repeats: students of each λ, which differ in their seeds only; the same number is
-            trained on the gold labels.
+            always included.
+        repeats: number of students for each λ, which differ in their seeds only; the same
+            number is trained on the gold labels.
         epochs: epochs of training.
-        learning_rate: peak learning rate of AdamW, after a tenth of the steps; then it falls to
-            0.
-        batch_size: texts in a step.
-        processes: students trained in parallel, each in one thread; by default the number of
-            cores, on an accelerator one. Each holds the model twice.
+        learning_rate: peak learning rate of AdamW, after linear warm-up over a tenth of the
+            steps and before linear decay to 0.
+        batch_size: texts in a training step.
+        processes: number of students trained in parallel, each in one thread and with two
+            copies of the model; by default the number of cores, and 1 on an accelerator.
         keep_models: save every student in ``models`` of the run's folder, for other studies.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2.
     """
@@ -541,57 +544,57 @@ def guided(
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded classifier of short reviews.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
             ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
-        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
-            the numbers, from 1, of the columns of word and tag. By default the usual names, and
-            the first and the last column.
-        label_column: name of the column or key that holds the label; by default ``label``.
+        columns: names of the columns or keys of the text, or of both texts of a pair; for a
+            tagger the numbers, from 1, of the columns of word and tag. By default the usual
+            names, and the first and the last column.
+        label_column: name of the column or key of the label; by default ``label``.
         class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
-        max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Longer texts are truncated.
-        max_examples: largest number of examples.
+        max_length: maximal number of tokens per example, special ones included; by default that
+            of the model, at most 512. Longer texts are truncated.
+        max_examples: maximal number of examples.
         seed: random seed.
-        keep: write models, attention for each text and predictions into ``kept`` of the run's
-            folder.
-        measures: guides: of attention ``weight``, ``norm`` and ``effective``; ``attribution``,
-            the contributions of input tokens to hidden ones, which is slow; and
-            ``gradient_input``, the gradient of the probability times the embedding. Uniform,
-            random and learned attention are always included; for a tagger, attention of each
-            word to itself in place of the learned one.
+        keep: write models, the attention of each text and predictions into ``kept`` of the
+            run's folder.
+        measures: measures of the classifier that guide a model: ``weight``, ``norm`` and
+            ``effective`` of attention; ``attribution``, contributions of input tokens to hidden
+            ones (slow); and ``gradient_input``, the gradient of the probability times the
+            embedding. Uniform, random and learned attention are always included; for a tagger,
+            attention of each word to itself instead of learned attention.
         rows: rows of attention that represent the text: the ``mean`` of all, that of the
-            ``first`` token ([CLS]), or of the ``last``.
+            ``first`` token ([CLS]), or that of the ``last``.
         attribution: computation of contributions, if they are among the measures.
-        also: further classifiers with the same tokenizer, whose weights are given: names or
-            folders, such as the students that `headlight adversary` has kept.
+        also: further classifiers with the same tokenizer, whose weights are guides as well:
+            names or folders, such as those of students kept by headlight adversary.
         held_out: held-out texts for evaluation; by default a random fifth of the source.
-        width: width of the token vectors.
-        repeats: models of each guide, which differ in their seeds only.
+        width: dimension of the token vectors.
+        repeats: number of models for each guide, which differ in their seeds only.
         epochs: epochs of training.
-        learning_rate: peak learning rate of Adam, after a tenth of the steps; then it falls to
-            0.
-        processes: models trained in parallel, each in one thread; by default the number of
-            cores.
+        learning_rate: peak learning rate of Adam, after linear warm-up over a tenth of the
+            steps and before linear decay to 0.
+        processes: number of models trained in parallel, each in one thread; by default the
+            number of cores.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Wiegreffe and Pinter 2019, Section 3.4.
     """

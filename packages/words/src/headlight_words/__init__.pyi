@@ -57,22 +57,22 @@ def dependency(
         source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has. Not cross-attention,
             since a dependency is within one text.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
             the sentence or document out and count it (``skip``).
@@ -86,27 +86,27 @@ def dependency(
             at most 512.
         overflow: handling of longer sentences: leave them out and count them (``skip``),
             truncate them (``truncate``), or refuse them with an ``error``.
-        measures: measures of attention. ``gradient`` runs the model backward as well;
-            ``attribution`` is one row for each layer, in the place of its first head.
+        measures: measures of attention. ``gradient`` also runs the model backward;
+            ``attribution`` belongs to whole layers, and stands in the place of their first
+            heads.
         attribution: computation of contributions, if they are among the measures.
-        value_bias: value bias in T of effective attention.
-        max_examples: largest number of examples.
-        relations: names of relations: ``full``, or the ``base`` before the colon of Universal
-            Dependencies.
+        value_bias: value bias in the matrix T of effective attention.
+        max_examples: maximal number of examples.
+        relations: names of relations: ``full`` names, or the ``base`` before the colon of
+            Universal Dependencies.
         possessive: prediction for a possessor before *'s*: that of the *'s* (``clark``), or the
             possessor's own, as for all other words (``strict``).
         offsets: offsets of the baselines: −3 … 2, clipped to the sentence, as in the authors'
-            ``notebook``, or −5 … 5 without 0, where a position outside the sentence is no
-            prediction (``strict``).
-        seed: random seed of masked words, where the ``gradient`` is that of a masked language
-            model.
-        sentences: keep an example sentence for each relation, for the report; switch it off
-            where texts are private.
+            ``notebook``, or −5 … 5 without 0, with no prediction outside the sentence
+            (``strict``).
+        seed: random seed of masked words, for the ``gradient`` of a masked language model.
+        sentences: keep an example sentence for each relation, for the report; switch it off for
+            private texts.
         objective: Objective whose gradient or predictions are looked at, where they are; by
             default that of what the model was trained for.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Clark et al. 2019, Section 4.2.
     """
@@ -159,22 +159,22 @@ def coreference(
             the sample treebank.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has. Not cross-attention,
             since an antecedent is in the same text.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
             the sentence or document out and count it (``skip``).
@@ -184,38 +184,39 @@ def coreference(
             Section 4.1), ``first`` (their released code) or ``max``.
         pooling: pooling of norms over the pieces of the attended word: the sum of the
             ``norms``, or the norm of the summed ``vectors``.
-        measures: measures of attention. ``gradient`` runs the model backward as well;
-            ``attribution`` is one row for each layer, in the place of its first head.
+        measures: measures of attention. ``gradient`` also runs the model backward;
+            ``attribution`` belongs to whole layers, and stands in the place of their first
+            heads.
         attribution: computation of contributions, if they are among the measures.
-        value_bias: value bias in T of effective attention.
+        value_bias: value bias in the matrix T of effective attention.
         singletons: allow mentions that are alone in their chain as candidates; OntoNotes, which
             the paper used, has none.
         nested: nested mentions as candidates: ``include`` (*his* for *his wife*), or
             ``exclude``.
-        evaluated: mentions with an antecedent in the window (``resolvable``), or also those
-            whose antecedents are all outside, which cannot be resolved (``all``).
-        head_word: head word of a mention: the one that the corpus annotates (``annotated``), or
-            the ``last`` word.
-        sieves: the sieves of the rule-based baseline, in order.
-        head_match_otherwise: prediction of the baseline *head match* where no head word
-            matches: ``nothing``, which counts as an error, or the ``nearest`` mention.
-        max_examples: largest number of examples.
-        max_length: tokens of a document or window at most, special ones included; by default
-            what the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
+        evaluated: evaluated mentions: those with an antecedent in the window (``resolvable``),
+            or also those whose antecedents are all outside, which cannot be resolved (``all``).
+        head_word: head word of a mention: the one ``annotated`` in the corpus, or the ``last``
+            word.
+        sieves: sieves of the rule-based baseline, in their order.
+        head_match_otherwise: prediction of the baseline *head match* if no head word matches:
+            ``nothing``, which counts as an error, or the ``nearest`` mention.
+        max_examples: maximal number of examples.
+        max_length: maximal number of tokens of a document or window, special ones included; by
+            default that of the model, at most 512 (Clark et al. 2019, footnote 4: 128).
         overlap: words that consecutive windows of a document share; each mention is evaluated
-            once, in the window with most of the text before it. By default documents are
-            truncated at the maximal length, as in the paper.
-        candidates: candidates of a head: the head words of other mentions (``mentions``, as for
-            the baselines), or all other ``words`` of the window.
-        preceding: pick only among what comes before the mention.
+            once, in the window with most text before it. By default documents are truncated at
+            the maximal length, as in the paper.
+        candidates: candidates of a head: the head words of other ``mentions``, as for the
+            baselines, or all other ``words`` of the window.
+        preceding: allow only candidates before the mention.
         sentences: keep an example passage for each kind of mention, for the report; switch it
-            off where texts are private.
+            off for private texts.
         seed: random seed of the loss.
         objective: Objective whose gradient or predictions are looked at, where they are; by
             default that of what the model was trained for.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Clark et al. 2019, Section 4.3.
     """
@@ -263,21 +264,21 @@ def parser_probes(
         source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
         layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+            other layers keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
             the sentence or document out and count it (``skip``).
@@ -291,24 +292,24 @@ def parser_probes(
             at most 512.
         overflow: handling of longer sentences: leave them out and count them (``skip``),
             truncate them (``truncate``), or refuse them with an ``error``.
-        train: training treebank; by default every tenth sentence of the source is the test set,
-            and the rest the training set.
+        train: training treebank; by default every tenth sentence of the source is for the test,
+            and the rest for training.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_examples: largest number of sentences of each treebank.
+        max_examples: maximal number of sentences of each treebank.
         probes: probes to train.
-        measures: measures of attention that the probes read: ``weight``, ``norm``,
-            ``effective``; one row for each.
-        training: training of the models.
-        seeds: random seeds; every probe is trained with each, and scores are pooled.
+        measures: measures of attention that the probes read, with a row of the table for each.
+        training: training of the probes.
+        seeds: random seeds; every probe is trained with each seed, and scores are pooled.
         align_root: word vector of a candidate: its own (``fixed``), or that of the word after
             it, as in the authors' code (``as_released``).
-        bias: a weight for each head that words do not change, as in the authors' code.
-        processes: probes trained in parallel, each in one thread; by default the number of
-            cores, and one where the model is not on the CPU. Results do not depend on it.
+        bias: train a weight for each head that does not depend on words, as in the authors'
+            code.
+        processes: number of probes trained in parallel, each in one thread; by default the
+            number of cores, and 1 for a model on an accelerator. Results do not depend on it.
         vectors: word vectors, in place of the path in the settings.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Clark et al. 2019, Section 5.
     """
@@ -357,21 +358,21 @@ def alignment(
         model: its name or folder, a loaded `Model` (for gradients and differences with its
             language-model head), or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded translator, from German to English.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
+        tokenizer: tokenizer, for a model that comes without one.
+        name: display name of the model; by default the end of its path.
+        out: folder of the run, which can then be resumed and keeps result, report and tables.
+        resume: resume the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
+        corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: cross-attention, from the words of one text to those of another.
-        layers: layers, from 0; by default all. Of an encoder the number of layers run, 0 for
-            embeddings.
-        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
-            By default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
+        layers: layers, from 0; by default all. For an encoder the number of layers that are
+            run, 0 for embeddings.
+        batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
+            default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         null: special tokens of the source as candidates: allowed (``special``: a word that they
             win has no link, as in Kobayashi et al.), or excluded (``exclude``); by default
             allowed for attention and excluded for gradients and differences, as published.
@@ -383,31 +384,31 @@ def alignment(
         pooling: pooling of norms over the pieces of a source word: the sum of ``norms``, or the
             norm of the summed ``vectors``.
         similarity: similarities of hidden states, and extraction of links.
-        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). None for
-            recordings, whose word times lie beside the sound.
+        gold: file of gold links, at least a line for each pair (talp, Pharaoh, NAACL). Not for
+            recordings, whose word times are in files beside the sound.
         gold_format: format of the gold links; by default inferred.
-        target: file of the translations, if the source file holds source sentences only, line
-            for line.
+        target: file of the translations, line for line, if the source file holds source
+            sentences only.
         format: format of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``); by default inferred
             from suffix or content.
         columns: columns, keys or languages of source and target, by name or number.
-        swap: swap source and target of pairs and links first.
+        swap: swap source and target of pairs and links.
         measures: measures that link words: of cross-attention ``weight``, ``norm`` and
             ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad``
-            and ``difference``, which take one more pass for each piece of a sentence; of an
-            encoder, which reads each sentence by itself, ``similarity`` only. By default those
-            of cross-attention in translation models, and similarity in encoders.
+            and ``difference``, with another pass for each piece of a sentence; of an encoder,
+            which reads each sentence by itself, ``similarity`` only. By default those of
+            cross-attention in translation models, and similarity in encoders.
         extractions: extraction of links from similarities; see headlight align.
-        chosen_heads: heads of a speech model that are averaged, such as L2H5,L3H0; by default
-            those that the model names itself.
+        chosen_heads: heads of a speech model to average, such as L2H5,L3H0; by default those
+            that the model itself names.
         inputs: computation of gradients and differences.
         prefix: prompt before every source, such as ``translate German to English:``.
-        max_length: tokens of a sentence, special ones included; by default what the model
-            takes. Longer pairs are refused.
-        max_examples: largest number of examples.
+        max_length: maximal number of tokens per sentence, special ones included; by default
+            that of the model. Longer pairs are refused.
+        max_examples: maximal number of examples.
 
     Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
+        HeadlightError: the request, the model or the source is refused.
 
     Source: Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019.
     """

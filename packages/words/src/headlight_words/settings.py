@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.settings import AtLeast1
+from headlight.settings import AtLeast1, Common
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind, NormPooling, QueryPooling
 
@@ -25,8 +25,8 @@ class WordSettings(ModelSettings):
             the norm of the summed ``vectors``.
     """
 
-    kind: Kind | None = None
-    format: str | None = None
+    kind: Common[Kind | None] = None
+    format: Common[str | None] = None
     invalid: Literal["refuse", "skip"] = "refuse"
     unencodable: Literal["error", "skip"] = "error"
     queries: QueryPooling = "mean"
@@ -44,7 +44,7 @@ class SentenceSettings(WordSettings):
             them (``truncate``), or refuse them with an ``error``.
     """
 
-    max_length: AtLeast1 | None = None
+    max_length: Common[AtLeast1 | None] = None
     overflow: Literal["skip", "truncate", "error"] = "skip"
 
     def check_source(self, source: str | None) -> None:

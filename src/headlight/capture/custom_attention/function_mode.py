@@ -98,7 +98,7 @@ class Context:
         Raises:
             NoLayoutError: the axes of the tensor cannot be told apart.
         """
-        return OwnAttention.of(self.product, self.steps, tensor, axes)
+        return OwnAttention.from_product(self.product, self.steps, tensor, axes)
 
     def followed(self, tensor: Tensor, axes: int) -> OwnAttention:
         """Return the attention as `projected` does, where tracing has found no obstacle.
@@ -161,13 +161,14 @@ class OwnCode(TorchFunctionMode):
     ) -> Any:
         """Compute, and follow weights and contexts."""
         options, name = kwargs or {}, getattr(func, "__name__", "")
+        # Attributes such as shape are read by `__get__`, more often than all else.
         if self.paused or (name not in _STARTS and (not self._tags or name == "__get__")):
             return func(*args, **options)
         if name in _STARTS:
             return self._start(name, func, args, options)
         if name == "einsum" and isinstance(args[1], list | tuple):
             args = (args[0], *args[1])
-        tags = ((place, self.tag_of(each)) for place, each in enumerate(args))
+        tags = ((place, self.tag_of(argument)) for place, argument in enumerate(args))
         place, tag = next(((place, tag) for place, tag in tags if tag is not None), (0, None))
         use = use_of(func, args, options, place) if isinstance(tag, Context) else None
         if isinstance(tag, Context) and use is not None:
@@ -188,7 +189,7 @@ class OwnCode(TorchFunctionMode):
         if name == "softmax":
             self._tag(result, _Weights((args[0] if args else options["input"]) < LOWEST))
         elif self._within:
-            product = FusedProduct.of(result, args, options)
+            product = FusedProduct.from_call(result, args, options)
             self._tag(result, Context(self._within[-1], product))
         return result
 
@@ -197,41 +198,41 @@ class OwnCode(TorchFunctionMode):
 
     def tag_of(self, tensor: Any) -> _Weights | Context | None:
         """Return the tag of a tensor, if it has any."""
-        entry = self._tags.get(id(tensor))
+        entry = self._tags.get(id(tensor))  # which may be that of a tensor that is gone
         return entry[1] if entry is not None and entry[0]() is tensor else None
 
     def _follow(self, tag: _Weights | Context, step: Step, result: Any) -> None:
         """Hand a tag on to the result of a function of its tensor."""
         if isinstance(tag, _Weights) and step.name in PRODUCTS:
-            self._multiplied(tag, step, result)
+            self._tag_product(tag, step, result)
             return
         source = step.arguments[step.place]
         if step.name == "__setitem__" and step.place == 0:
-            self._tag(source, _written(tag, step))
+            self._tag(source, _tag_after_writing(tag, step))
         elif not isinstance(result, Tensor) or result.numel() != source.numel():
-            if result is None or any(isinstance(each, Tensor) for each in tree_leaves(result)):
+            if result is None or any(isinstance(leaf, Tensor) for leaf in tree_leaves(result)):
                 self.lost(tag, step.name)
         elif isinstance(tag, Context):
-            self._tag(result, _written(tag, step))
+            self._tag(result, _tag_after_writing(tag, step))
         else:
-            self._tag(result, _moved(tag, step, source, result))
+            self._tag(result, _tag_after_moving(tag, step, source, result))
 
     def lost(self, tag: _Weights | Context, name: str) -> None:
         """Note that a function has made something else of weights, or of a context."""
 
-    def _multiplied(self, tag: _Weights, step: Step, result: Tensor) -> None:
+    def _tag_product(self, tag: _Weights, step: Step, result: Tensor) -> None:
         """Tag the product of weights with another tensor as a context."""
         einsum = step.name == "einsum"
         operands = step.arguments[einsum:]
         place = step.place - einsum
-        if not self._within or len(operands) != 2 or min(each.ndim for each in operands) < 2:
+        if not self._within or len(operands) != 2 or min(operand.ndim for operand in operands) < 2:
             return
         weight, value = operands[place], operands[1 - place]
         notation: Notation | None
         if einsum:
-            notation = Notation.of_einsum(step.arguments[0], weight, value, swapped=place == 1)
+            notation = Notation.from_einsum(step.arguments[0], weight, value, swapped=place == 1)
         else:
-            notation = Notation.of_matmul(weight, value, swapped=place == 1)
+            notation = Notation.from_matmul(weight, value, swapped=place == 1)
         if notation is not None:
             product = WeightProduct(
                 notation, result, weight, value, step.again, tag.hidden, tag.masked, tag.before
@@ -243,56 +244,59 @@ class OwnCode(TorchFunctionMode):
         tag = None if self.paused or not inputs else self.tag_of(inputs[0])
         if not isinstance(tag, Context) or module is not self._projection_of(tag):
             return None
-        return (self._attended(tag.followed(inputs[0], 1), tag.module), *inputs[1:])
+        return (self._dispatch(tag.followed(inputs[0], 1), tag.module), *inputs[1:])
 
     def multiply(self, tag: Context, use: Use) -> Tensor:
-        """Multiply contexts by a matrix, by way of a module where that is W^O."""
+        """Multiply contexts by a matrix, by way of a module where that is W^O.
+
+        Raises:
+            UnsupportedModelError: the product is asked for another number of texts.
+        """
         projection = self._projection_of(tag)
         if not isinstance(projection, OwnProjection) or not projection.uses(use.operand):
             return use.run(use.given)
-        own = tag.followed(use.given, use.axes)
-        changed = self._attended(own, tag.module)
+        attention = tag.followed(use.given, use.axes)
+        changed = self._dispatch(attention, tag.module)
 
         def run(rows: Tensor) -> Tensor:
             if rows.numel() != use.given.numel():
                 raise UnsupportedModelError(
                     f"{projection.name} is a part of code of a model's own, which projects "
-                    f"{len(own.context)} texts here; it cannot be given {len(rows)}."
+                    f"{len(attention.context)} texts here; it cannot be given {len(rows)}."
                 )
-            return own.layout.rows(use.run(own.layout.given(rows, use.given.shape)))
+            return attention.layout.rows(use.run(attention.layout.given(rows, use.given.shape)))
 
         with self:
-            rows: Tensor = projection(own.layout.rows(changed, use.axes), run)
+            rows: Tensor = projection(attention.layout.rows(changed, use.axes), run)
         positions = use.given.shape[: use.given.ndim - use.axes]
-        return own.layout.given(rows, (*positions, rows.shape[2]))
+        return attention.layout.given(rows, (*positions, rows.shape[2]))
 
     def _projection_of(self, tag: Context) -> nn.Module | None:
         route = self._routes.get(tag.module)
         return None if route is None else route.projection
 
-    def _attended(self, own: OwnAttention, module: nn.Module) -> Tensor:
+    def _dispatch(self, attention: OwnAttention, module: nn.Module) -> Tensor:
         """Return the input of the projection, from attention that the interface hook computes."""
         self.paused = True
         try:
-            self._routes[module].verify(own, type(module).__name__)
-            context, _ = dispatch_attention(module, *own.arguments, **own.options)
+            self._routes[module].verify(attention, type(module).__name__)
+            context, _ = dispatch_attention(module, *attention.arguments, **attention.options)
         finally:
             self.paused = False
         self._tags.clear()
-        if context is own.context:
-            return own.given
-        rows = context.flatten(2).to(own.given.dtype)
-        return own.layout.given(rows, own.given.shape)
+        if context is attention.context:
+            return attention.given
+        rows = context.flatten(2).to(attention.given.dtype)
+        return attention.layout.given(rows, attention.given.shape)
 
 
-def _written(tag: _Weights | Context, step: Step) -> _Weights | Context:
-    """Return the tag of weights that were written into, or of a context after a step."""
+def _tag_after_writing(tag: _Weights | Context, step: Step) -> _Weights | Context:
     if isinstance(tag, Context):
         return replace(tag, steps=(*tag.steps, step))
     return replace(tag, masked=True)
 
 
-def _moved(tag: _Weights, step: Step, source: Tensor, result: Tensor) -> _Weights:
+def _tag_after_moving(tag: _Weights, step: Step, source: Tensor, result: Tensor) -> _Weights:
     """Return the tag of a tensor that was made of weights, with as many elements."""
     hidden, before = tag.hidden, tag.before
     if step.name in SHAPES:
@@ -313,6 +317,7 @@ def _inside(func: Any) -> Callable[..., Any]:
     return copied
 
 
+# A mode is entered by one thread, and pauses that of the same thread around it.
 _current = threading.local()
 
 

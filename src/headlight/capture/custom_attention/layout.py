@@ -37,7 +37,7 @@ class Notation(NamedTuple):
     result: str
 
     @classmethod
-    def of_matmul(cls, weight: Tensor, value: Tensor, *, swapped: bool = False) -> "Notation":
+    def from_matmul(cls, weight: Tensor, value: Tensor, *, swapped: bool = False) -> "Notation":
         """Return the notation of a product of matrices, with leading axes that broadcast.
 
         Args:
@@ -55,7 +55,7 @@ class Notation(NamedTuple):
         return cls(letters(weight, "QK"), letters(value, "KD"), f"{lead}QD")
 
     @classmethod
-    def of_einsum(
+    def from_einsum(
         cls, equation: str, weight: Tensor, value: Tensor, *, swapped: bool = False
     ) -> "Notation | None":
         """Return the notation of an equation with two operands and a result; None for another."""
@@ -69,7 +69,9 @@ class Notation(NamedTuple):
                 t.ndim - len(o.replace("...", ""))
                 for t, o in zip((weight, value), letters_of, strict=True)
             ]
-            free = [each for each in string.ascii_uppercase if each not in equation][: max(sizes)]
+            free = [letter for letter in string.ascii_uppercase if letter not in equation][
+                : max(sizes)
+            ]
             names = ["".join(free[len(free) - size :]) for size in sizes]
             letters_of = [o.replace("...", n) for o, n in zip(letters_of, names, strict=True)]
             result = result.replace("...", "".join(free))
@@ -95,7 +97,9 @@ class Step(NamedTuple):
         """Return the other arguments of the function, with tensors as their shapes."""
         others = (*self.arguments[: self.place], *self.arguments[self.place + 1 :])
         settings = (*others, *self.options.items())
-        return [each.shape if isinstance(each, Tensor) else each for each in settings]
+        return [
+            argument.shape if isinstance(argument, Tensor) else argument for argument in settings
+        ]
 
     def again(self, tensor: Tensor) -> Any:
         """Apply the function to another tensor."""
@@ -129,14 +133,13 @@ class Layout:
     keys: str
     query_first: bool
 
-    def _ordered(self, *roles: str) -> list[_Part]:
-        """Return the parts of each role, outermost first."""
-        every = [part for parts in self.parts.values() for part in parts]
-        chosen = [[part for part in every if part.role == role] for role in roles]
-        return [part for each in chosen for part in sorted(each, key=lambda part: -part.step)]
+    def _order_parts(self, *roles: str) -> list[_Part]:
+        all_parts = [part for parts in self.parts.values() for part in parts]
+        chosen = [[part for part in all_parts if part.role == role] for role in roles]
+        return [part for group in chosen for part in sorted(group, key=lambda part: -part.step)]
 
     def _size(self, role: str) -> int:
-        return math.prod(part.size for part in self._ordered(role))
+        return math.prod(part.size for part in self._order_parts(role))
 
     def _taken(self, tensor: Tensor, letters: str, order: Sequence[_Part | str]) -> Tensor:
         """Return an operand with these axes, of size 1 where it lacks one."""
@@ -152,10 +155,10 @@ class Layout:
             names += parts
             shape += [part.size if size == whole else 1 for part in parts]
         split = tensor.reshape(shape)
-        present = [names.index(each) for each in order if each in names]
+        present = [names.index(axis) for axis in order if axis in names]
         split = split.permute(present)
-        for place, each in enumerate(order):
-            if each not in names:
+        for place, axis in enumerate(order):
+            if axis not in names:
                 split = split.unsqueeze(place)
         return split
 
@@ -166,7 +169,7 @@ class Layout:
 
     def weight(self, operand: Tensor, letters: str = "") -> Tensor:
         """Return the weights of a record, or a mask of them whose axes have other letters."""
-        groups = [self._ordered(role) for role in ("batch", "head", "query")]
+        groups = [self._order_parts(role) for role in ("batch", "head", "query")]
         order: list[_Part | str] = [*groups[0], *groups[1], *groups[2], self.keys]
         split = self._taken(operand, letters or self.notation.weight, order)
         sizes = [part.size for group in groups for part in group]
@@ -177,14 +180,14 @@ class Layout:
         """Return the model's operand for the weights of a record; None if it has fewer weights."""
         if weight.numel() != like.numel():
             return None
-        order: list[_Part | str] = [*self._ordered("batch", "head", "query"), self.keys]
+        order: list[_Part | str] = [*self._order_parts("batch", "head", "query"), self.keys]
         sizes = [part.size for part in order[:-1] if isinstance(part, _Part)]
         split = weight.reshape(*sizes, weight.shape[-1])
         names: list[_Part | str] = []
         for letter in self.notation.weight:
             names += self.parts.get(letter, (letter,))
-        missing = [each for each in order if each not in names]
-        split = split.permute([order.index(each) for each in (*missing, *names)])
+        missing = [axis for axis in order if axis not in names]
+        split = split.permute([order.index(axis) for axis in (*missing, *names)])
         return split.reshape(like.shape)
 
     def value(self, operand: Tensor, letters: str = "") -> Value:
@@ -194,11 +197,13 @@ class Layout:
             operand: Values, or keys.
             letters: Letters of its axes, if the operand is not the values.
         """
-        batch, head = self._ordered("batch"), self._ordered("head")
+        batch, head = self._order_parts("batch"), self._order_parts("head")
         letters = letters or self.notation.value
-        last: list[Any] = list(self._ordered("feature"))
+        last: list[Any] = list(self._order_parts("feature"))
         if letters != self.notation.value:
-            last = [each for each in letters if each not in self.parts and each != self.keys]
+            last = [
+                letter for letter in letters if letter not in self.parts and letter != self.keys
+            ]
         split = self._taken(operand, letters, [*batch, *head, self.keys, *last])
         sizes = split.shape[len(batch) : len(batch) + len(head)]
         shared = [size != part.size for size, part in zip(sizes, head, strict=True)]
@@ -212,8 +217,8 @@ class Layout:
 
     def query(self, operand: Tensor, letters: str) -> Tensor:
         """Return an operand of the scores as ``batch head query key_dim``."""
-        batch, head, query = (self._ordered(role) for role in ("batch", "head", "query"))
-        rest = [each for each in letters if each not in self.parts]
+        batch, head, query = (self._order_parts(role) for role in ("batch", "head", "query"))
+        rest = [letter for letter in letters if letter not in self.parts]
         split = self._taken(operand, letters, [*batch, *head, *query, *rest])
         sizes = [part.size for part in (*batch, *head, *query)]
         split = split.expand(*sizes, *split.shape[len(sizes) :])
@@ -222,7 +227,7 @@ class Layout:
 
     def context(self, result: Tensor) -> Context:
         """Return the contexts of a record, from the result of the product."""
-        order = self._ordered("batch", "query", "head", "feature")
+        order = self._order_parts("batch", "query", "head", "feature")
         split = self._taken(result, self.notation.result, order)
         return split.reshape(
             self._size("batch"), self._size("query"), self._size("head"), self._size("feature")
@@ -258,10 +263,12 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
     Raises:
         NoLayoutError: the axes cannot be told apart.
     """
-    numbers = _pushed(result, steps)
+    numbers = _push_numbers(result, steps)
     numbers = numbers.reshape(-1, math.prod(numbers.shape[numbers.ndim - axes :]))
     keys = [
-        each for each in notation.weight if each in notation.value and each not in notation.result
+        letter
+        for letter in notation.weight
+        if letter in notation.value and letter not in notation.result
     ]
     if len(keys) != 1:
         raise NoLayoutError("the weights have no single axis of keys")
@@ -273,17 +280,21 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
         inner: Any = "feature" if not weighted else "head"
         outer: Any = "query" if not valued else "batch"
         parts[letter] = _parts(letter, size, along, (inner, outer))
-    every = [part for each in parts.values() for part in each]
-    rows = [part for part in every if part.role in ("batch", "query") and part.size > 1]
+    all_parts = [part for letter_parts in parts.values() for part in letter_parts]
+    rows = [part for part in all_parts if part.role in ("batch", "query") and part.size > 1]
     rows.sort(key=lambda part: -part.step)
     roles = [part.role for part in rows]
     if roles != sorted(roles) and roles != sorted(roles, reverse=True):
         raise NoLayoutError("texts and queries are mixed in what is projected")
     query_first = bool(roles) and roles != sorted(roles)
     layout = Layout(notation, parts, keys[0], query_first)
-    inner_parts = layout._ordered("head", "feature")
+    inner_parts = layout._order_parts("head", "feature")
     order = [
-        *(layout._ordered("query", "batch") if query_first else layout._ordered("batch", "query")),
+        *(
+            layout._order_parts("query", "batch")
+            if query_first
+            else layout._order_parts("batch", "query")
+        ),
         *inner_parts,
     ]
     wanted = layout._taken(torch.arange(result.numel()).view(result.shape), notation.result, order)
@@ -307,17 +318,17 @@ def _parts(
         return (_Part(letter, size, roles[1], 0),)
     if math.prod(part.size for _, part in parts) != size:
         raise NoLayoutError("a part of what the heads compute is projected alone")
-    return tuple(part for _, part in sorted(parts, key=lambda each: -each[0]))
+    return tuple(part for _, part in sorted(parts, key=lambda entry: -entry[0]))
 
 
-def _pushed(result: Tensor, steps: Sequence[Step]) -> Tensor:
+def _push_numbers(result: Tensor, steps: Sequence[Step]) -> Tensor:
     """Return the numbers of the elements of a result where it is projected."""
     numbers = torch.arange(result.numel()).view(result.shape)
     for step in steps:
         if step.name in CASTS:
             continue
         try:
-            moved = step.again(numbers.clone())
+            moved = step.again(numbers.clone())  # a step may write into its argument
         except (RuntimeError, TypeError, ValueError) as problem:
             raise NoLayoutError(f"what the heads compute goes through {step.name}") from problem
         same = isinstance(moved, Tensor) and moved.dtype == torch.int64

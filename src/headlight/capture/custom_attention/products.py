@@ -65,22 +65,24 @@ class WeightProduct:
             visible = weighted if visible is None else visible & weighted
         return visible
 
-    def attend(self, own: "OwnAttention", query: Tensor, value: Value) -> tuple[Context, Weight]:
+    def attend(
+        self, attention: "OwnAttention", query: Tensor, value: Value
+    ) -> tuple[Context, Weight]:
         """Return the contexts of these weights, as the model makes them, and the weights."""
-        whole = own.arguments[0]
+        whole = attention.arguments[0]
         if query.shape != whole.shape or value.shape[2] != whole.shape[3]:  # some queries alone
             part = query[..., : value.shape[2]]
             return context_of(part, value), part
         if query is whole and not (torch.is_grad_enabled() and query.requires_grad):
-            return own.context, query
-        return self.context_of(own, query), query
+            return attention.context, query
+        return self.context_of(attention, query), query
 
-    def context_of(self, own: "OwnAttention", weight: Weight) -> Context:
+    def context_of(self, attention: "OwnAttention", weight: Weight) -> Context:
         """Return the contexts of other weights."""
-        operand = own.layout.weight_operand(weight, self.weight)
+        operand = attention.layout.weight_operand(weight, self.weight)
         if operand is None:  # the model has the same weights for all texts
-            return context_of(weight, own.arguments[2])
-        return own.layout.context(self.again(operand.to(self.weight.dtype)))
+            return context_of(weight, attention.arguments[2])
+        return attention.layout.context(self.again(operand.to(self.weight.dtype)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ class FusedProduct:
     dropped: bool
 
     @classmethod
-    def of(
+    def from_call(
         cls, result: Tensor, arguments: Sequence[Any], options: Mapping[str, Any]
     ) -> "FusedProduct":
         """Return the product of a call of `torch.nn.functional.scaled_dot_product_attention`."""
@@ -106,11 +108,12 @@ class FusedProduct:
         mask, scale = call_arguments.get("attn_mask"), call_arguments.get("scale")
         if call_arguments.get("enable_gqa"):
             repeats = query.shape[-3] // key.shape[-3]
-            key, value = (each.repeat_interleave(repeats, -3) for each in (key, value))
+            key, value = (tensor.repeat_interleave(repeats, -3) for tensor in (key, value))
         if call_arguments.get("is_causal"):
             shape = (query.shape[-2], key.shape[-2])
             mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
-        notation, dropped = Notation.of_matmul(query, value), bool(call_arguments.get("dropout_p"))
+        notation = Notation.from_matmul(query, value)
+        dropped = bool(call_arguments.get("dropout_p"))
         scale = scale or query.shape[-1] ** -0.5
         return cls(notation, result, query, key, value, mask, scale, dropped)
 
@@ -125,7 +128,12 @@ class FusedProduct:
         return query, key, layout.value(self.value), mask
 
     def attend(
-        self, own: "OwnAttention", query: Tensor, value: Value, key: Tensor, mask: Tensor | None
+        self,
+        attention: "OwnAttention",
+        query: Tensor,
+        value: Value,
+        key: Tensor,
+        mask: Tensor | None,
     ) -> tuple[Context, Weight]:
         """Return contexts and weights, computed step by step."""
         repeats = query.shape[1] // key.shape[1]
@@ -136,9 +144,9 @@ class FusedProduct:
         weight = scores.softmax(-1).nan_to_num(0.0)  # a query that sees nothing has NaN
         return context_of(weight, value), weight
 
-    def context_of(self, own: "OwnAttention", weight: Weight) -> Context:
+    def context_of(self, attention: "OwnAttention", weight: Weight) -> Context:
         """Return the contexts of other weights."""
-        return context_of(weight, own.arguments[2])
+        return context_of(weight, attention.arguments[2])
 
 
 _FUSED = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
@@ -164,7 +172,7 @@ class OwnAttention:
     axes: int
 
     @classmethod
-    def of(
+    def from_product(
         cls, product: Product, steps: Sequence[Step], tensor: Tensor, axes: int
     ) -> "OwnAttention":
         """Return the attention of a product that went through `steps`.
@@ -175,6 +183,7 @@ class OwnAttention:
         path = tuple((step.name, repr(step.plain)) for step in steps)
         key = product.notation, product.result.shape, path, tensor.shape, axes
         if key not in _layouts:
+            # Each length of texts has layouts of its own, and a corpus has many lengths.
             if len(_layouts) >= _KEPT_LAYOUTS:
                 _layouts.clear()
             _layouts[key] = derive(product.notation, product.result, steps, axes)
@@ -258,14 +267,14 @@ def leave_alone(
 
 def gives_weights(options: Mapping[str, Any]) -> bool:
     """Return whether weights stand in the place of queries in a call of an attention function."""
-    own: OwnAttention | None = options.get("own_attention")
-    return own is not None and isinstance(own.product, WeightProduct)
+    attention: OwnAttention | None = options.get("own_attention")
+    return attention is not None and isinstance(attention.product, WeightProduct)
 
 
 def context_with(weight: Weight, arguments: Sequence[Any], options: Mapping[str, Any]) -> Context:
     """Return the contexts of other weights, in a call of an attention function."""
-    own: OwnAttention | None = options.get("own_attention")
-    return context_of(weight, arguments[2]) if own is None else own.context_of(weight)
+    attention: OwnAttention | None = options.get("own_attention")
+    return context_of(weight, arguments[2]) if attention is None else attention.context_of(weight)
 
 
 def context_of(weight: Weight, value: Value) -> Context:

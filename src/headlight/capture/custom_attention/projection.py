@@ -69,21 +69,21 @@ class Route:
     sequence_first: bool
     _verified: set[Any] = field(default_factory=set)
 
-    def verify(self, own: OwnAttention, name: str) -> None:
+    def verify(self, attention: OwnAttention, name: str) -> None:
         """Check that weights times values are what is projected, once for texts of each length.
 
         Args:
-            own: Attention that the module has computed.
+            attention: Attention that the module has computed.
             name: Name of its class.
 
         Raises:
             UnsupportedModelError: they are not, or the weights of a query are more than 1.
         """
-        lengths = own.context.shape[1], own.arguments[2].shape[2]
+        lengths = attention.context.shape[1], attention.arguments[2].shape[2]
         if lengths in self._verified:
             return
         with torch.no_grad():
-            problem = own.misses()
+            problem = attention.misses()
         if problem is not None:
             raise UnsupportedModelError(f"{name}: in texts of {lengths[1]} tokens {problem}")
         self._verified.add(lengths)
@@ -101,7 +101,9 @@ def routes_of(model: nn.Module) -> dict[nn.Module, Route]:
 def own_projections(model: nn.Module) -> Iterator[OwnProjection]:
     """Yield the stand-ins of the parameters that attention of a model is projected by."""
     projections = (route.projection for route in routes_of(model).values())
-    yield from dict.fromkeys(each for each in projections if isinstance(each, OwnProjection))
+    yield from dict.fromkeys(
+        projection for projection in projections if isinstance(projection, OwnProjection)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +148,11 @@ def use_of(
     if name == "linear" and place == 0:
         operand = args[1] if len(args) > 1 else options["weight"]
         bias = args[2] if len(args) > 2 else options.get("bias")
-        return Use(contexts, 1, operand, bias, _transposed, run)
+        return Use(contexts, 1, operand, bias, _transpose, run)
     if name == "addmm" and place == 1:
-        return Use(contexts, 1, args[2], args[0], _as_it_is, run)
+        return Use(contexts, 1, args[2], args[0], _identity, run)
     if name in ("matmul", "__matmul__") and place == 0 and args[1].ndim == 2:
-        return Use(contexts, 1, args[1], None, _as_it_is, run)
+        return Use(contexts, 1, args[1], None, _identity, run)
     if name != "einsum" or len(args) != 3:
         return None
     terms, _, result = args[0].replace(" ", "").partition("->")
@@ -173,18 +175,18 @@ def use_of(
 def operand_of(parameter: Tensor, operand: Tensor) -> Callable[[Tensor], Tensor]:
     """Return the function that turns a parameter into an operand, which has its memory."""
     if operand.shape == parameter.shape and operand.stride() == parameter.stride():
-        return _as_it_is
+        return _identity
     if operand.ndim == 2 and operand.stride() == parameter.T.stride():
-        return _transposed
+        return _transpose
     shape = operand.shape
     return lambda stored: stored.reshape(shape)
 
 
-def _as_it_is(operand: Tensor) -> Tensor:
+def _identity(operand: Tensor) -> Tensor:
     return operand
 
 
-def _transposed(operand: Tensor) -> Tensor:
+def _transpose(operand: Tensor) -> Tensor:
     return operand.T
 
 

@@ -38,7 +38,7 @@ def find_own_code(
         Reasons why modules whose weights were seen have no route, as ends of sentences.
     """
     # A single text would not show whether texts or queries come first.
-    for trial in (_doubled(inputs), inputs):
+    for trial in (_double_texts(inputs), inputs):
         finder = Finder(model, passed)
         try:
             with hooked(finder.hooks()), torch.no_grad(), finder:
@@ -48,15 +48,15 @@ def find_own_code(
                 raise
             continue
         break
-    for module, route in finder.found():
+    for module, route in finder.found_routes():
         routes[module], own_code[module] = route, (attend_eagerly, leave_alone)
     return finder.problems
 
 
-def _doubled(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _double_texts(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: torch.cat([each, each]) if isinstance(each, Tensor) and each.ndim else each
-        for name, each in inputs.items()
+        name: torch.cat([tensor, tensor]) if isinstance(tensor, Tensor) and tensor.ndim else tensor
+        for name, tensor in inputs.items()
     }
 
 
@@ -76,10 +76,12 @@ class Finder(OwnCode):
 
     def hooks(self) -> list[Registration]:
         """Return hooks of all modules."""
-        linear = (each for each in self._model.modules() if isinstance(each, nn.Linear | Conv1D))
+        linear = (
+            module for module in self._model.modules() if isinstance(module, nn.Linear | Conv1D)
+        )
         return [*self._watching(self._model.modules()), *map(self._before, linear)]
 
-    def found(self) -> Iterator[tuple[nn.Module, Route]]:
+    def found_routes(self) -> Iterator[tuple[nn.Module, Route]]:
         """Yield the modules whose every run is projected once, by the same matrix."""
         for module, projections in self._found.items():
             if len(projections) == self._runs[module] and len(set(projections)) == 1:
@@ -94,9 +96,11 @@ class Finder(OwnCode):
     def _enter(self, module: nn.Module, arguments: Any, options: Any) -> None:
         super()._enter(module, arguments, options)
         self._runs[module] += 1
-        every = (*arguments, *options.values())
-        states = (each for each in every if isinstance(each, Tensor) and each.ndim == 3)
-        self._given[module] = next((each.shape[:2] for each in states), torch.Size())
+        given = (*arguments, *options.values())
+        states = (
+            argument for argument in given if isinstance(argument, Tensor) and argument.ndim == 3
+        )
+        self._given[module] = next((argument.shape[:2] for argument in states), torch.Size())
 
     def lost(self, tag: Any, name: str) -> None:
         """Note the function that weights or a context were lost in."""
@@ -109,31 +113,33 @@ class Finder(OwnCode):
         """Note a linear map that receives contexts as it would receive those of the interface."""
         tag = self.tag_of(inputs[0]) if inputs else None
         if isinstance(tag, Context):
-            own = self._placed(tag, inputs[0], 1)
-            if own is not None and not own.layout.query_first:
-                self._note(tag, own, module)
+            attention = self._try_layout(tag, inputs[0], 1)
+            if attention is not None and not attention.layout.query_first:
+                self._note(tag, attention, module)
 
     def multiply(self, tag: Context, use: Use) -> Tensor:
         """Note a parameter that contexts are multiplied by."""
-        own = self._placed(tag, use.given, use.axes)
-        stored = [name for name, each in self._names.items() if same_memory(each, use.operand)]
+        attention = self._try_layout(tag, use.given, use.axes)
+        stored = [
+            name for name, parameter in self._names.items() if same_memory(parameter, use.operand)
+        ]
         if not stored:
             self.lost(tag, "a product with other numbers of the input")
-        elif own is not None:
-            self._note(tag, own, self._stand_in(tag.module, stored[0], use))
+        elif attention is not None:
+            self._note(tag, attention, self._stand_in(tag.module, stored[0], use))
         return use.run(use.given)
 
     def _stand_in(self, module: nn.Module, name: str, use: Use) -> nn.Module:
         route = routes.get(module)
-        for each in (route and route.projection, *self._found.get(module, ())):
-            if isinstance(each, OwnProjection) and each.uses(use.operand):
-                return each
+        for candidate in (route and route.projection, *self._found.get(module, ())):
+            if isinstance(candidate, OwnProjection) and candidate.uses(use.operand):
+                return candidate
         parameter = self._names[name]
         operand, matrix = operand_of(parameter, use.operand), use.matrix
         label = name.removesuffix(".weight")
         return OwnProjection(parameter, use.bias, label, lambda stored: matrix(operand(stored)))
 
-    def _placed(self, tag: Context, tensor: Tensor, axes: int) -> OwnAttention | None:
+    def _try_layout(self, tag: Context, tensor: Tensor, axes: int) -> OwnAttention | None:
         if tag.module in self._interface:
             return None
         try:
@@ -142,8 +148,10 @@ class Finder(OwnCode):
             self.problems[tag.module] = str(problem)
             return None
 
-    def _note(self, tag: Context, own: OwnAttention, projection: nn.Module) -> None:
-        batch, queries = own.context.shape[:2]
+    def _note(self, tag: Context, attention: OwnAttention, projection: nn.Module) -> None:
+        batch, queries = attention.context.shape[:2]
         self._first[tag.module] = batch != queries and self._given[tag.module] == (queries, batch)
         self._found.setdefault(tag.module, []).append(projection)
-        del self._tags[id(own.given)]  # a linear map runs as a module, and as a function in it
+        del self._tags[
+            id(attention.given)
+        ]  # a linear map runs as a module, and as a function in it

@@ -55,7 +55,7 @@ def _chord(
 
 
 def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return the derivative at every number by itself; also where tangents run side by side."""
+    # torch.func, since autograd would not see through tangents that run side by side (vmap).
     slopes: Tensor = torch.func.grad(lambda values: function(values).sum())(x.detach())
     return slopes
 

@@ -122,19 +122,19 @@ def slopes_of(
     Raises:
         UnsupportedModelError: the parts do not add up to the output.
     """
-    slopes = gradients(output, [each.value for each in addends])
+    slopes = gradients(output, [addend.value for addend in addends])
     total, square = 0.0, 0.0
     for addend, slope in zip(addends, slopes, strict=True):
         if slope is None:
             continue
         if addend.kind == "frozen" and bool(slope.any()):
-            raise _refused(name, addend.name)
+            raise _refusal(name, addend.name)
         part = float(share(slope, addend.value).double().sum())
         total, square = total + part, square + part**2
     value = float(output.detach())
     allowed = TOLERANCE[output.dtype] * max(abs(value), square**0.5)
     if not abs(total - value) <= allowed:
-        raise _refused(name, suspects[0] if suspects else "one of its functions")
+        raise _refusal(name, suspects[0] if suspects else "one of its functions")
     return slopes
 
 
@@ -154,7 +154,7 @@ def gradients(output: Tensor, values: Sequence[Tensor]) -> list[Tensor | None]:
     return list(slopes)
 
 
-def _refused(name: str, function: str) -> UnsupportedModelError:
+def _refusal(name: str, function: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"the parts of a prediction of {name} do not add up, because {function} makes something of "
         "the text that is added to the rest, for which there is no rule."

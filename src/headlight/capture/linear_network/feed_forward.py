@@ -71,7 +71,7 @@ class _Follower:
     def __init__(
         self, residuals: dict[AttentionSite, ResidualSite], see: See, slope: Slope
     ) -> None:
-        self._ends = {site: _ends(site, each) for site, each in residuals.items()}
+        self._ends = {site: _ends(site, residual) for site, residual in residuals.items()}
         self._see = see
         self._slope: Slope = slope
         self._given: tuple[AttentionSite, Parts] | None = None
@@ -81,8 +81,8 @@ class _Follower:
 
     def hooks(self) -> list[Any]:
         """Return the hooks on the ends of attention blocks, and on the sums that follow them."""
-        begins = dict.fromkeys(each[0] for each in self._ends.values())
-        ends = dict.fromkeys(each[1] for each in self._ends.values())
+        begins = dict.fromkeys(places[0] for places in self._ends.values())
+        ends = dict.fromkeys(places[1] for places in self._ends.values())
         # A sum may be seen where the next block begins to end: the sum has to be read first.
         return [
             *(place.watch(partial(self._leave, place)) for place in ends),

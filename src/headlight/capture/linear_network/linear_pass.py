@@ -86,8 +86,8 @@ class _Keeper:
         self._cut = cut
         self._last = last
         self._open: list[tuple[str, nn.Module]] = []
-        self._names = {id(each): name for name, each in network.named_parameters()}
-        self._names |= {id(each): name for name, each in network.named_buffers()}
+        self._names = {id(tensor): name for name, tensor in network.named_parameters()}
+        self._names |= {id(tensor): name for name, tensor in network.named_buffers()}
         self._tables = _tables_of_tokens(network)
         self._projections = {site.projection.module for site in self._sites}
         self._blocks = blocks_of(network, self._sites)
@@ -95,10 +95,10 @@ class _Keeper:
 
     def hooks(self, network: nn.Module) -> list[Registration]:
         """Return the hooks that track which module runs."""
-        own = ((each.name, each) for each in own_projections(network))
+        projections = ((projection.name, projection) for projection in own_projections(network))
         return [
             hook
-            for name, module in (*network.named_modules(), *own)
+            for name, module in (*network.named_modules(), *projections)
             for hook in (
                 (module.register_forward_pre_hook, partial(self._begin, name)),
                 (module.register_forward_hook, self._end),
@@ -121,15 +121,14 @@ class _Keeper:
 
     def behind(self, value: Tensor) -> Tensor:
         """Keep the output of a linear map in a block, unless heads are projected by the map."""
-        if not self._depth or self._open[-1][1] in self._projections or self._in_last():
+        if not self._depth or self._open[-1][1] in self._projections or self._makes_last():
             return value
         if self._cut:
             return self.addend(value, "linear", self.place())
         self._found.linear.append(value)
         return value
 
-    def _in_last(self) -> bool:
-        """Return whether queries and keys of the last site are being made."""
+    def _makes_last(self) -> bool:
         if self._last is None or len(self._found.attention) != self._last:
             return False
         return any(module is self._sites[self._last].module for _, module in self._open)
@@ -160,7 +159,11 @@ class _Keeper:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the model's own eager attention, and keep its run."""
+        """Compute the model's own eager attention, and keep its run.
+
+        Raises:
+            UnsupportedModelError: another module runs here than when traced.
+        """
         number = len(self._found.attention)
         if number >= len(self._sites) or self._sites[number].module is not module:
             raise UnsupportedModelError(
@@ -270,6 +273,7 @@ def _activations(network: nn.Module, rules: LinearRules) -> list[Registration]:
     def bend(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor | None:
         if len(inputs) != 1 or not rules.moves(inputs[0]):
             return None
+        # The rules would bend each function within the activation; as a whole it is one line.
         with torch._C.DisableTorchFunction():
             return rules.line(module.forward, inputs[0])
 

@@ -132,15 +132,17 @@ def _through_all_layers(
     table = Table(whole.attention)
     for addend, steep in _pairs(whole.addends, slopes):
         part = share(steep, addend.value).double()
-        table.of_addend(addend).total += float(part.sum())
+        table.addend_component(addend).total += float(part.sum())
         if sides.has_tokens(addend):
             by_token = decomposition.token if addend.kind == "token" else decomposition.position
-            side = sides.of(addend.place)
+            side = sides.side_of(addend.place)
             by_token[side] += part.reshape(-1, *part.shape[-2:]).sum((0, 2)).cpu()
-    inner = gradients(value, [*(each.context for each in whole.attention), *whole.linear])
+    inner = gradients(value, [*(attended.context for attended in whole.attention), *whole.linear])
     number = len(whole.attention)
-    attention = [replace(each, context=each.context.detach()) for each in whole.attention]
-    linear = [each.detach() for each in whole.linear]
+    attention = [
+        replace(attended, context=attended.context.detach()) for attended in whole.attention
+    ]
+    linear = [output.detach() for output in whole.linear]
     later = _Later(
         list(zip(attention, inner[:number], strict=True)),
         list(zip(linear, inner[number:], strict=True)),
@@ -169,11 +171,11 @@ def _add_direct(
         elif addend.kind == "linear":
             put_out, last = next(linear)
             if slope is not None and bool(slope.any()):
-                component = table.of_linear(addend)
+                component = table.linear_component(addend)
                 component.direct += _sum(slope, addend.value)
                 component.total += _sum(last, put_out)
         elif slope is not None:
-            table.of_addend(addend).direct += _sum(slope, addend.value)
+            table.addend_component(addend).direct += _sum(slope, addend.value)
 
 
 def by_head(attended: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]:
@@ -197,7 +199,6 @@ def by_head(attended: Attended, slope: Tensor | None) -> Float64[Tensor, "head k
 def _pairs(
     addends: Sequence[Addend], slopes: Sequence[Tensor | None]
 ) -> Iterator[tuple[Addend, Tensor]]:
-    """Yield the addends that the output depends on, with their slopes."""
     for addend, slope in zip(addends, slopes, strict=True):
         if slope is not None and bool(slope.any()):
             yield addend, slope
@@ -216,7 +217,7 @@ class _Sides:
         self._encoder = ""
         if "target" in lengths:
             encoder = network.get_encoder()
-            self._encoder = next(n for n, each in network.named_modules() if each is encoder)
+            self._encoder = next(n for n, module in network.named_modules() if module is encoder)
 
     def nothing(self) -> dict[Side, Tensor]:
         """Return zeros for every token."""
@@ -224,7 +225,7 @@ class _Sides:
             side: torch.zeros(tokens, dtype=torch.float64) for side, tokens in self._lengths.items()
         }
 
-    def of(self, place: str) -> Side:
+    def side_of(self, place: str) -> Side:
         """Return the side of the model to which a module belongs, by its name."""
         inside = place == self._encoder or place.startswith(f"{self._encoder}.")
         return "text" if not self._encoder or inside else "target"
@@ -232,7 +233,7 @@ class _Sides:
     def has_tokens(self, addend: Addend) -> bool:
         """Return whether an addend has a row for each token."""
         shape = addend.value.shape
-        fits = len(shape) >= 2 and shape[-2] == self._lengths[self.of(addend.place)]
+        fits = len(shape) >= 2 and shape[-2] == self._lengths[self.side_of(addend.place)]
         return addend.block < 0 and fits
 
 
@@ -242,11 +243,11 @@ class Table:
     def __init__(self, attention: Sequence[Attended]) -> None:
         self._rows: dict[tuple[Any, ...], Component] = {}
         self._sites: dict[int, AttentionSite] = {}
-        for each in attention:
-            if each.block >= 0 and each.site.kind != "cross":
-                self._sites.setdefault(each.block, each.site)
+        for attended in attention:
+            if attended.block >= 0 and attended.site.kind != "cross":
+                self._sites.setdefault(attended.block, attended.site)
 
-    def of_addend(self, addend: Addend) -> Component:
+    def addend_component(self, addend: Addend) -> Component:
         """Return the component of an addend."""
         if addend.kind == "bias":
             site = self._sites.get(addend.block)
@@ -258,7 +259,7 @@ class Table:
         key = (1, attended.block, 0, attended.site.kind, attended.site.layer)
         return self._row(key, "attention", attended.site.name, attended.site)
 
-    def of_linear(self, addend: Addend) -> Component:
+    def linear_component(self, addend: Addend) -> Component:
         """Return the component of a linear map that writes into the residual stream."""
         site = self._sites.get(addend.block)
         if site is None:
@@ -276,5 +277,5 @@ class Table:
 
 
 def _place_in_order(key: tuple[Any, ...]) -> tuple[int, int, int]:
-    """Return the sorting key of a component; biases stay in the order of the model."""
+    # Sorting is stable, so that biases stay in the order of the model.
     return (1, key[1], key[2]) if key[0] == 1 else (key[0], 0, 0)

@@ -104,7 +104,11 @@ class LinearRules(TorchFunctionMode):
         return self.keeper.tangents and tangent(value) is not None
 
     def freeze(self, func: Callable[..., Any], args: tuple[Any, ...], options: Options) -> Any:
-        """Return the output as a constant; refuse a function that writes into what moves."""
+        """Return the output as a constant; refuse a function that writes into what moves.
+
+        Raises:
+            UnsupportedModelError: the function would write into a moving value.
+        """
         name, place = name_of(func), self.keeper.place()
         if in_place(func, options) and args and self.moves(args[0]):
             raise UnsupportedModelError(
@@ -113,9 +117,9 @@ class LinearRules(TorchFunctionMode):
             )
         args, options = tree_map(self.still, (args, options))
         result = func(*args, **options)
-        for each in tree_iter(result):
-            if is_number(each):
-                self.frozen[each] = f"{name} in {place}" if place else name
+        for output in tree_iter(result):
+            if is_number(output):
+                self.frozen[output] = f"{name} in {place}" if place else name
         return result
 
     def still(self, value: Any) -> Any:
@@ -139,12 +143,12 @@ class LinearRules(TorchFunctionMode):
 
     def marked(self, outputs: Any, source: Tensor, *, bent: bool = False) -> Any:
         """Mark the outputs of a function as activations if its input is marked, or if `bent`."""
-        for each in tree_iter(outputs):
-            if isinstance(each, Tensor):
+        for output in tree_iter(outputs):
+            if isinstance(output, Tensor):
                 if bent or source in self.bent:
-                    self.bent[each] = True
+                    self.bent[output] = True
                 if (bias := kept_at(self.bias, source)) is not None:
-                    self.bias[each] = bias
+                    self.bias[output] = bias
         return outputs
 
     def behind(self, product: Tensor, factors: Sequence[Any]) -> Tensor:
@@ -152,7 +156,7 @@ class LinearRules(TorchFunctionMode):
 
         A factor that depends on the input (attention weights) makes it no linear map of the model.
         """
-        depends = any(isinstance(each, Tensor) and each in self.frozen for each in factors)
+        depends = any(isinstance(factor, Tensor) and factor in self.frozen for factor in factors)
         return product if depends else self.keeper.behind(product)
 
     def channels(self, value: Any, like: Tensor) -> Any:
@@ -190,9 +194,9 @@ class LinearRules(TorchFunctionMode):
         name = None if stain else next(filter(None, names), None)
         if stain is None and name is None:
             return
-        for each in tree_iter(outputs):
-            if is_number(each):
-                (self.named if stain is None else self.frozen)[each] = stain or name
+        for output in tree_iter(outputs):
+            if is_number(output):
+                (self.named if stain is None else self.frozen)[output] = stain or name
 
 
 def _moving(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -219,8 +223,8 @@ def _sum(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options
     elif bool(first.any()):
         rules.suspects.append(f"{name_of(func)} in {rules.keeper.place()}")
     total = func(first, rules.added(second, like), *args[2:], **rest)
-    for each in (first, second):
-        if isinstance(each, Tensor) and each in rules.bent:
+    for summand in (first, second):
+        if isinstance(summand, Tensor) and summand in rules.bent:
             rules.bent[total] = True
     return total
 
@@ -266,7 +270,7 @@ def _write(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Optio
 def _product(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
     first, second = args[0], args[1] if len(args) > 1 else options["other"]
     rest = {name: value for name, value in options.items() if name != "other"}
-    if first is second:
+    if first is second:  # a square bends, and neither factor is a constant
         return _bend(rules, torch.square, (first,), {})
     if not (rules.moves(first) and rules.moves(second)):
         moving, other = (first, second) if rules.moves(first) else (second, first)
@@ -296,7 +300,9 @@ def _matrices(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Op
 def _einsum(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
     operands = list(args[1]) if isinstance(args[1], list | tuple) else list(args[1:])
     last = max(place for place, value in enumerate(operands) if rules.moves(value))
-    stills = [each if at == last else rules.still(each) for at, each in enumerate(operands)]
+    stills = [
+        operand if at == last else rules.still(operand) for at, operand in enumerate(operands)
+    ]
     return rules.behind(func(args[0], *stills, **options), stills)
 
 
@@ -351,7 +357,7 @@ def _layer_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
         args, options, ("input", "normalized_shape", "weight", "bias", "eps"), (None, None, 1e-5)
     )
     axes = tuple(range(-len(shape), 0))
-    return _scaled(rules, _standardised(tokens, axes, eps), weight, bias)
+    return _scale(rules, _standardise(tokens, axes, eps), weight, bias)
 
 
 def _rms_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -360,8 +366,8 @@ def _rms_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Op
     )
     axes = tuple(range(-len(shape), 0))
     square = tokens.detach().square().mean(axes, keepdim=True)
-    eps = torch.finfo(tokens.dtype).eps if eps is None else eps
-    return _scaled(rules, tokens * torch.rsqrt(square + eps), weight, None)
+    eps = torch.finfo(tokens.dtype).eps if eps is None else eps  # as torch has it
+    return _scale(rules, tokens * torch.rsqrt(square + eps), weight, None)
 
 
 def _group_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -369,8 +375,8 @@ def _group_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
         args, options, ("input", "num_groups", "weight", "bias", "eps"), (None, None, 1e-5)
     )
     parts = signal.reshape(signal.shape[0], groups, -1)
-    unit = _standardised(parts, (-1,), eps).reshape(signal.shape)
-    return _scaled(rules, unit, *(rules.channels(each, signal) for each in (weight, bias)))
+    unit = _standardise(parts, (-1,), eps).reshape(signal.shape)
+    return _scale(rules, unit, *(rules.channels(parameter, signal) for parameter in (weight, bias)))
 
 
 def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -381,18 +387,17 @@ def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
         return rules.freeze(func, args, options)
     centred = signal + rules.added(-rules.channels(mean, signal), signal)
     scale = torch.rsqrt(rules.channels(variance, signal) + eps)
-    weight, bias = (rules.channels(each, signal) for each in (weight, bias))
-    return _scaled(rules, centred * scale, weight, bias)
+    weight, bias = (rules.channels(parameter, signal) for parameter in (weight, bias))
+    return _scale(rules, centred * scale, weight, bias)
 
 
-def _standardised(values: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-    """Return values less their mean, divided by their deviation in this run."""
+def _standardise(values: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
     centred = values - values.mean(axes, keepdim=True)
     variance = centred.detach().square().mean(axes, keepdim=True)
     return centred * torch.rsqrt(variance + eps)
 
 
-def _scaled(
+def _scale(
     rules: LinearRules, values: Tensor, weight: Tensor | None, bias: Tensor | None
 ) -> Tensor:
     scaled = values if weight is None else values * weight

@@ -81,7 +81,7 @@ def score_parts(
             that is not linear.
         UsageError: the model is in half precision.
     """
-    number = next(at for at, each in enumerate(model.sites) if each is site)
+    number = next(at for at, candidate in enumerate(model.sites) if candidate is site)
     head, query, key = cell
     cut_pass = linear_pass(model, arguments, cut=True, last=number)
     assert cut_pass.reached is not None  # noqa: S101 - tracing has seen the site
@@ -119,9 +119,9 @@ def _side(cut_pass: Any, slopes: list[Tensor | None]) -> SideParts:
         elif slope is not None and bool(slope.any()):
             added = float(share(slope, addend.value).double().sum())
             if addend.kind == "linear":
-                table.of_linear(addend).direct += added
+                table.linear_component(addend).direct += added
                 continue
-            table.of_addend(addend).direct += added
+            table.addend_component(addend).direct += added
             if addend.kind == "token":
                 side.token += added
             elif addend.kind in ("embedding", "input"):

@@ -33,7 +33,9 @@ def token_parts(
     """
     still = torch.zeros_like(run.embedded)
     keys = run.embedded.shape[1]
-    own = torch.eye(keys, dtype=still.dtype, device=still.device)[:, None, :, None] * run.embedded
+    embeddings = (
+        torch.eye(keys, dtype=still.dtype, device=still.device)[:, None, :, None] * run.embedded
+    )
 
     def hidden(change: Tensor) -> tuple[Tensor, ...]:
         with LinearRules(Still(), slope):  # inside of jvp, whose own functions need no rules
@@ -43,4 +45,4 @@ def token_parts(
         return torch.stack(jvp(hidden, (still,), (tangent,))[1])
 
     for some in portions(run, keys, memory):
-        yield some, vmap(moved)(own[some])
+        yield some, vmap(moved)(embeddings[some])

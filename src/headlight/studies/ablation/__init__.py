@@ -5,7 +5,7 @@ from typing import Literal
 
 from headlight.catalogue import TEXT_OR_LABELLED, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import AtLeast0, require_distinct
+from headlight.settings import AtLeast0, Common, require_distinct
 from headlight.study_settings.classifiers import ClassifierSettings, check_files
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
@@ -15,7 +15,7 @@ Removed = Literal["head", "layer"]
 
 OF_TEXT = ("column", "pairs", "overflow", "segment_ids", "lone_units")
 OF_LABELS = ("columns", "label_column", "class_names")
-"""Settings that describe a corpus for language models alone, and for classifiers alone."""
+"""Settings of a corpus for language models only, and for classifiers only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,28 +24,27 @@ class AblationSettings(TextSettings):
 
     Attributes:
         kind: kind of attention; by default the first that the model has.
-        format: format of the corpus; by default inferred from suffix or content. For a classifier
-            one of the formats of permutation.
+        format: format of the corpus; by default inferred from suffix or content. Classifiers read
+            the formats of headlight permutation.
         seed: random seed of the cuts between segments and of masked words.
-        by: unit of removal: each ``head``, all heads of each ``layer``.
-        columns: for a classifier: names of the columns or keys that hold a text, or two of a pair;
+        by: units of removal: each ``head``, or all heads of each ``layer``.
+        columns: names of the columns or keys of the text, or of both texts of a pair (classifiers);
             for a tagger the numbers, from 1, of the columns of word and tag. By default the usual
             names, and the first and the last column.
-        label_column: for a classifier: name of the column or key that holds the label; by default
-            ``label``.
-        class_names: for a classifier: names of the classes in the corpus, in the order of the
-            model's outputs; by default the model's own names, or numbers from 0.
+        label_column: name of the column or key of the label (classifiers); by default ``label``.
+        class_names: names of the classes in the corpus, in the order of the model's outputs
+            (classifiers); by default the model's own names, or numbers from 0.
         sentences: keep passages around the predictions that change most, for the report (language
             models).
     """
 
-    kind: Kind | None = None
-    format: str | None = None
+    kind: Common[Kind | None] = None
+    format: Common[str | None] = None
     seed: AtLeast0 = 0
-    by: tuple[Removed, ...] = ("head", "layer")
-    columns: tuple[str, ...] | None = None
-    label_column: str | None = None
-    class_names: tuple[str, ...] | None = None
+    by: Common[tuple[Removed, ...]] = ("head", "layer")
+    columns: Common[tuple[str, ...] | None] = None
+    label_column: Common[str | None] = None
+    class_names: Common[tuple[str, ...] | None] = None
     sentences: bool = True
 
     def __post_init__(self) -> None:
@@ -54,11 +53,11 @@ class AblationSettings(TextSettings):
 
     @property
     def required_head(self) -> str:
-        """Whichever the model has: of a language model, or of a classifier."""
+        """Return ``any``: the head of a language model or of a classifier."""
         return "any"
 
     def check_source(self, source: str | None) -> None:
-        """Check that the files exist; what must be in them depends on the model."""
+        """Check that the files exist; their contents are checked with the model."""
         if source is None:
             super().check_source(source)
         else:
@@ -68,7 +67,7 @@ class AblationSettings(TextSettings):
         """Return the settings by which a classifier reads a corpus.
 
         Raises:
-            UsageError: something else is said, which a language model alone would heed.
+            UsageError: a setting applies to language models only.
         """
         self._require_default(
             OF_TEXT,
@@ -79,10 +78,10 @@ class AblationSettings(TextSettings):
         return ClassifierSettings(**{name: getattr(self, name) for name in shared})
 
     def check_of_language_model(self) -> None:
-        """Refuse what a classifier alone would heed.
+        """Refuse settings that apply to classifiers only.
 
         Raises:
-            UsageError: something of it is said.
+            UsageError: such a setting is not its default.
         """
         self._require_default(OF_LABELS, "language model", "column and format")
 

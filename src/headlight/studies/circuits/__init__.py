@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import HAYSTACK, Study
-from headlight.settings import AtLeast0, AtLeast1, require_distinct
+from headlight.settings import AtLeast0, AtLeast1, Common, require_distinct
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import Kind
 
@@ -23,30 +23,30 @@ class CircuitsSettings(ModelSettings):
 
     Attributes:
         kind: kind of attention; by default that of the encoder, where the model has one.
-        parts: parts of the study: of weights ``copying``, ``matching`` and ``composition``; on
-            repeated random tokens ``repeated``; on facts hidden in other text ``needle``. By
-            default all that the model allows. ``copying`` and ``needle`` need a language-model
-            head.
+        parts: parts of the study: scores of the weights of heads (``copying``, ``matching``,
+            ``composition``), attention on repeated random tokens (``repeated``), and attention to
+            facts hidden in other text (``needle``). By default all that the model allows;
+            ``copying`` and ``needle`` need a language-model head.
         measures: measures of attention on texts.
-        sequences: sequences of random tokens.
-        tokens: random tokens of a sequence, before they are repeated.
-        needles: hidden facts, each in a text of its own.
-        haystack: tokens of each text with a hidden fact.
+        sequences: number of sequences of random tokens.
+        tokens: number of random tokens of a sequence, before they are repeated.
+        needles: number of hidden facts, each in a text of its own.
+        haystack: number of tokens of each text with a hidden fact.
         format: format of the corpus that fills the haystack; by default inferred from suffix or
             content.
-        column: key or column that holds the text; by default ``text``, or the only one.
+        column: column or key of the text; by default ``text``, or the only one.
         seed: random seed of the tokens.
     """
 
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
     parts: tuple[Part, ...] | None = None
-    measures: tuple[OfAttention, ...] = ("weight", "norm")
+    measures: Common[tuple[OfAttention, ...]] = ("weight", "norm")
     sequences: AtLeast1 = 8
     tokens: AtLeast1 = 100
     needles: AtLeast1 = 12
     haystack: AtLeast1 = 400
-    format: str | None = None
-    column: str | None = None
+    format: Common[str | None] = None
+    column: Common[str | None] = None
     seed: AtLeast0 = 0
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class CircuitsSettings(ModelSettings):
         return "language_model" if needs else super().required_head
 
     def check_source(self, source: str | None) -> None:
-        """The first text is read."""
+        """Read the first text, so that a faulty corpus is refused at once."""
         if source is not None:
             from headlight.corpora import open_corpus
 
@@ -71,7 +71,7 @@ class CircuitsSettings(ModelSettings):
 
 STUDY = Study(
     name="circuits",
-    title="what heads do on random repeats and hidden facts, and what their weights say",
+    title="circuits of heads, by their weights and by attention on repeats and hidden facts",
     question="find heads that copy, complete repeated patterns, and retrieve facts",
     papers="Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024",
     source=HAYSTACK,

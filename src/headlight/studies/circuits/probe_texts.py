@@ -74,7 +74,7 @@ def probes(
         CorpusError: the corpus cannot be opened.
     """
     tokenizer: Any = model.require_tokenizer("probes are made of its vocabulary")
-    assembly = Assembly.of(tokenizer)
+    assembly = Assembly.from_tokenizer(tokenizer)
     drawn = _drawable(model, settings) if "repeated" in parts else np.zeros(0, dtype=np.int64)
     corpus = _corpus(source, settings) if "needle" in parts else None
     _check_lengths(model, settings, parts, assembly)
@@ -201,7 +201,7 @@ def _repeated(
     """
     chosen = np.random.default_rng([settings.seed, number])
     ids = [int(token) for token in chosen.choice(drawable, settings.tokens, replace=False)] * 2
-    text = assembly.one(f"random sequence {number}", Pieces(ids, range(len(ids)), len(ids)))
+    text = assembly.encode_text(f"random sequence {number}", Pieces(ids, range(len(ids)), len(ids)))
     return annotate(text, Repeated, begin=len(assembly.single.before), period=settings.tokens)
 
 
@@ -222,7 +222,7 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
     text = _joined([before, beginning, needle, after, question])
     # The special tokens at the end are cut off, since the model continues the text.
     marks = len(assembly.single.before)
-    encoded = assembly.one(f"needle {item.number}", text).beginning(marks + len(text))
+    encoded = assembly.encode_text(f"needle {item.number}", text).beginning(marks + len(text))
     start = marks + len(before) + len(beginning)
     return annotate(encoded, Hidden, number=item.number, start=start, stop=start + len(needle))
 

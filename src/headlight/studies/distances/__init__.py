@@ -13,12 +13,13 @@ from headlight.vocabulary import measure
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceSettings(MeasureSettings, TextSettings):
-    """By what, and how, heads are compared.
+    """Settings of the distances between heads.
 
     Attributes:
-        smoothing: share of every row that is spread evenly over its keys; 0.001 in the authors'
-            code.
-        batch_tokens: tokens in a batch, padding included; attention of all layers is held at once.
+        smoothing: share of each row that is spread evenly over its keys, so that no weight is 0;
+            0.001 in the authors' code.
+        batch_tokens: tokens in a batch, padding included; memory holds the attention of all layers
+            of a batch.
     """
 
     smoothing: Annotated[float, Range(minimum=0, below=1)] = 0.001
@@ -36,7 +37,7 @@ class DistanceSettings(MeasureSettings, TextSettings):
 
 STUDY = Study(
     name="distances",
-    title="which heads attend alike",
+    title="distances between heads",
     question="compare heads with one another by where they attend",
     papers="Clark et al. 2019, Section 6",
     source=TEXT,

@@ -1,10 +1,10 @@
-"""Faithfulness of maps: which names the tokens that a prediction rests on."""
+"""Faithfulness of maps: how well they rank the tokens that a prediction depends on."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import TEXT, Study
-from headlight.settings import AtLeast1, require_distinct
+from headlight.settings import AtLeast1, Common, require_distinct
 from headlight.settings.flow import FollowedMap
 from headlight.study_settings.classifiers import RowsOfText
 from headlight.study_settings.texts import TextSettings
@@ -24,7 +24,7 @@ TokenMap = Literal[
 """Map by which the tokens of a text are ordered."""
 
 REFERENCES: tuple[TokenMap, ...] = ("leave_one_out", "gradient_input")
-"""Maps of the prediction itself, which all others are correlated with."""
+"""Maps of the prediction itself, with which all others are correlated."""
 
 Question = Literal["removal", "flips", "correlation"]
 
@@ -37,24 +37,25 @@ class FaithfulnessSettings(TextSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        maps: maps that rank tokens. Of single layers, mean over heads: ``weight``, ``norm``,
-            ``effective``, and ``merged_norm``, the length of what all heads move together. Of all
-            layers: ``attribution``, how much a hidden token changes with an input token, which is
-            slow; ``prediction``, what an input token adds to the logit in the linear network of the
-            text; and what follows input tokens through the layers: ``rollout`` of weights, of norms
-            (``rollout_norm``, ``rollout_block_norm``, ``rollout_layer_norm``), ``globenc``,
-            ``alti``, ``value_zeroing`` and ``decompx``. Of the prediction itself:
+        maps: maps that rank tokens. Of single layers, averaged over heads: ``weight``, ``norm``,
+            ``effective``, and ``merged_norm``, the norm of the sum over heads. Of all layers:
+            ``attribution``, the change of a hidden token with an input token (slow);
+            ``prediction``, the contribution of an input token to the logit in the linear network of
+            the text; and maps that follow input tokens through the layers: ``rollout`` of weights,
+            of norms (``rollout_norm``, ``rollout_block_norm``, ``rollout_layer_norm``),
+            ``globenc``, ``alti``, ``value_zeroing`` and ``decompx``. Of the prediction itself:
             ``gradient_input``, the gradient of the probability times the embedding, and
-            ``leave_one_out``, what the probability loses without the token. A random order stands
-            beside them.
-        questions: tests of each map: what the prediction loses without the tokens ranked first and
-            last (``removal``), when the prediction flips (``flips``), and the agreement of maps
-            with one another, with gradients and with leave-one-out (``correlation``).
-        units: unit of ranking and removal: single ``tokens``, or ``words``, which stand between
+            ``leave_one_out``, the loss of probability without the token. A random order is the
+            control.
+        questions: tests of each map: the effect on the prediction of removing the tokens ranked
+            first and last (``removal``), the share of tokens whose removal flips the prediction
+            (``flips``), and the correlation of maps with one another, with gradients and with
+            leave-one-out (``correlation``).
+        units: units of ranking and removal: single ``tokens``, or ``words``, which stand between
             blanks and have the sum of their pieces.
-        removal: removal of a token: replace it by the ``mask`` token (the unknown one where there
-            is no mask), delete it (``delete``), or exclude it from attention (``attention``). By
-            default ``mask`` where the tokenizer has one, else ``delete``.
+        removal: removal of a token: replace it by the ``mask`` token (or the unknown token, if
+            there is no mask), ``delete`` it, or exclude it from ``attention``. By default ``mask``
+            if the tokenizer has a mask token, else ``delete``.
         shares: shares of tokens that are removed: ``tenths``, 10 to 90%, or those of ``eraser``, 1,
             5, 10, 20 and 50%, rounded up; for sufficiency the same shares are kept.
         rows: row of a map that explains the prediction: by default that of the predicting token,
@@ -65,12 +66,12 @@ class FaithfulnessSettings(TextSettings):
             Wallace).
         signed: correlate signed values of gradients, leave-one-out and predictions; by default
             their absolute values, as attention has no sign.
-        random_orders: random orders of each text, which are averaged.
+        random_orders: number of random orders of each text, whose scores are averaged.
         seed: random seed of orders, of the token that a masked language model predicts, and of
             pairs.
     """
 
-    maps: tuple[TokenMap, ...] = (
+    maps: Common[tuple[TokenMap, ...]] = (
         "weight",
         "merged_norm",
         "rollout",
@@ -83,10 +84,10 @@ class FaithfulnessSettings(TextSettings):
         "leave_one_out",
     )
     questions: tuple[Question, ...] = ("removal",)
-    units: Literal["tokens", "words"] = "tokens"
+    units: Common[Literal["tokens", "words"]] = "tokens"
     removal: Removal | None = None
     shares: Shares = "tenths"
-    rows: RowsOfText | None = None
+    rows: Common[RowsOfText | None] = None
     coefficient: Literal["spearman", "kendall"] = "spearman"
     signed: bool = False
     random_orders: AtLeast1 = 5
@@ -98,18 +99,18 @@ class FaithfulnessSettings(TextSettings):
 
     @property
     def required_head(self) -> str:
-        """Whatever predicts: a classifier or a language model."""
+        """Return ``any``: the head of a language model or of a classifier."""
         return "any"
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """All maps, the random order last."""
+        """Return the names of all maps, the random order last."""
         return (*self.maps, RANDOM)
 
 
 STUDY = Study(
     name="faithfulness",
-    title="which map names the tokens that a prediction rests on",
+    title="faithfulness of maps to predictions",
     question="test which maps rank the tokens that a prediction depends on first",
     papers="DeYoung et al. 2020; Jain and Wallace 2019; Serrano and Smith 2019; Edin et al. 2025",
     source=TEXT,

@@ -29,7 +29,11 @@ def removal_of(model: CapturedModel, predicts: Predicts, removal: Removal | None
     """
     tokenizer: Any = model.require_tokenizer("a study reads text")
     chosen: Removal = removal or ("delete" if tokenizer.mask_token_id is None else "mask")
-    if chosen != "mask" and predicts == "class" and not Assembly.of(tokenizer).single.size:
+    if (
+        chosen != "mask"
+        and predicts == "class"
+        and not Assembly.from_tokenizer(tokenizer).single.size
+    ):
         raise UsageError(
             f"the tokenizer of {model} adds no special tokens, so that without its tokens "
             "nothing is left of a text; they can be removed by mask."

@@ -88,7 +88,7 @@ class TokenMaps:
         with self.model.capture([last] if self.settings.layers is None else self.sites) as recorder:
             recorder.visit = importance.visit
             self.model.run(self._batch)
-        return importance.found()
+        return importance.means()
 
     def _follow(self, names: Sequence[str]) -> dict[str, PerToken]:
         """Return the shares of the input tokens in the hidden tokens after the last layer."""

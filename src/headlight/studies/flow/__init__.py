@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headlight.catalogue import TEXT, Study
-from headlight.settings import Range, require_distinct
+from headlight.settings import Common, Range, require_distinct
 from headlight.settings.attribution import Slope
 from headlight.settings.flow import METHODS, FlowName
 from headlight.study_settings.texts import TextSettings
@@ -20,10 +20,9 @@ class FlowSettings(TextSettings):
             layers: ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``. Through
             all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``. The last four
-            run a layer, or the model, once for each token or more, and are slow. Of each layer by
-            itself: ``mixing``, the ratio of what other tokens contribute; ``mixing_feed_forward``
-            includes the feed-forward network, whose activations are linearized, and takes five more
-            passes.
+            run a layer, or the model, at least once for each token, and are slow. Layer by layer:
+            ``mixing``, the ratio contributed by other tokens; ``mixing_feed_forward`` includes the
+            feed-forward network with linearized activations, in five more passes.
         slope: slope of linearized activations: ``chord`` from the bias (Kobayashi et al. 2024),
             ``zero_origin`` or ``derivative``.
         masks: share of tokens replaced by the mask token, drawn by text; 0.12 in the code of
@@ -35,7 +34,7 @@ class FlowSettings(TextSettings):
     methods: tuple[FlowName, ...] = ("rollout", "rollout_layer_norm", "globenc", "alti")
     slope: Slope = "chord"
     masks: Annotated[float, Range(minimum=0, maximum=1)] = 0.0
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,7 +53,7 @@ class FlowSettings(TextSettings):
 
 STUDY = Study(
     name="flow",
-    title="what hidden tokens come from, by several methods",
+    title="attribution of hidden tokens to input tokens, by several methods",
     question="attribute hidden tokens to their own, first, special, near and far input tokens, by"
     " several methods, and measure how much a layer mixes in from the context",
     papers="Abnar and Zuidema 2020; Kobayashi et al. 2021, 2024; Modarressi et al. 2022, 2023;"

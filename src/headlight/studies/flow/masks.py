@@ -18,7 +18,7 @@ def masked(plan: StudyPlan[Encoded], rate: float, seed: int) -> Examples:
     Raises:
         UsageError: there is no mask token.
     """
-    chosen = MaskedLanguageModel.of(
+    chosen = MaskedLanguageModel.from_tokenizer(
         plan.model.tokenizer, rate=rate, mask_share=1.0, random_share=0.0, seed=seed
     )
 

@@ -1,4 +1,4 @@
-"""The survey: every head, by weight, norm, effective attention and gradient."""
+"""Survey of all heads, by weight, norm, effective attention and gradient."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -9,6 +9,7 @@ from headlight.settings import (
     NO_EFFECT,
     AtLeast0,
     AtLeast1,
+    Common,
     Range,
     StudySettings,
     require_distinct,
@@ -19,32 +20,32 @@ from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 Numbers = Literal["ranks", "importance", "null_space"]
-"""Parts of a survey that are left out unless the settings name them."""
+"""Part of a survey that is computed on request only."""
 NEEDS = {"ranks": ("weight", "norm"), "importance": (), "null_space": ("effective",)}
-"""Measures that each of these parts needs."""
+"""Measures required by these parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankSettings(StudySettings):
-    """Settings of the ranks of weights, lengths and frequencies, where ``numbers`` has ``ranks``.
+    """Settings of the ranks of weights, lengths and frequencies, if ``numbers`` has ``ranks``.
 
     Attributes:
-        frequency_ranks: frequency ranks of token types: from this ``corpus``, by the order of the
+        frequency_ranks: frequency ranks of token types: those in this ``corpus``, the order of the
             vocabulary without special tokens and single characters (``ids``; Kobayashi et al.
-            2020, footnote 5), or from a file with lines ``rank count id``.
-        sinks: detection of attention sinks, which get a category of their own; ``auto`` is on where
-            the model has no class and separator tokens, or is causal.
-        sink_multiple: smallest ratio of the attention to a sink and uniform attention.
-        sink_share: smallest share of heads in which a token is a sink.
+            2020, footnote 5), or a file with lines ``rank count id``.
+        sinks: detection of attention sinks, which form a category of their own; ``auto``: on for
+            causal models, and for models without class and separator tokens.
+        sink_multiple: minimal ratio of the attention to a sink and uniform attention.
+        sink_share: minimal share of heads in which a token is a sink.
     """
 
-    frequency_ranks: str = "corpus"
-    sinks: Literal["auto", "on", "off"] = "auto"
+    frequency_ranks: Common[str] = "corpus"
+    sinks: Common[Literal["auto", "on", "off"]] = "auto"
     sink_multiple: Annotated[float, Range(above=1)] = 5.0
     sink_share: Annotated[float, Range(above=0, maximum=1)] = 0.25
 
     def check_other_files(self) -> None:
-        """The file of ranks is there."""
+        """Check that the file of ranks exists."""
         from headlight.corpora.source_changes import source_state
 
         super().check_other_files()
@@ -56,25 +57,25 @@ class RankSettings(StudySettings):
 class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSettings):
     """Settings of a survey; everything that the result depends on besides model and corpus.
 
-    With ``gradient`` among the measures, all of them look at what the objective lets the model see,
-    some tokens being masked.
+    With ``gradient`` among the measures, all measures are computed on the input of the objective,
+    in which some tokens may be masked.
 
     Attributes:
         numbers: further statistics: ``ranks``, correlations of weights, norms and token frequency,
-            which counts tokens first and holds whole layers in memory; ``importance``, how much the
-            loss depends on attention, in a further backward pass; ``null_space``, how much of
-            attention no output depends on, by length.
-        sample: points kept for the figures of ``ranks`` and ``null_space``: pairs of positions by
-            category of keys, occurrences of tokens, and texts.
-        passages: keep passages of the corpus for each head and 32 texts with all heads, for the
-            report; switch it off where texts are private, and token_types as well.
-        token_types: tokens of the vocabulary with statistics of their own for each head, from the
-            first, which are often the most frequent; fewer where the sums would take more than 64
-            MB; 0 for none.
-        gated_queries: queries of each text for which norms are computed in models with a gate for
-            each query, evenly spaced; 0 for all.
-        pages: texts that get a page of their own, which the passages of the report link to; they
-            are read in a further pass over the corpus.
+            which needs a further pass and whole layers in memory; ``importance``, the effect of
+            attention on the loss, in a further backward pass; ``null_space``, the share of
+            attention without effect on the output, by length of the text.
+        sample: number of points in the figures of ``ranks`` and ``null_space``: pairs of positions
+            by category of keys, occurrences of tokens, and texts.
+        passages: keep passages of the corpus for each head, and 32 texts with all heads, for the
+            report; for private texts switch it off, and set token_types to 0.
+        token_types: number of token types with statistics of their own for each head: the first in
+            the vocabulary, which are often the most frequent; fewer if the sums would take more
+            than 64 MB; 0 for none.
+        gated_queries: number of queries of each text, evenly spaced, for which norms are computed
+            in models with a gate for each query; 0 for all.
+        pages: number of texts with a page of their own, linked from the report; they take a further
+            pass over the corpus.
     """
 
     numbers: tuple[Numbers, ...] = ()
@@ -82,14 +83,14 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     passages: bool = True
     token_types: AtLeast0 = 2000
     gated_queries: AtLeast0 = 32
-    pages: Annotated[AtLeast0, NO_EFFECT] = 0
+    pages: Common[Annotated[AtLeast0, NO_EFFECT]] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.numbers:
             require_distinct("numbers", self.numbers)
         for name in self.numbers:
-            missing = [each for each in NEEDS[name] if each not in self.measures]
+            missing = [measure for measure in NEEDS[name] if measure not in self.measures]
             if missing:
                 raise UsageError(
                     f"{name} is among the numbers, and needs measures that are left out; add "
@@ -98,11 +99,11 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
 
     @property
     def required_head(self) -> str:
-        """Return the head of a language model, where a loss is needed."""
+        """Return the head of a language model if a loss is needed."""
         return "language_model" if "importance" in self.numbers else super().required_head
 
     def check_command(self) -> None:
-        """Ranks are not told how to be computed where nobody asks for them."""
+        """Refuse settings of ranks that are not computed."""
         super().check_command()
         defaults = RankSettings().signature()
         changed = [name for name, value in defaults.items() if getattr(self, name) != value]
@@ -115,7 +116,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
 
 STUDY = Study(
     name="survey",
-    title="what every head does, by all measures",
+    title="survey of all heads, by all measures",
     question="measure weights, norms and effective attention of every head",
     papers="Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020",
     source=TEXT,

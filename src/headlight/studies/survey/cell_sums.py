@@ -144,7 +144,7 @@ class CellSums:
             columns=asked.columns[:, :keys].to(score),
             present=asked.present[:, None, rows].to(score),
             share=None if all_shares else shares_of(heads).to(device),
-            beside=Beside.of(asked.offsets, first, queries, keys, asked.keys).on(device),
+            beside=Beside.from_offsets(asked.offsets, first, queries, keys, asked.keys).on(device),
             order=order_of_offsets(first, queries, keys, asked.keys).to(home),
             pairs=(*pairs, copy[:, None] > 0),
             linked=linked,

@@ -104,5 +104,5 @@ class CompiledSums:
         form = first, queries, keys
         if form not in self._beside_by:
             asked = self._asked
-            self._beside_by[form] = Beside.of(asked.offsets, *form, asked.keys).factor
+            self._beside_by[form] = Beside.from_offsets(asked.offsets, *form, asked.keys).factor
         return self._beside_by[form]

@@ -65,7 +65,7 @@ class FrequencyRanks:
         The same holds for vocabularies made by merging the most frequent pairs; for others the
         order means nothing.
         """
-        categories = Categories.of(tokenizer).of_id
+        categories = Categories.from_tokenizer(tokenizer).of_id
         types = sorted(categories)
         first = [token for category in FIRST for token in types if categories[token] == category]
         single = (token for piece, token in tokenizer.get_vocab().items() if len(piece) == 1)

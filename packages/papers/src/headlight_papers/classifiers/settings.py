@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from headlight.settings import Common
 from headlight.study_settings.classifiers import ClassifierSettings
 
 
@@ -13,4 +14,4 @@ class KeepSettings(ClassifierSettings):
         keep: write the data behind the numbers into ``kept`` of the run's folder.
     """
 
-    keep: bool = False
+    keep: Common[bool] = False

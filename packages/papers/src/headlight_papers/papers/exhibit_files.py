@@ -46,7 +46,9 @@ class ExhibitWriter:
         # The page shows the file that was saved, whose text goes along.
         svg, png = save_picture(figure, self.folder, stem)
         self.written += [svg.name, png.name]
-        return Drawing(stem, caption, alternative, draw, drawn=read(svg, own=True).decode())
+        return Drawing(
+            stem, caption, alternative, draw, drawn=read(svg, refuse_links=True).decode()
+        )
 
     def curves(
         self, result: xarray.Dataset, *specs: Curve, columns: int | None = None, **words: str

@@ -210,7 +210,7 @@ def begun_folder(run: Path, signature: str) -> Path:
     # Half a result by one version and half by another would be neither.
     libraries = json.dumps(calculated_with())
     path, content = run / SIGNATURE, f"{signature}\n{libraries}".encode()
-    if not (path.exists() and read(path, own=True) == content):
+    if not (path.exists() and read(path, refuse_links=True) == content):
         shutil.rmtree(run, ignore_errors=True)
         write(claim_work_folder(run) / SIGNATURE, content)
     return run

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from headlight.catalogue.embedded_models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT
-from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
+from headlight.settings import NO_EFFECT, AtLeast1, Common, Range, Settings
 
 SegmentIds = Literal["pair", "zeros"]
 
@@ -48,8 +48,8 @@ class TextPaperSettings(PaperSettings):
 
     models: ClassVar[tuple[str, ...]] = ("model",)
 
-    max_examples: AtLeast1 = 992
-    max_length: Annotated[int, Range(minimum=8)] = 128
+    max_examples: Common[AtLeast1] = 992
+    max_length: Common[Annotated[int, Range(minimum=8)]] = 128
     segment_ids: SegmentIds = "pair"
 
 

@@ -21,7 +21,7 @@ from headlight.corpora import (
 )
 from headlight.errors import CorpusError, setting
 from headlight.files import check_reachable
-from headlight.settings import REPEATED, Settings
+from headlight.settings import REPEATED, Common, Settings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 from headlight_papers.corpora.pair_tasks import pair_task, task_of
 from headlight_papers.papers.text_tasks import labelled_in, named_sets
@@ -237,21 +237,21 @@ class Sources(Settings):
             each a file, pattern, folder or hf:NAME, such as ``hf:imdb``.
     """
 
-    text: str | None = None
-    dependency: Annotated[tuple[str, ...], REPEATED] = ()
-    dependency_train: str | None = None
-    coreference: Annotated[tuple[str, ...], REPEATED] = ()
-    word_vectors: str | None = None
-    frequency_ranks: str | None = None
-    pairs: Annotated[tuple[str, ...], REPEATED] = ()
-    translations: str | None = None
-    translations_target: str | None = None
-    gold: str | None = None
-    links: Annotated[tuple[str, ...], REPEATED] = ()
-    parallel: str | None = None
-    parallel_target: str | None = None
-    tagged: str | None = None
-    labelled: Annotated[tuple[str, ...], REPEATED] = ()
+    text: Common[str | None] = None
+    dependency: Common[Annotated[tuple[str, ...], REPEATED]] = ()
+    dependency_train: Common[str | None] = None
+    coreference: Common[Annotated[tuple[str, ...], REPEATED]] = ()
+    word_vectors: Common[str | None] = None
+    frequency_ranks: Common[str | None] = None
+    pairs: Common[Annotated[tuple[str, ...], REPEATED]] = ()
+    translations: Common[str | None] = None
+    translations_target: Common[str | None] = None
+    gold: Common[str | None] = None
+    links: Common[Annotated[tuple[str, ...], REPEATED]] = ()
+    parallel: Common[str | None] = None
+    parallel_target: Common[str | None] = None
+    tagged: Common[str | None] = None
+    labelled: Common[Annotated[tuple[str, ...], REPEATED]] = ()
 
     @classmethod
     def found_in(

@@ -68,11 +68,13 @@ def documents(
     require_choice("way of dealing with words without a token", unencodable, Unencodable)
     if overlap is not None:
         require_range(setting("overlap"), overlap, Range(minimum=0))
-    assembly = Assembly.of(tokenizer)
+    assembly = Assembly.from_tokenizer(tokenizer)
     room = assembly.room(max_length)
 
     def encode(group: list[CoreferenceDocument], counts: Counts) -> Iterator[EncodedSpan]:
-        encoded = pieces_of_lines(tokenizer, [Line.of(document.words) for document in group])
+        encoded = pieces_of_lines(
+            tokenizer, [Line.from_words(document.words) for document in group]
+        )
         for document, pieces in zip(group, encoded, strict=True):
             counts.documents += 1
             stretches = list(_stretches(pieces, room, overlap))
@@ -133,7 +135,7 @@ def _examples(
     for number, (first, stop) in enumerate(stretches):
         # Windows have names of their own only where a document has several.
         name = f"{document.name}#{number}" if len(stretches) > 1 else document.name
-        example = assembly.one(name, pieces.of_words(first, stop))
+        example = assembly.encode_text(name, pieces.of_words(first, stop))
         yield annotate(example, EncodedSpan, document=document, first=first, kept=stop - first)
 
 

@@ -60,8 +60,8 @@ def translations(
         CorpusError: While iterating: a pair is too long, and that is an ``error``.
     """
     require_choice("way of dealing with long pairs", overflow, Overflow)
-    assembly = Assembly.of(tokenizer, decoder_start)
-    together = assembly.apart if decoder_start is None else assembly.two
+    assembly = Assembly.from_tokenizer(tokenizer, decoder_start)
+    together = assembly.encode_apart if decoder_start is None else assembly.encode_pair
     if max_length is not None:
         assembly.room(max_length)
     lead, words = f"{prefix.strip()} ".lstrip(), len(prefix.split())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, AtLeast0, AtLeast1, Range, Settings
+from headlight.settings import CHOSEN, AtLeast0, AtLeast1, Common, Range, Settings
 from headlight.vocabulary import NormPooling
 
 __all__ = ["AlignerSettings", "InputMeasureSettings", "LinkSettings"]
@@ -144,11 +144,11 @@ class AlignerSettings(LinkSettings):
     measure: AlignmentMeasure | None = None
     extraction: Extraction | None = None
     step: Step = "input"
-    layer: Annotated[AtLeast0 | None, CHOSEN] = None
-    head: AtLeast0 | None = None
+    layer: Common[Annotated[AtLeast0 | None, CHOSEN]] = None
+    head: Common[AtLeast0 | None] = None
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
-    max_length: AtLeast1 | None = None
+    max_length: Common[AtLeast1 | None] = None
     batch_tokens: AtLeast1 = 2048
 
     def __post_init__(self) -> None:

@@ -190,8 +190,8 @@ class BehaviourCounter(PartObserver):
             special = [CATEGORIES.index(name) for name in ("cls", "sep")]
             usual = (category >= 0) & ~torch.isin(category, torch.tensor(special))
             pieces = (category == CATEGORIES.index("other")) & (word >= 0)
-            self._tokens = Groups.of(ids, usual)
-            self._pieces = Groups.of(word.clamp_min(0), pieces)
+            self._tokens = Groups.from_labels(ids, usual)
+            self._pieces = Groups.from_labels(word.clamp_min(0), pieces)
             whole = whole_words(word, pieces)
             self._words = {
                 name: (torch.isin(ids, ids.new_tensor(ids_of_word)) & whole).to(device)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from headlight.settings import AtLeast0, AtLeast1, Range
+from headlight.settings import AtLeast0, AtLeast1, Common, Range
 from headlight_papers.papers.settings import TextPaperSettings
 
 
@@ -12,14 +12,14 @@ class Settings(TextPaperSettings):
     """Everything that the results depend on besides models and data.
 
     Attributes:
-        max_sentences: sentences of the treebank; by default the number of pairs.
+        max_sentences: maximal number of sentences of the treebank; by default that of pairs.
         invalid: handling of sentences with words that the tokenizer drops.
-        max_pairs: examples of each set of sentence pairs.
-        directions: random directions of the estimate of contributions, for each input token.
-        exact_pairs: short examples of the first set whose contributions are computed exactly as
-            well.
-        folds: random splits of the pairs for token identification.
-        mlp_folds: random splits for MLPs, which take ten times as long as linear maps.
+        max_pairs: maximal number of examples of each set of sentence pairs.
+        directions: random directions of the estimate of contributions for each input token.
+        exact_pairs: number of short examples of the first set whose contributions are also computed
+            exactly.
+        folds: number of random splits of the pairs for token identification.
+        mlp_folds: number of random splits for MLPs, which take ten times as long as linear maps.
         solver: solver of linear maps for token identification: ``adam``, as in the paper, or
             ``ridge``, which is much faster.
     """
@@ -28,9 +28,9 @@ class Settings(TextPaperSettings):
     reads: ClassVar[tuple[str, ...]] = ("text", "pairs", "dependency")
     models: ClassVar[tuple[str, ...]] = ("model", "compare")
 
-    max_sentences: AtLeast1 | None = None
+    max_sentences: Common[AtLeast1 | None] = None
     invalid: Literal["refuse", "skip"] = "refuse"
-    max_pairs: AtLeast1 = 408
+    max_pairs: Common[AtLeast1] = 408
     directions: Annotated[int, Range(minimum=2)] = 8
     exact_pairs: AtLeast0 = 20
     folds: AtLeast1 = 10

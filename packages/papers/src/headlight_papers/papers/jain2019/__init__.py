@@ -12,10 +12,10 @@ class Settings(TrainingPaperSettings):
     """Everything that the results depend on besides data.
 
     Attributes:
-        epochs: epochs of training, at most.
-        max_texts: texts of each part of a labelled set, drawn; by default all.
-        max_explained: texts of each test set that are explained one by one.
-        max_adversaries: texts among these with a search for other attention.
+        epochs: maximal number of epochs of training.
+        max_texts: number of texts drawn from each part of a labelled set; by default all.
+        max_explained: number of texts of each test set that are explained one by one.
+        max_adversaries: number of these texts for which other attention is searched.
     """
 
     title: ClassVar[str] = "Attention is not Explanation (Jain and Wallace 2019)"

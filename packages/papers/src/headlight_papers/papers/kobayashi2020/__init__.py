@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1, Common
 from headlight.vocabulary import Kind
 from headlight_papers.papers.settings import TextPaperSettings
 
@@ -14,9 +14,11 @@ class Settings(TextPaperSettings):
 
     Attributes:
         kind: kind of attention; by default the first that the model has.
-        samples: noisy copies of a sentence whose gradients SmoothGrad averages; 30 in the papers.
-        max_gradients: translations for gradients and differences of predictions, from the first on.
-        max_parallel: pairs of parallel text from which other aligners learn; 0 trains none.
+        samples: number of noisy copies of a sentence for SmoothGrad; 30 in the papers.
+        max_gradients: number of translations, from the first, for gradients and differences of
+            predictions.
+        max_parallel: maximal number of pairs of parallel text on which other aligners are trained;
+            0 trains none.
         drawn: translations whose soft alignments are drawn: the ``sample`` of the package, from
             German to English, or the first short ones of the ``corpus`` with gold links.
     """
@@ -34,7 +36,7 @@ class Settings(TextPaperSettings):
     )
     models: ClassVar[tuple[str, ...]] = ("model", "translator")
 
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
     samples: AtLeast1 = 10
     max_gradients: AtLeast1 = 40
     max_parallel: AtLeast0 = 5000

@@ -15,8 +15,8 @@ class Settings(TextPaperSettings):
 
     Attributes:
         kind: kind of attention; by default the first that the model has.
-        masks: share of the tokens of a segment that are masked; 0.12 is 80% of the 15% of BERT's
-            training. None where the model has no mask token.
+        masks: share of masked tokens of a segment; 0.12 is 80% of the 15% of BERT's training.
+            Without effect for a model that has no mask token.
     """
 
     title: ClassVar[str] = (
@@ -30,7 +30,7 @@ class Settings(TextPaperSettings):
 
 
 class Ratios(NamedTuple):
-    """Over the tokens and layers of BERT-base (uncased), and the mean of RoBERTa-base."""
+    """Mixing ratios over the tokens and layers of BERT-base (uncased), with the mean of RoBERTa."""
 
     mean: float
     largest: float

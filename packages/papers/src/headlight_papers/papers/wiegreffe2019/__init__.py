@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from headlight.settings import AtLeast1, Range
+from headlight.settings import AtLeast1, Common, Range
 from headlight_papers.papers.settings import AdversaryPaperSettings
 
 SOURCE = "Wiegreffe and Pinter (2019)"
@@ -14,24 +14,24 @@ class Settings(AdversaryPaperSettings):
     """Everything that the results depend on besides data.
 
     Attributes:
-        epochs: epochs of training, at most.
-        max_adversaries: texts of each test set with a search for other attention, text by text.
+        epochs: maximal number of epochs of training.
+        max_adversaries: number of texts of each test set for which other attention is searched.
     """
 
     title: ClassVar[str] = "Attention is not not Explanation (Wiegreffe and Pinter 2019)"
     reads: ClassVar[tuple[str, ...]] = ("labelled", "word_vectors")
 
-    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (
+    lambdas: Common[tuple[Annotated[float, Range(minimum=0)], ...]] = (
         0.0,
         1.05e-3,
         1.6e-3,
         3e-3,
         1e-2,
     )
-    """Twice the 5.25e-4 and 8e-4 that are quoted of the paper's are among them."""
+    """Weights λ, among them twice the 5.25e-4 and 8e-4 quoted from the paper."""
     predictions: Literal["labels", "tvd"] = "tvd"
     repeats: AtLeast1 = 5
-    """Number of seeds; of three the intervals are so wide that hardly a finding is decided."""
+    """Number of seeds; with three, intervals are so wide that most findings are inconclusive."""
     max_adversaries: AtLeast1 = 60
 
 
@@ -40,16 +40,16 @@ UNCHECKED = "as quoted; not checked against the paper"
 
 @dataclass(frozen=True)
 class Quoted:
-    """F1 and distances of one set.
+    """F1 and distances of a labelled set.
 
     Attributes:
         base: F1 of the LSTM (Table 2).
-        uniform: F1 with uniform attention, frozen (Table 2).
+        uniform: F1 with frozen uniform attention (Table 2).
         guided: F1 of the model without context (Table 3): with uniform weights, its own, those of
-            the base, and of an adversary.
-        weight: Weight λ of the adversary, which multiplies the KL of a text beside half of our TVD.
+            the base, and those of an adversary.
+        weight: Weight λ of the adversary, for the KL of a text; its TVD is half of ours.
         f1: F1 of the adversary.
-        tvd: TVD between it and the base, half of ours.
+        tvd: TVD between the predictions of adversary and base, half of ours.
         jsd: JSD between their attention.
     """
 

@@ -7,14 +7,14 @@ from headlight.catalogue import EMBEDDED_CLASSIFIER, LABELLED, Study
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_place
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, AtLeast1, Common, Heads, Range, require_distinct
 from headlight.study_settings.classifiers import ClassifierSettings, check_files
 
 Rows = Literal["all", "first", "last"]
-"""Rows of attention: of every token, of the first one ([CLS]), or of the last one."""
+"""Rows of attention: those of all tokens, of the first one ([CLS]), or of the last one."""
 
 STARTS = ("scratch", "base")
-"""Starts of students that are no checkpoint."""
+"""Initial weights of students other than those of a checkpoint."""
 
 LAMBDAS = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
@@ -25,43 +25,44 @@ class AdversarySettings(ClassifierSettings):
 
     Attributes:
         start: initial weights of students: name or folder of the checkpoint before fine-tuning,
-            whose head is then random; ``scratch``, random weights; or ``base``, the weights of the
-            model itself. Required, except for the embedded classifier, where it is ``base``.
+            with a random head; ``scratch``, random weights; or ``base``, the weights of the model
+            itself. Required, except for the embedded classifier, where it is ``base``.
         held_out: held-out texts for evaluation; by default a random fifth of the source.
-        heads: heads of these layers; by default all.
-        rows: rows of attention that count: of ``all`` tokens, of the ``first`` token ([CLS]) or of
-            the ``last``.
+        heads: heads of the observed layers; by default all.
+        rows: rows of attention in the distance: those of ``all`` tokens, of the ``first`` token
+            ([CLS]), or of the ``last``.
         keep_special: exclude special tokens ([CLS], [SEP]) as keys, and renormalize rows.
-        predictions: distance between the predictions of student and model: cross-entropy to its
-            ``labels``, or total variation (``tvd``).
+        predictions: distance between the predictions of student and model: cross-entropy with the
+            ``labels`` of the model, or total variation distance (``tvd``).
         distance: distance between the attention of student and model, which is maximized: ``kl``,
             KL(student ‖ model), or ``jsd``, which is bounded.
         lambdas: weights λ of the distance between attention, a mean over rows and heads; 0 is
-            always among them.
-        repeats: students of each λ, which differ in their seeds only; the same number is trained on
-            the gold labels.
+            always included.
+        repeats: number of students for each λ, which differ in their seeds only; the same number is
+            trained on the gold labels.
         epochs: epochs of training.
-        learning_rate: peak learning rate of AdamW, after a tenth of the steps; then it falls to 0.
-        batch_size: texts in a step.
-        processes: students trained in parallel, each in one thread; by default the number of cores,
-            on an accelerator one. Each holds the model twice.
+        learning_rate: peak learning rate of AdamW, after linear warm-up over a tenth of the steps
+            and before linear decay to 0.
+        batch_size: texts in a training step.
+        processes: number of students trained in parallel, each in one thread and with two copies
+            of the model; by default the number of cores, and 1 on an accelerator.
         keep_models: save every student in ``models`` of the run's folder, for other studies.
     """
 
-    start: str | None = None
-    held_out: str | None = None
-    heads: tuple[AtLeast0, ...] | None = None
-    rows: Rows = "all"
+    start: Common[str | None] = None
+    held_out: Common[str | None] = None
+    heads: Common[Heads | None] = None
+    rows: Common[Rows] = "all"
     keep_special: bool = False
     predictions: Literal["labels", "tvd"] = "labels"
     distance: Literal["kl", "jsd"] = "kl"
-    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = LAMBDAS
+    lambdas: Common[tuple[Annotated[float, Range(minimum=0)], ...]] = LAMBDAS
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 3
     learning_rate: Annotated[float, Range(above=0)] = 5e-5
     batch_size: AtLeast1 = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
-    keep_models: bool = False
+    keep_models: Common[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

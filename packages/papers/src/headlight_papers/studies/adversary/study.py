@@ -233,7 +233,7 @@ def run(
             result = dataset(runs, classes, selection, labels)
         return result.assign_attrs(corpus_digest=digest, **read)
 
-    origin = Origin.of(plan)
+    origin = Origin.from_plan(plan)
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
 
 

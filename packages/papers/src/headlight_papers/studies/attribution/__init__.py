@@ -5,7 +5,7 @@ from typing import Literal
 
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1, Common
 from headlight.settings.attribution import AttributionSettings
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
@@ -18,20 +18,20 @@ class AttributionStudySettings(TextSettings):
     Attributes:
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
         attribution: computation of contributions.
-        reach: largest relative position with an embedding of its own, before and after a token.
+        reach: largest relative position, before and after a token, that is reported separately.
         tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
-            treebank sentences; None for texts without.
-        exact: examples computed exactly as well, to measure the error of the estimate, which takes
-            some 20 times as long for each; 0 for none.
-        exact_tokens: longest example that is computed exactly, in tokens: the time grows with the
-            square of the length.
+            treebank sentences; None for texts without tags.
+        exact: number of examples that are also computed exactly, in some 20 times the time, to
+            measure the error of the estimate; 0 for none.
+        exact_tokens: maximal length of the examples computed exactly, in tokens; time grows with
+            its square.
     """
 
-    kind: Kind | None = None
+    kind: Common[Kind | None] = None
     attribution: AttributionSettings = field(default_factory=AttributionSettings)
     reach: AtLeast1 = 64
     tags: Literal["upos", "xpos"] | None = None
-    exact: AtLeast0 = 2
+    exact: Common[AtLeast0] = 2
     exact_tokens: AtLeast1 = 40
 
     def check_command(self) -> None:
@@ -45,7 +45,7 @@ class AttributionStudySettings(TextSettings):
 
 STUDY = Study(
     name="attribution",
-    title="what input tokens contribute to hidden ones",
+    title="contributions of input tokens to hidden tokens",
     question="attribute each hidden token to its own input token and to the others",
     papers="Brunner et al. 2020, Section 5",
     source=TEXT,

@@ -1,4 +1,4 @@
-"""Models of single words that are given the attention of others, frozen."""
+"""Models without context that are trained with the frozen attention of a classifier."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 from headlight.catalogue import LABELLED, Study
 from headlight.catalogue.embedded_models import place_of
 from headlight.catalogue.model_checks import check_place
-from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, AtLeast1, Common, Range, require_distinct
 from headlight.settings.attribution import AttributionSettings
 from headlight.study_settings.classifiers import RowsOfText, check_files
 from headlight.study_settings.measures import check_attribution
 from headlight_papers.classifiers.settings import KeepSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
-"""Measure of a model that reads the text, of which a guide can be made."""
+"""Measure of a classifier that can guide a model without context."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,31 +21,38 @@ class GuidedSettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        measures: guides: of attention ``weight``, ``norm`` and ``effective``; ``attribution``, the
-            contributions of input tokens to hidden ones, which is slow; and ``gradient_input``, the
-            gradient of the probability times the embedding. Uniform, random and learned attention
-            are always included; for a tagger, attention of each word to itself in place of the
-            learned one.
+        measures: measures of the classifier that guide a model: ``weight``, ``norm`` and
+            ``effective`` of attention; ``attribution``, contributions of input tokens to hidden
+            ones (slow); and ``gradient_input``, the gradient of the probability times the
+            embedding. Uniform, random and learned attention are always included; for a tagger,
+            attention of each word to itself instead of learned attention.
         rows: rows of attention that represent the text: the ``mean`` of all, that of the ``first``
-            token ([CLS]), or of the ``last``.
+            token ([CLS]), or that of the ``last``.
         attribution: computation of contributions, if they are among the measures.
-        also: further classifiers with the same tokenizer, whose weights are given: names or
-            folders, such as the students that `headlight adversary` has kept.
+        also: further classifiers with the same tokenizer, whose weights are guides as well: names
+            or folders, such as those of students kept by headlight adversary.
         held_out: held-out texts for evaluation; by default a random fifth of the source.
-        width: width of the token vectors.
-        repeats: models of each guide, which differ in their seeds only.
+        width: dimension of the token vectors.
+        repeats: number of models for each guide, which differ in their seeds only.
         epochs: epochs of training.
-        learning_rate: peak learning rate of Adam, after a tenth of the steps; then it falls to 0.
-        keep: write models, attention for each text and predictions into ``kept`` of the run's
+        learning_rate: peak learning rate of Adam, after linear warm-up over a tenth of the steps
+            and before linear decay to 0.
+        keep: write models, the attention of each text and predictions into ``kept`` of the run's
             folder.
-        processes: models trained in parallel, each in one thread; by default the number of cores.
+        processes: number of models trained in parallel, each in one thread; by default the number
+            of cores.
     """
 
-    measures: tuple[GuideMeasure, ...] = ("weight", "norm", "effective", "gradient_input")
-    rows: RowsOfText = "mean"
+    measures: Common[tuple[GuideMeasure, ...]] = (
+        "weight",
+        "norm",
+        "effective",
+        "gradient_input",
+    )
+    rows: Common[RowsOfText] = "mean"
     attribution: AttributionSettings | None = None
-    also: tuple[str, ...] = ()
-    held_out: str | None = None
+    also: Common[tuple[str, ...]] = ()
+    held_out: Common[str | None] = None
     width: AtLeast1 = 128
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 10
@@ -74,10 +81,10 @@ class GuidedSettings(KeepSettings):
     def guides(self, *, tagger: bool) -> tuple[str, ...]:
         """Return the names of the sources of attention."""
         control = "itself" if tagger else "own"
-        return ("uniform", "random", control, *self.measures, *map(of_model, self.also))
+        return ("uniform", "random", control, *self.measures, *map(guide_of_model, self.also))
 
 
-def of_model(name: str) -> str:
+def guide_of_model(name: str) -> str:
     """Return the name of the guide made of the weights of another model."""
     return f"weight of {name}"
 

@@ -20,7 +20,7 @@ from headlight.observations.classifier_outputs import LabelPositions
 from headlight.observations.positions import Texts
 from headlight.observations.word_importance import AttentionImportance, share_of_rows
 from headlight_papers.classifiers.predictors import CapturedPredictor
-from headlight_papers.studies.guided import GuidedSettings, of_model
+from headlight_papers.studies.guided import GuidedSettings, guide_of_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def guided_texts(
         places = reader.sites_of(sites[0].kind, settings.layers)
         alone = settings.replace(measures=("weight",))
         for text, word, _, weight in _measured(examples, reader, places, alone, tagger=tagger):
-            texts[text][word].weights[of_model(other)] = weight
+            texts[text][word].weights[guide_of_model(other)] = weight
     return [word for words in texts for word in words]
 
 
@@ -147,7 +147,7 @@ def _rows(
         with model.capture(sites) as recorder:
             recorder.visit = importance.visit
             model.run(batch)
-        by_guide |= importance.found()
+        by_guide |= importance.means()
     if "attribution" in settings.measures:
         contribution = attribute(model, batch, settings.attribution, kind=kind).contribution[-1]
         by_guide["attribution"] = share_of_rows(contribution, joined)

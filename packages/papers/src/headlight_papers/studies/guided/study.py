@@ -241,7 +241,7 @@ def run(
                 files.save("given", given_weights(trainer))
         return result.assign_attrs(corpus_digest=digest, **read)
 
-    origin = Origin.of(plan)
+    origin = Origin.from_plan(plan)
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
 
 

@@ -1,11 +1,11 @@
-"""Adversaries of single texts: the most different attention with the same prediction."""
+"""Adversaries of single texts: the most different attention with nearly the same prediction."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.catalogue import LABELLED, Study
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, AtLeast1, Range, require_distinct
+from headlight.settings import CHOSEN, AtLeast1, Common, Range, require_distinct
 from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
@@ -13,7 +13,7 @@ Positive = Annotated[float, Range(above=0)]
 Distance = Annotated[float, Range(above=0, maximum=1)]
 
 Exact = Literal["corner", "farthest", "none"]
-"""Attention of exactly the same output that stands beside."""
+"""Search for attention with exactly the same output, for comparison."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,38 +21,39 @@ class InstanceAdversarySettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        by: unit of change: the attention of ``all`` layers under study, of each ``layer``, of each
-            ``head``. Each is a search of its own.
-        rows: rows that are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
-            ``last``.
-        epsilon: the total variation distance by which a prediction may move.
-        margin: change of the prediction during the search that is not penalized.
-        candidates: searches in parallel; the best counts.
-        steps: steps of Adam, at most.
-        learning_rate: step size of the optimizer.
-        patience: steps without a lower loss after which a text is finished; ``auto`` for all steps.
+        by: units of change, each with a search of its own: the attention of ``all`` layers under
+            study, of each ``layer``, or of each ``head``.
+        rows: rows that are changed: those of ``all`` tokens, of the ``first`` token ([CLS]), or of
+            the ``last``.
+        epsilon: maximal total variation distance between the predictions.
+        margin: total variation distance below which the search does not penalize a change.
+        candidates: number of parallel searches; the best one is used.
+        steps: maximal number of steps of Adam.
+        learning_rate: learning rate of Adam.
+        patience: steps without a lower loss before the search in a text stops; ``auto`` for all
+            steps.
         take: step whose attention is used: the ``best``, or the ``last``, as in the released code.
-        exact: alternatives that leave every output unchanged: for each row a ``corner`` found by
+        exact: alternatives that leave all outputs unchanged: for each row a ``corner`` found by
             one linear program, the ``farthest`` of several, or ``none``.
-        sample: texts (largest weight, divergences) kept for figures.
-        keep: write the attention that was found for each text, and the model's own, into ``kept``
-            of the run's folder.
-        max_examples: largest number of examples.
-        batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
+        sample: number of texts in the figures (largest weight, divergences).
+        keep: write the attention of each text, found and original, into ``kept`` of the run's
+            folder.
+        max_examples: maximal number of examples.
+        batch_tokens: tokens in a batch, padding included; all candidates of its texts run at once.
     """
 
-    by: tuple[Scope, ...] = ("all",)
-    rows: Rows = "all"
+    by: Common[tuple[Scope, ...]] = ("all",)
+    rows: Common[Rows] = "all"
     epsilon: Distance = 0.05
     margin: Distance = 0.01
-    candidates: AtLeast1 = 5
+    candidates: Common[AtLeast1] = 5
     steps: AtLeast1 = 60
     learning_rate: Positive = 0.5
     patience: Annotated[AtLeast1 | None, CHOSEN] = 25
     take: Literal["best", "last"] = "best"
-    exact: Exact = "corner"
+    exact: Common[Exact] = "corner"
     sample: AtLeast1 = 2_000
-    max_examples: AtLeast1 | None = 40
+    max_examples: Common[AtLeast1 | None] = 40
     batch_tokens: AtLeast1 = 512
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class InstanceAdversarySettings(KeepSettings):
 
 STUDY = Study(
     name="instance_adversary",
-    title="how different attention can be while the prediction stays",
+    title="most different attention with nearly the same prediction",
     question=(
         "search, text by text, for the most different attention with nearly the same prediction"
     ),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import LABELLED, Study
-from headlight.settings import AtLeast1, require_distinct
+from headlight.settings import AtLeast1, Common, require_distinct
 from headlight.study_settings.classifiers import Rows, Scope
 from headlight_papers.classifiers.settings import KeepSettings
 
@@ -19,24 +19,23 @@ class PermutationSettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        changes: replacements of attention: its own weights ``permuted`` over the keys that a query
-            sees; ``uniform`` weights; all weight on the key that has the ``largest``, or on a
-            ``random`` one.
-        by: unit of replacement: the attention of ``all`` layers under study, of each ``layer``, of
-            each ``head``. Heads take many passes: those of ``layer`` once for each.
-        rows: rows that are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
-            ``last``.
-        keep_special: keep the weights of special tokens ([CLS], [SEP]) as they are, and change the
-            rest.
-        shuffles: permutations of each text, over whose effects the median is taken.
-        sample: texts (largest weight, change) kept for figures.
-        keep: write for each text the numbers of its random draws, and the predictions after each,
-            into ``kept`` of the run's folder.
+        changes: replacements of attention: the weights ``permuted`` over the keys that a query
+            sees; ``uniform`` weights; all weight on the key with the ``largest`` weight, or on a
+            ``random`` key.
+        by: units of replacement: the attention of ``all`` layers under study, of each ``layer``,
+            or of each ``head``, with the passes of ``layer`` for each head of a layer.
+        rows: rows that are replaced: those of ``all`` tokens, of the ``first`` token ([CLS]), or of
+            the ``last``.
+        keep_special: leave the weights of special tokens ([CLS], [SEP]) unchanged.
+        shuffles: number of permutations of each text; the median of their effects is reported.
+        sample: number of texts in the figures (largest weight, change).
+        keep: write the random draws of each text, and the predictions after each, into ``kept`` of
+            the run's folder.
     """
 
-    changes: tuple[Change, ...] = CHANGES
-    by: tuple[Scope, ...] = ("all", "layer")
-    rows: Rows = "all"
+    changes: Common[tuple[Change, ...]] = CHANGES
+    by: Common[tuple[Scope, ...]] = ("all", "layer")
+    rows: Common[Rows] = "all"
     keep_special: bool = False
     shuffles: AtLeast1 = 10
     sample: AtLeast1 = 2_000

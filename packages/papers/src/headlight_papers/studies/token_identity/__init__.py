@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from headlight.catalogue import TEXT, Study
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
+from headlight.settings import NO_EFFECT, AtLeast1, Common, Range, Settings, choices
 from headlight.settings.attribution import MatrixPrecision
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import Kind
 
 MapKind = Literal["naive", "linear", "mlp"]
-"""The identity, a matrix, and two matrices with a GELU between them."""
+"""Kind of map: the identity, a matrix, or two matrices with a GELU between them."""
 
 Loss = Literal["cosine", "l2"]
 Solver = Literal["adam", "ridge"]
@@ -35,14 +35,14 @@ class MapTrainingSettings(Settings):
     """Settings of the training of maps (Brunner et al. 2020, Appendix B.1).
 
     Attributes:
-        rates: learning rates of Adam; the one with the lowest validation loss is used. The
-            other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
-        batch: tokens in a step.
-        epochs: epochs of training, at most; the paper names no limit.
+        rates: learning rates of Adam, chosen by validation loss; the other parameters are β = 0.9
+            and 0.999, ε = 10⁻⁸.
+        batch: tokens in a training step.
+        epochs: maximal number of epochs; the paper has no limit.
         patience: epochs without a lower validation loss before training stops.
-        hidden: units of the MLP.
+        hidden: hidden units of the MLP.
         precision: precision of matrix products in training: ``highest`` is float32; ``medium`` may
-            multiply in bfloat16 and add in float32, where that is faster.
+            multiply in bfloat16 and add in float32, which can be faster.
     """
 
     rates: tuple[Positive, ...] = LEARNING_RATES
@@ -70,22 +70,23 @@ class TokenIdentitySettings(TextSettings):
         solver: solver of linear maps: ``adam``, or ``ridge``, in closed form.
         target: target of the maps: the ``input`` token, or the output of the ``previous_layer``
             (for the lowest layer, the input).
-        offsets: recover the token at this many positions to the right; 0 is the token itself.
-        fractions: shares of the training sequences.
-        across: also test the map of each layer on all of them.
-        folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
+        offsets: positions of the tokens to recover, relative to the hidden token; 0 is the token
+            itself, 1 the next.
+        fractions: shares of the training sequences that are used.
+        across: also test the map of each layer on all other layers.
+        folds: number of random splits into 70% training, 15% validation and 15% test sequences.
         training: training of the maps.
-        rate_search: search of learning rates: for ``each`` map, or one for all (``shared``), the
-            best for the highest layer and the first fold, as in the paper.
-        memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
-            training may take together.
+        rate_search: search for the learning rate: for ``each`` map, or ``shared``, the best for the
+            highest layer and the first fold, as in the paper.
+        memory: maximal memory of hidden tokens, beyond which they are stored in files, and of maps
+            in training together, in bytes.
     """
 
-    kind: Kind | None = None
-    maps: tuple[MapKind, ...] = MAPS
+    kind: Common[Kind | None] = None
+    maps: Common[tuple[MapKind, ...]] = MAPS
     losses: tuple[Loss, ...] = LOSSES
     solver: Solver = "adam"
-    target: Target = "input"
+    target: Common[Target] = "input"
     offsets: tuple[int, ...] = (0,)
     fractions: tuple[Annotated[float, Range(above=0, maximum=1)], ...] = (1.0,)
     across: bool = False
@@ -105,7 +106,7 @@ class TokenIdentitySettings(TextSettings):
 
 STUDY = Study(
     name="token_identity",
-    title="whether hidden tokens tell their input",
+    title="identification of input tokens from hidden tokens",
     question="test how well input tokens can be recovered from hidden tokens",
     papers="Brunner et al. 2020, Section 4",
     source=TEXT,

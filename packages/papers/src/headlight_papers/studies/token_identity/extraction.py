@@ -77,7 +77,7 @@ def open_vectors(folder: Path) -> tuple[TokenVectors, dict[str, Any]] | None:
         if len(hidden) != header["layers"]:
             raise ResultError(f"{folder} has {len(hidden)} layers, and not those it says.")
         for path in (inputs, *hidden):
-            open_file(path, own=True).close()  # mapping would wait for a pipe
+            open_file(path, refuse_links=True).close()  # mapping would wait for a pipe
         # Copy on write: torch wants memory that could be written to.
         opened = [np.load(path, mmap_mode="c") for path in (inputs, *hidden)]
         lengths = np.array(header["lengths"], dtype=np.int64)

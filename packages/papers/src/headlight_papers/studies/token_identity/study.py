@@ -114,7 +114,7 @@ def run(
                 corpus_digest=about["examples"], **_attributes(vectors), **cut
             )
 
-    origin, digest = Origin.of(plan), str(about["examples"])
+    origin, digest = Origin.from_plan(plan), str(about["examples"])
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
 
 

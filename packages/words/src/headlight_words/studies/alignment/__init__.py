@@ -5,7 +5,7 @@ from typing import Literal
 
 from headlight.catalogue import Study
 from headlight.errors import UsageError, setting
-from headlight.settings import AtLeast1
+from headlight.settings import AtLeast1, Common
 from headlight.study_settings.models import ModelSettings
 from headlight.vocabulary import require_names_of_heads
 from headlight_words.sources import PARALLEL
@@ -26,40 +26,40 @@ class AlignmentSettings(LinkSettings, ModelSettings):
     """Everything that the result depends on besides model and pairs.
 
     Attributes:
-        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). None for
-            recordings, whose word times lie beside the sound.
+        gold: file of gold links, at least a line for each pair (talp, Pharaoh, NAACL). Not for
+            recordings, whose word times are in files beside the sound.
         gold_format: format of the gold links; by default inferred.
-        target: file of the translations, if the source file holds source sentences only, line for
-            line.
+        target: file of the translations, line for line, if the source file holds source sentences
+            only.
         format: format of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``); by default
             inferred from suffix or content.
         columns: columns, keys or languages of source and target, by name or number.
-        swap: swap source and target of pairs and links first.
+        swap: swap source and target of pairs and links.
         measures: measures that link words: of cross-attention ``weight``, ``norm`` and
             ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad`` and
-            ``difference``, which take one more pass for each piece of a sentence; of an encoder,
-            which reads each sentence by itself, ``similarity`` only. By default those of
-            cross-attention in translation models, and similarity in encoders.
+            ``difference``, with another pass for each piece of a sentence; of an encoder, which
+            reads each sentence by itself, ``similarity`` only. By default those of cross-attention
+            in translation models, and similarity in encoders.
         extractions: extraction of links from similarities; see headlight align.
-        layers: layers, from 0; by default all. Of an encoder the number of layers run, 0 for
-            embeddings.
-        chosen_heads: heads of a speech model that are averaged, such as L2H5,L3H0; by default those
-            that the model names itself.
+        layers: layers, from 0; by default all. For an encoder the number of layers that are run, 0
+            for embeddings.
+        chosen_heads: heads of a speech model to average, such as L2H5,L3H0; by default those that
+            the model itself names.
         inputs: computation of gradients and differences.
         prefix: prompt before every source, such as ``translate German to English:``.
         kind: cross-attention, from the words of one text to those of another.
-        max_length: tokens of a sentence, special ones included; by default what the model takes.
-            Longer pairs are refused.
-        max_examples: largest number of examples.
+        max_length: maximal number of tokens per sentence, special ones included; by default that of
+            the model. Longer pairs are refused.
+        max_examples: maximal number of examples.
     """
 
-    gold: str | None = None
+    gold: Common[str | None] = None
     gold_format: str | None = None
-    target: str | None = None
-    format: str | None = None
-    columns: tuple[str, ...] | None = None
+    target: Common[str | None] = None
+    format: Common[str | None] = None
+    columns: Common[tuple[str, ...] | None] = None
     swap: bool = False
-    measures: tuple[AlignmentMeasure, ...] | None = None
+    measures: Common[tuple[AlignmentMeasure, ...] | None] = None
     extractions: tuple[Extraction, ...] = (
         "argmax",
         "itermax",
@@ -69,9 +69,9 @@ class AlignmentSettings(LinkSettings, ModelSettings):
     chosen_heads: tuple[str, ...] | None = None
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
-    kind: Literal["cross"] = "cross"
-    max_length: AtLeast1 | None = None
-    max_examples: AtLeast1 | None = None
+    kind: Common[Literal["cross"]] = "cross"
+    max_length: Common[AtLeast1 | None] = None
+    max_examples: Common[AtLeast1 | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +86,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
     @property
     def required_head(self) -> str:
-        """Return the required head: gradients and differences are of predictions."""
+        """Return the head of a language model if gradients or differences are measured."""
         return "language_model" if self.of_input else super().required_head
 
     def check_source(self, source: str | None) -> None:
@@ -116,7 +116,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         """Return the settings for a model of speech, where words are linked to time.
 
         Raises:
-            UsageError: A requested setting is of translations alone.
+            UsageError: A setting applies to translations only.
         """
         of_texts = ("gold", "target", "format", "columns")
         unfit = [name for name in of_texts if getattr(self, name)]
@@ -138,7 +138,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
         Args:
             name: Name of the model.
-            translates: Whether it has a decoder that attends to a source.
+            translates: Decoder that attends to a source.
 
         Raises:
             UsageError: The model lacks a measure.
@@ -156,7 +156,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
     @property
     def of_hidden_states(self) -> bool:
-        """Whether words are linked by the similarity of an encoder's hidden states."""
+        """Return whether words are linked by the similarity of an encoder's hidden states."""
         return "similarity" in (self.measures or ())
 
     @property
@@ -173,7 +173,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
 STUDY = Study(
     name="alignment",
-    title="words linked by a translator",
+    title="word alignment",
     question="evaluate word alignments by cross-attention, gradients and predictions",
     papers="Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
     source=PARALLEL,

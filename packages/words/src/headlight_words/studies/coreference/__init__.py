@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from headlight.catalogue import Study
-from headlight.settings import AtLeast0, AtLeast1, Settings
+from headlight.settings import AtLeast0, AtLeast1, Common, Settings
 from headlight.study_settings.measures import MeasureSettings
 from headlight_words.settings import WordSettings
 from headlight_words.sources import COREFERENCE
@@ -15,19 +15,18 @@ SieveName = Literal["string", "head", "agreement", "anything"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSettings(Settings):
-    """Settings of which mentions are evaluated and may be picked, as the paper leaves open.
+    """Settings of evaluated mentions and of candidates, which the paper leaves open.
 
     Attributes:
         singletons: allow mentions that are alone in their chain as candidates; OntoNotes, which the
             paper used, has none.
-        nested: nested mentions as candidates:
-            ``include`` (*his* for *his wife*), or ``exclude``.
-        evaluated: mentions with an antecedent in the window (``resolvable``), or also those whose
-            antecedents are all outside, which cannot be resolved (``all``).
-        head_word: head word of a mention: the one that the corpus annotates (``annotated``), or the
-            ``last`` word.
-        sieves: the sieves of the rule-based baseline, in order.
-        head_match_otherwise: prediction of the baseline *head match* where no head word matches:
+        nested: nested mentions as candidates: ``include`` (*his* for *his wife*), or ``exclude``.
+        evaluated: evaluated mentions: those with an antecedent in the window (``resolvable``), or
+            also those whose antecedents are all outside, which cannot be resolved (``all``).
+        head_word: head word of a mention: the one ``annotated`` in the corpus, or the ``last``
+            word.
+        sieves: sieves of the rule-based baseline, in their order.
+        head_match_otherwise: prediction of the baseline *head match* if no head word matches:
             ``nothing``, which counts as an error, or the ``nearest`` mention.
     """
 
@@ -43,30 +42,30 @@ class TaskSettings(Settings):
 class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
     """Everything that the result depends on besides model, loss and corpus.
 
-    What concerns the mentions themselves is in `TaskSettings`.
+    Settings of the mentions themselves are in `TaskSettings`.
 
     Attributes:
         kind: kind of attention; by default the first that the model has. Not cross-attention, since
             an antecedent is in the same text.
-        max_examples: largest number of examples.
-        max_length: tokens of a document or window at most, special ones included; by default what
-            the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
+        max_examples: maximal number of examples.
+        max_length: maximal number of tokens of a document or window, special ones included; by
+            default that of the model, at most 512 (Clark et al. 2019, footnote 4: 128).
         overlap: words that consecutive windows of a document share; each mention is evaluated once,
-            in the window with most of the text before it. By default documents are truncated at the
+            in the window with most text before it. By default documents are truncated at the
             maximal length, as in the paper.
-        candidates: candidates of a head: the head words of other mentions (``mentions``, as for the
-            baselines), or all other ``words`` of the window.
-        preceding: pick only among what comes before the mention.
+        candidates: candidates of a head: the head words of other ``mentions``, as for the
+            baselines, or all other ``words`` of the window.
+        preceding: allow only candidates before the mention.
         sentences: keep an example passage for each kind of mention, for the report; switch it off
-            where texts are private.
+            for private texts.
         seed: random seed of the loss.
     """
 
-    kind: Literal["encoder", "decoder"] | None = None
-    max_examples: AtLeast1 | None = None
-    max_length: AtLeast1 | None = None
-    overlap: AtLeast0 | None = None
-    candidates: Candidates = "mentions"
+    kind: Common[Literal["encoder", "decoder"] | None] = None
+    max_examples: Common[AtLeast1 | None] = None
+    max_length: Common[AtLeast1 | None] = None
+    overlap: Common[AtLeast0 | None] = None
+    candidates: Common[Candidates] = "mentions"
     preceding: bool = True
     sentences: bool = True
     seed: AtLeast0 = 0

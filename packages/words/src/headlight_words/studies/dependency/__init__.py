@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.catalogue import Study
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import AtLeast0, AtLeast1, Common
 from headlight.study_settings.measures import MeasureSettings
 from headlight_words.settings import SentenceSettings
 from headlight_words.sources import TREEBANK
@@ -21,23 +21,21 @@ class DependencySettings(MeasureSettings, SentenceSettings):
     Attributes:
         kind: kind of attention; by default the first that the model has. Not cross-attention, since
             a dependency is within one text.
-        max_examples: largest number of examples.
-        relations: names of relations: ``full``, or the ``base`` before the colon of Universal
+        max_examples: maximal number of examples.
+        relations: names of relations: ``full`` names, or the ``base`` before the colon of Universal
             Dependencies.
         possessive: prediction for a possessor before *'s*: that of the *'s* (``clark``), or the
             possessor's own, as for all other words (``strict``).
         offsets: offsets of the baselines: −3 … 2, clipped to the sentence, as in the authors'
-            ``notebook``, or −5 … 5 without 0, where a position outside the sentence is no
-            prediction (``strict``).
-        seed: random seed of masked words, where the ``gradient`` is that of a masked language
-            model.
-        sentences: keep an example sentence for each relation, for the report; switch it off where
-            texts are private.
+            ``notebook``, or −5 … 5 without 0, with no prediction outside the sentence (``strict``).
+        seed: random seed of masked words, for the ``gradient`` of a masked language model.
+        sentences: keep an example sentence for each relation, for the report; switch it off for
+            private texts.
     """
 
-    kind: Literal["encoder", "decoder"] | None = None
-    max_examples: AtLeast1 | None = None
-    relations: Relations = "full"
+    kind: Common[Literal["encoder", "decoder"] | None] = None
+    max_examples: Common[AtLeast1 | None] = None
+    relations: Common[Relations] = "full"
     possessive: Possessive = "clark"
     offsets: Offsets = "notebook"
     seed: AtLeast0 = 0

@@ -8,6 +8,8 @@ from headlight.errors import UsageError
 from headlight.settings import (
     NO_EFFECT,
     AtLeast1,
+    Common,
+    Names,
     Range,
     Settings,
     choices,
@@ -24,7 +26,7 @@ Probe = Literal[
     "attention",
     "attention_and_words",
 ]
-"""The rows of Clark et al. (2019), Table 3, but for the structural probe."""
+"""Row of Clark et al. (2019), Table 3, except the structural probe."""
 
 PROBES: tuple[Probe, ...] = choices(Probe)
 
@@ -44,12 +46,12 @@ class TrainingSettings(Settings):
     """Settings of the training of a probe.
 
     Attributes:
-        learning_rate: learning rate of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
-        sentences: sentences in a step.
-        epochs: epochs of training, at most.
+        learning_rate: learning rate of Adam; the other parameters are β = 0.9 and 0.999, ε = 10⁻⁸.
+        sentences: sentences in a training step.
+        epochs: maximal number of epochs.
         patience: epochs without a lower loss on the held-out sentences before training stops.
-        held_out: share of the training sentences that is held out; 0 trains for all epochs and
-            keeps the last weights.
+        held_out: share of held-out training sentences; 0 trains for all epochs and keeps the last
+            weights.
         shuffle: shuffle sentences every epoch, similar lengths together; otherwise keep the order
             of the corpus.
     """
@@ -71,27 +73,26 @@ class ParserProbeSettings(SentenceSettings):
     """Settings of a table of probes: all that it depends on besides model and treebank.
 
     Attributes:
-        train: training treebank; by default every tenth sentence of the source is the test set, and
-            the rest the training set.
+        train: training treebank; by default every tenth sentence of the source is for the test, and
+            the rest for training.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_examples: largest number of sentences of each treebank.
+        max_examples: maximal number of sentences of each treebank.
         probes: probes to train.
-        measures: measures of attention that the probes read: ``weight``, ``norm``, ``effective``;
-            one row for each.
-        training: training of the models.
-        seeds: random seeds; every probe is trained with each, and scores are pooled.
+        measures: measures of attention that the probes read, with a row of the table for each.
+        training: training of the probes.
+        seeds: random seeds; every probe is trained with each seed, and scores are pooled.
         align_root: word vector of a candidate: its own (``fixed``), or that of the word after it,
             as in the authors' code (``as_released``).
-        bias: a weight for each head that words do not change, as in the authors' code.
-        processes: probes trained in parallel, each in one thread; by default the number of cores,
-            and one where the model is not on the CPU. Results do not depend on it.
+        bias: train a weight for each head that does not depend on words, as in the authors' code.
+        processes: number of probes trained in parallel, each in one thread; by default the number
+            of cores, and 1 for a model on an accelerator. Results do not depend on it.
     """
 
-    train: str | None = None
-    word_vectors: str | None = None
-    max_examples: AtLeast1 | None = None
-    probes: tuple[Probe, ...] = PROBES
-    measures: tuple[str, ...] = MEASURES
+    train: Common[str | None] = None
+    word_vectors: Common[str | None] = None
+    max_examples: Common[AtLeast1 | None] = None
+    probes: Common[tuple[Probe, ...]] = PROBES
+    measures: Common[Annotated[tuple[str, ...], Names(lambda: MEASURES)]] = MEASURES
     training: TrainingSettings = field(default_factory=TrainingSettings)
     seeds: tuple[int, ...] = (0,)
     align_root: Alignment = "fixed"
