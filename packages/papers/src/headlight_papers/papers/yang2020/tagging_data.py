@@ -108,6 +108,7 @@ def split(sentences: Sequence[TaggedSentence], seed: int) -> dict[Part, list[Tag
     """Split sentences: four fifths to train, a tenth each for development and test, at random."""
     order = np.random.default_rng(seed).permutation(len(sentences))
     tenth = max(1, len(sentences) // 10)
+    # Parts keep the order of the file, which batches of one length are made of.
     places = {"dev": order[:tenth], "test": order[tenth : 2 * tenth], "train": order[2 * tenth :]}
     return {part: [sentences[at] for at in sorted(places[part])] for part in PARTS}
 
@@ -123,6 +124,7 @@ def prepare_data(
         seed: Seed of the split.
     """
     parts = split(sentences, seed)
+    # Tags of all parts are numbered, since one may not occur in training.
     tags = tuple(sorted({tag for sentence in sentences for tag in sentence.tags}))
     types: dict[str, int] = {}
     for part in PARTS:
@@ -165,6 +167,7 @@ def _end(word: str, length: int) -> str:
 
 
 def _frequent(counts: Counter[str]) -> dict[str, int]:
+    # Sorted by name, so that numbers do not depend on the order of counting.
     often = sorted(entry for entry, count in counts.items() if count >= ENOUGH)
     return {entry: number for number, entry in enumerate(often, start=UNKNOWN + 1)}
 
@@ -172,6 +175,7 @@ def _frequent(counts: Counter[str]) -> dict[str, int]:
 def _batches(
     sentences: list[TaggedSentence], types: dict[str, int], tags: dict[str, int]
 ) -> Iterator[TagBatch]:
+    # The last sentence of a batch is its longest, and gives its width.
     ordered = sorted(sentences, key=lambda sentence: len(sentence.words))
     for first in range(0, len(ordered), BATCH):
         some = ordered[first : first + BATCH]
