@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from numpy.testing import assert_allclose
-from scipy.cluster.hierarchy import dendrogram as scipy_dendrogram, linkage
+from scipy.cluster.hierarchy import linkage
 
 from headlight.errors import UsageError
 from headlight.views.colours import series_styles
@@ -40,7 +40,6 @@ from headlight.views.pictures import (
     windowed,
 )
 from headlight.views.pictures.attention_lines import GAP, ROW
-from headlight.views.pictures.dendrogram import brackets, leaf_order
 from headlight.views.pictures.heat_map_layout import cell_texts
 from headlight.views.pictures.theme import CYCLE, STRONG
 from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
@@ -405,22 +404,6 @@ class TestEmbedding:
 
 
 class TestDendrogram:
-    @pytest.mark.parametrize("leaves", [2, 3, 9, 40])
-    def test_it_is_the_tree_that_scipy_draws(self, leaves):
-        tree = linkage(np.random.default_rng(leaves).normal(size=(leaves, 2)), "average")
-        theirs = scipy_dendrogram(tree, no_plot=True)
-        order = leaf_order(tree)
-        assert order == theirs["leaves"]
-        ours = sorted((sorted(across), up[1]) for across, up in brackets(tree, order))
-        # scipy puts leaves at 5, 15, 25, ...
-        expected = sorted(
-            (sorted((np.array(across) - 5) / 10), up[1])
-            for across, up in zip(theirs["icoord"], theirs["dcoord"], strict=True)
-        )
-        for one, other in zip(ours, expected, strict=True):
-            assert one[0] == pytest.approx(other[0])
-            assert one[1] == pytest.approx(other[1])
-
     def test_leaves_have_their_labels_and_the_colours_of_their_groups(self):
         tree = np.array([[0, 2, 1.0, 2], [1, 3, 2.0, 3]])
         figure = dendrogram(tree, ["a", "b", "c"], ["0", "1", "0"], y_label="divergence")
