@@ -533,9 +533,9 @@ class TestLinesBoxesDensity:
 
     def test_a_box_holds_the_quartiles(self):
         values = np.append(np.arange(101.0), np.nan)
-        box = Box.of("all", values)
+        box = Box.from_values("all", values)
         assert (box.low, box.first, box.median, box.third, box.high) == (5, 25, 50, 75, 95)
-        (axes,) = boxes([BoxPanel("A", [box, Box.of("none", np.array([]))])]).axes
+        (axes,) = boxes([BoxPanel("A", [box, Box.from_values("none", np.array([]))])]).axes
         (patch,) = axes.patches
         assert (patch.get_y(), patch.get_height()) == (25, 50)
         ends = [tuple(line.get_ydata()) for line in axes.get_lines()]
@@ -546,10 +546,10 @@ class TestLinesBoxesDensity:
         rng = np.random.default_rng(0)
         x, y = rng.random(500), rng.random(500)
         x[0] = np.nan
-        panel = DensityPanel.of("A", x, y, bins=7, x_label="α")
+        panel = DensityPanel.from_pairs("A", x, y, bins=7, x_label="α")
         expected, _, _ = np.histogram2d(x[1:], y[1:], bins=7)
         assert_allclose(panel.counts, expected)
-        figure = density([panel, DensityPanel.of("B", x, y, bins=3)])
+        figure = density([panel, DensityPanel.from_pairs("B", x, y, bins=3)])
         mesh = figure.axes[0].collections[0]
         assert isinstance(mesh.norm, LogNorm)
         assert_allclose(np.ma.filled(mesh.get_array(), 0).reshape(7, 7), expected.T)
@@ -557,9 +557,9 @@ class TestLinesBoxesDensity:
 
     def test_what_has_no_logarithm_is_left_out(self):
         x, y = np.array([0.0, 1.0, 100.0]), np.array([1.0, -1.0, 2.0])
-        assert DensityPanel.of("A", x, y, x_log=True).counts.sum() == 2
-        assert DensityPanel.of("A", x, y, x_log=True, y_log=True).counts.sum() == 1
-        assert DensityPanel.of("A", x, y).counts.sum() == 3
+        assert DensityPanel.from_pairs("A", x, y, x_log=True).counts.sum() == 2
+        assert DensityPanel.from_pairs("A", x, y, x_log=True, y_log=True).counts.sum() == 1
+        assert DensityPanel.from_pairs("A", x, y).counts.sum() == 3
 
     def test_weights_and_lengths_share_their_axes_and_tiny_weights_are_at_the_left(self):
         pairs = np.array([[0.5, 2.0], [1e-27, 1.0], [0.0, 1.0], [np.nan, 1.0], [1.0, 4.0]])
@@ -573,7 +573,7 @@ class TestLinesBoxesDensity:
 
     @pytest.mark.parametrize("x", [np.array([]), np.array([np.nan]), np.array([2.0])])
     def test_few_pairs_are_drawn(self, x):
-        assert density([DensityPanel.of("A", x, x, x_log=True)]).axes
+        assert density([DensityPanel.from_pairs("A", x, x, x_log=True)]).axes
 
     def test_edges_enclose_the_cells(self):
         with pytest.raises(UsageError, match=r"a side of n cells has n \+ 1"):
@@ -634,8 +634,10 @@ def hostile_pictures():
         "lines": lambda: lines(
             [LinePanel(w, [Line(w, np.arange(2), np.arange(2))]) for w in words]
         ),
-        "boxes": lambda: boxes([BoxPanel(title, [Box.of(w, np.arange(9)) for w in words])]),
-        "density": lambda: density([DensityPanel.of(title, np.arange(9), np.arange(9))]),
+        "boxes": lambda: boxes(
+            [BoxPanel(title, [Box.from_values(w, np.arange(9)) for w in words])]
+        ),
+        "density": lambda: density([DensityPanel.from_pairs(title, np.arange(9), np.arange(9))]),
         "table": lambda: table_picture(frame, title=title),
     }
 

@@ -71,7 +71,7 @@ def spread_boxes(
         limits: Limits of the vertical axis; by default from zero, and the same for all panels, so
             that they can be compared.
     """
-    drawn = {place: [Box.of(*each) for each in of.items()] for place, of in groups.items()}
+    drawn = {place: [Box.from_values(*each) for each in of.items()] for place, of in groups.items()}
     highest = max((box.high for each in drawn.values() for box in each if box.seen), default=1)
     limits = limits or round_domain(0.0, highest)
     return boxes(

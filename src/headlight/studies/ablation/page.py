@@ -99,7 +99,7 @@ def _own(result: xr.Dataset) -> str:
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
+    return columns(name, caption, result, rows, *(each.in_scope(scope) for each in COLUMNS))
 
 
 def _of_heads(result: xr.Dataset) -> Table:

@@ -52,7 +52,7 @@ class DensityPanel:
             )
 
     @classmethod
-    def of(
+    def from_pairs(
         cls,
         title: str,
         x: NDArray[Any],

@@ -188,8 +188,8 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> l
     for rank, index in enumerate(order):
         blocks.append((positions[index] - rank * gap, 1))
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (one, few), (other, more) = blocks[-2:]
-            blocks[-2:] = [((one * few + other * more) / (few + more), few + more)]
+            (lower, few), (upper, more) = blocks[-2:]
+            blocks[-2:] = [((lower * few + upper * more) / (few + more), few + more)]
     flat = [value for value, times in blocks for _ in range(times)]
     top = high - (count - 1) * gap
     moved = [0.0] * count

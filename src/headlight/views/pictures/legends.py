@@ -25,7 +25,7 @@ def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence
     in a legend of the panel where lines are many.
     """
     names = [[line.get_label() for line in drawn] for _, drawn in panels]
-    same = len(names[0]) > 1 and all(set(each) == set(names[0]) for each in names)
+    same = len(names[0]) > 1 and all(set(panel_names) == set(names[0]) for panel_names in names)
     points = any(line.get_linestyle() == "None" for _, drawn in panels for line in drawn)
     if same and (len(panels) > 1 or points):
         legend_above(figure, panels[0][1], title)

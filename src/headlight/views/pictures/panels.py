@@ -62,7 +62,7 @@ def panels_across(figure: Figure) -> int:
     """Return the number of panels side by side."""
     if starts := panel_starts(figure):
         return len(starts)
-    grids = [each.get_subplotspec() for each in figure.axes[:1]]
+    grids = [axes.get_subplotspec() for axes in figure.axes[:1]]
     return max((grid.get_gridspec().ncols for grid in grids if grid is not None), default=1)
 
 

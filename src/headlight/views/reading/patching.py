@@ -46,7 +46,7 @@ def findings(result: xr.Dataset) -> list[str]:
     """Return the difference of the texts, and the heads that carry most of it."""
     attributes, frame = result.attrs, frame_of(result)
     texts = text_title(attributes), str(attributes["compare_text"])
-    text, other = (shortened(each, 60) for each in texts)
+    text, other = (shortened(name, 60) for name in texts)
     what = "difference of the logits" if attributes["against"] else "logit"
     difference = _difference(result)
     sentences = [

@@ -67,7 +67,7 @@ def reading_picture(
             f"these are {len(chosen)} maps, and a picture of more than {MOST} cannot be read; "
             "choose fewer heads, or save the reading as .html, which shows all."
         )
-    maps = [_map(reading, *each) for each in chosen]
+    maps = [_map(reading, row, layer, head) for row, layer, head in chosen]
     return Picture(head_map(maps, annotate=annotate, title=_titled(reading, title)))
 
 
@@ -120,9 +120,11 @@ def _titled(reading: xr.Dataset, title: str | None) -> str:
 def _row(reading: xr.Dataset, name: str) -> Measure:
     row = measure(name)
     if name not in reading or not row.pairwise:
-        pairwise = [each.name for each in measure_table() if each.pairwise and each.name in reading]
+        rows = [other for other in measure_table() if other.pairwise and other.name in reading]
         why = "is not in this reading" if row.pairwise else "is no measure of pairs of tokens"
-        raise UsageError(f"{name} {why}, of which a picture can show {listed(pairwise)}.")
+        raise UsageError(
+            f"{name} {why}, of which a picture can show {listed([other.name for other in rows])}."
+        )
     return row
 
 

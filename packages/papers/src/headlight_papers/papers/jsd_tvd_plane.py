@@ -56,4 +56,6 @@ def points(
     """
     for kind, name in kinds.items():
         marked, chosen = kind != LINE or "adversary" not in kinds, {**(of or {}), "kind": kind}
-        yield Curve(y, name, panel, over=x, of=chosen, marked=marked, joined=kind == LINE, **axes)
+        yield Curve(
+            y, name, panel, over=x, selection=chosen, marked=marked, joined=kind == LINE, **axes
+        )
