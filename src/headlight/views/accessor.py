@@ -217,6 +217,7 @@ def result_html(result: xr.Dataset) -> str:
 
 def show_in_notebook() -> None:
     """Let the notebook that runs this show results by `result_html`; elsewhere do nothing."""
+    # Not imported: where nobody has imported IPython, this is no notebook, and it is slow to load.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is not None:

@@ -137,4 +137,5 @@ def _of_entry(entry: _Entry, report: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _data(name: str, value: Any) -> bytes:
+    # A script and not JSON: a page that is opened from disk may load scripts, and no other files.
     return f"headlightData({json.dumps(name)}, {embedded(value)});\n".encode()

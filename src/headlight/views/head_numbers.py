@@ -99,17 +99,17 @@ def all_heads(result: xr.Dataset) -> dict[str, Any]:
 def head_places(result: xr.Dataset) -> list[tuple[int, int]]:
     """Return layer and head of all heads, in their order."""
     layers = result["layer"].values.tolist()
-    return [(layers[row], head) for row, head in np.argwhere(_there(result)).tolist()]
+    return [(layers[row], head) for row, head in np.argwhere(_observed_heads(result)).tolist()]
 
 
-def _there(result: xr.Dataset) -> NDArray[np.bool_]:
-    """Return whether each layer has each head; layers with fewer heads are filled up with NaN."""
+def _observed_heads(result: xr.Dataset) -> NDArray[np.bool_]:
+    # Layers with fewer heads than others are filled up with NaN.
     entropy = result["entropy"].transpose("layer", "head", ...).values
     return np.asarray(np.isfinite(entropy).reshape(*entropy.shape[:2], -1).any(-1))
 
 
 def _short(value: float | np.floating[Any]) -> float | None:
-    """Round to four digits, which are more than can be seen."""
+    # Four digits are more than can be seen, and JSON knows no NaN.
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
@@ -139,7 +139,6 @@ def _tokens(result: xr.Dataset) -> dict[int, str]:
 
 
 def _token(piece: PieceText) -> str:
-    """Return a piece behind its mark: a blank, or ``##``."""
     return f"{piece.mark}{printable(piece.text)}"
 
 

@@ -63,7 +63,7 @@ def summary(result: xr.Dataset) -> Summary:
         numbers[f"numbers_that_differ{end}"] = int(differ.sum())
         numbers[f"numbers_compared{end}"] = int(valid.sum())
         if result.attrs["match"] == "behaviour":
-            numbers[f"heads_without_a_partner{end}"] = _alone(result, other)
+            numbers[f"heads_without_a_partner{end}"] = _without_partner(result, other)
         numbers[f"heads_that_differ{end}"] = int(differ.any("statistic").sum())
     return numbers
 
@@ -99,7 +99,7 @@ def findings(result: xr.Dataset) -> list[str]:
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
             sentences.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
-            if alone := _alone(result, other):
+            if alone := _without_partner(result, other):
                 sentences.append(
                     f"{plural(alone, 'head')} of {names[0]} {'is' if alone == 1 else 'are'} left "
                     f"out: the head of {names[other]} that is most like it is more like another."
@@ -140,8 +140,7 @@ def _moved(result: xr.Dataset, other: int) -> xr.DataArray:
     return has_partner & elsewhere
 
 
-def _alone(result: xr.Dataset, other: int) -> int:
-    """Return how many heads of the first run were observed, and have no partner."""
+def _without_partner(result: xr.Dataset, other: int) -> int:
     observed_heads = result["value"].sel(run=0).notnull().any("statistic")
     return int((observed_heads & result["partner_layer"].sel(other=other).isnull()).sum())
 
@@ -259,7 +258,6 @@ def _largest(result: xr.Dataset) -> list[Drawing]:
 
 
 def _equal_numbers(result: xr.Dataset) -> str:
-    """Return a sentence about numbers that stand under one of their two names."""
     equal = json.loads(result.attrs["equal_numbers"]).items()
     pairs = [f"{dropped} is {name}" for dropped, name in equal]
     return f" In all of these runs {listed(pairs)}, and not listed twice." if pairs else ""

@@ -53,6 +53,7 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
     hidden, shown_rows = len(frame) - most, frame.head(most)
     around = {name: [ends[at] for at in shown_rows.index] for name, ends in table.around.items()}
     if table.sums:
+        # As objects, whole numbers stay whole beside sums that have none in their column.
         whole_numbers = {name: object for name in frame if frame[name].dtype.kind == "i"}
         parts = [shown_rows.astype(whole_numbers), *_totals(frame, most, table.sums)]
         shown_rows = pd.concat(parts, ignore_index=True)

@@ -88,4 +88,5 @@ def shortened(text: str, most: int) -> str:
 
 
 def _columns(character: str) -> int:
+    # Wide (W) and full-width (F) characters, such as Chinese ones.
     return 2 if east_asian_width(character) in "WF" else 1

@@ -90,7 +90,7 @@ def columns(
             values.append(column.astype(np.int64) if spec.whole else column)
             if spec.format:
                 formats[label] = spec.format
-    # Labels are set last: two columns of one label would be one key of a dictionary.
+    # Labels are set last: as keys, two equal ones would be one, and `Table` could not refuse them.
     numbers = pd.DataFrame(dict(enumerate(values)), index=frame.index).set_axis(labels, axis=1)
     frame = pd.concat([frame, numbers], axis=1)
     if len(across) > 1:
@@ -125,6 +125,6 @@ def _values(
 
 
 def _along(values: xr.DataArray, sizes: dict[str, int]) -> np.ndarray:
-    """Return values row by row, the same along dimensions that they do not have."""
+    # What lacks a dimension is the same in all rows along it.
     missing = {dim: size for dim, size in sizes.items() if dim not in values.dims}
     return np.ravel(values.expand_dims(missing).transpose(*sizes).values)

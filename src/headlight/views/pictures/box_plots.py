@@ -123,7 +123,7 @@ def _draw(axes: Axes, box: Box, place: int) -> None:
         [box.median] * 2,
         color=INK,
         linewidth=1.6,
-        solid_capstyle="butt",
+        solid_capstyle="butt",  # the default cap stands out of the box
         zorder=3,
     )
 

@@ -90,6 +90,7 @@ def legend_beside(axes: Axes, handles: Sequence[Any], title: str, **settings: An
 def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
     """Write the names of lines at their right ends, moved apart where the ends are close."""
     ends = [_end(line) for line in drawn]
+    # Limits are set lazily: without this, heights would be those in empty axes.
     axes.autoscale_view()
     upward = axes.transData + axes.transAxes.inverted()
     heights = [float(upward.transform(end)[1]) for end in ends]
@@ -103,7 +104,7 @@ def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
             va="center_baseline",
             color=readable(line.get_color()),
             size=SMALL + 0.5,
-            annotation_clip=False,
+            annotation_clip=False,  # names stand outside the axes
         )
 
 

@@ -73,7 +73,6 @@ def _x(token: int) -> float:
 
 
 def _y(depth: Any, layers: list[int]) -> Any:
-    """Return the height of the states after a number of layers, or after each of several."""
     return ABOVE + UP * (len(layers) - depth)
 
 

@@ -114,7 +114,7 @@ def points_by_layer(
 
 
 def _lane(index: int, lanes: int) -> float:
-    """Return the offset of a series' dots within a layer, so that series do not hide."""
+    # Dots of several series stand beside each other, so that none hides another.
     return (index - (lanes - 1) / 2) * min(0.16, 0.7 / lanes)
 
 
@@ -136,7 +136,7 @@ def _draw(
             markeredgewidth=0,
             color=colour,
             alpha=0.36,
-            clip_on=False,
+            clip_on=False,  # dots at the edge, such as 0%, would be cut in half
             zorder=2,
         )
         if panel.named:
@@ -165,6 +165,7 @@ def _name_heads(axes: Axes, panel: LayerPanel) -> None:
     with_heads = [series.heads for series in panel.series if np.isfinite(series.heads).any()]
     named = []
     for place, values in enumerate(with_heads):
+        # Of a layer without any value, the median would warn.
         filled = np.where(np.isfinite(values).any(axis=1, keepdims=True), values, 0)
         apart = np.abs(values - np.nanmedian(filled, axis=1, keepdims=True)) / (high - low)
         for row, head in np.argwhere(apart > STANDS_OUT).tolist():

@@ -103,7 +103,6 @@ def _beside(part: Mapping[str, Any], survey: xr.Dataset) -> list[dict[str, Any]]
 
 
 def _places(part: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return layers and heads of the text, in the order of its statistics."""
     layers = zip(part["layers"], part["heads"], strict=True)
     return [(layer, head) for layer, heads in layers for head in range(heads)]
 

@@ -72,6 +72,7 @@ def check_format(header: Mapping[str, Any]) -> None:
 
 def deflated(array: NDArray[Any], level: int = 6) -> bytes:
     """Return an array as a blob."""
+    # Without the time, the same reading is the same bytes.
     return gzip.compress(np.ascontiguousarray(array).tobytes(), level, mtime=0)
 
 

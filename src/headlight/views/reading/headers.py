@@ -84,6 +84,5 @@ def _sides(part: xr.Dataset) -> dict[str, Any]:
 
 
 def _equal(part: xr.Dataset) -> dict[str, Any]:
-    """Return the layers whose effective attention is the weight, and why; else nothing."""
     reason = equal_to_weight(part)
     return {"equal": {"layers": equal_layers(part), "said": reason}} if reason else {}

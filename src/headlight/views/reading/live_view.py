@@ -163,6 +163,7 @@ class _LiveKind:
             if len(self.sources[name]) == 1:
                 worst.append(step + SAME)
                 continue
+            # `shortened` leaves 11 bits of the fraction of a length.
             rounded = float(np.nanmax(self._maps(name, layer), initial=0)) * 2**-11
             worst.append(step * float(np.nanmax(self._lengths(layer), initial=0)) + rounded)
         return max(worst)

@@ -93,7 +93,7 @@ def side_of(pair: Pair) -> str:
 
 
 def _heads(part: xr.Dataset) -> dict[int, int]:
-    """Return the number of heads in each layer, by its number."""
+    # Heads that a layer does not have are filled up with NaN.
     name = next(row.name for row in measure_table() if row.name in part and row.axes == PER_HEAD)
     head_counts = np.isfinite(part[name].transpose(*PER_HEAD).values).any((-1, -2)).sum(-1)
     return dict(zip(part["layer"].values.tolist(), head_counts.tolist(), strict=True))

@@ -190,7 +190,7 @@ def _apart_row(apart: Mapping[str, Numbers], heads: Sequence[int]) -> list[dict[
 
 
 def _filled(row: Sequence[float | None], heads: int) -> list[float | None]:
-    """Return the numbers of a layer; a number that heads share stands at the first."""
+    # A number that all heads of a layer share stands at the first.
     return [*row, *[None] * heads][:heads]
 
 
@@ -208,6 +208,7 @@ def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
     for axis, side in enumerate(("query", "key")):
         hidden = _unsaid(pair, side)
         if len(hidden) < change.shape[axis]:
+            # All along the axes before this one: rows of hidden queries, columns of hidden keys.
             change[(slice(None),) * axis + (hidden,)] = 0
     return {"first": [layer, head], "cell": list(largest_cell(change))}
 

@@ -37,7 +37,7 @@ def frame_of(result: xr.Dataset) -> pd.DataFrame:
 
 
 def _difference(result: xr.Dataset) -> float:
-    """Return the difference of the two texts; NaN where it is rounding."""
+    # Shares of a difference that is mere rounding mean nothing.
     difference = float(result["score"] - result["other_score"])
     return difference if abs(difference) > SAME else float("nan")
 

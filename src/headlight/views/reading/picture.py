@@ -149,7 +149,7 @@ def _map(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> Hea
 
 
 def _masked(reading: xr.Dataset, layer: int) -> NDArray[np.bool_]:
-    """Return which keys no head of a layer sees, [query, key], as those after a decoder's token."""
+    # No head sees these, as keys after a decoder's token; other zeros are weights.
     if "weight" not in reading:
         return np.zeros(1, dtype=bool)
     return np.asarray((reading["weight"].sel(layer=layer).fillna(0) == 0).all("head").values)
@@ -182,5 +182,5 @@ def _numbers(numbers: list[int]) -> str:
 
 
 def _two_sided(values: NDArray[np.float32]) -> bool:
-    """Return whether numbers below 0 are more than rounding."""
+    # Rounding leaves numbers a hair below 0.
     return bool(np.nanmin(values) < -_BELOW * np.nanmax(values))

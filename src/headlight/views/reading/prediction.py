@@ -124,8 +124,7 @@ def _labels(prediction: xr.Dataset) -> list[str]:
     return [label if raw == other else f"{label} / {beside}" for label, beside, raw, other in pairs]
 
 
-def _of_two(prediction: xr.Dataset) -> str:
-    """Return the other text, whose numbers are subtracted; empty where there is none."""
+def _compare_text(prediction: xr.Dataset) -> str:
     return str(prediction.attrs.get("compare_text", ""))
 
 
@@ -179,7 +178,7 @@ def findings(prediction: xr.Dataset) -> list[str]:
     what = "the difference of the logits" if attributes["against"] else "the logit"
     text = text_title(attributes)
     sentences = [f"{model_name(attributes)} reads “{shortened(text, 60)}”."]
-    if other := _of_two(prediction):
+    if other := _compare_text(prediction):
         sentences.append(
             f"{asked(prediction)}: {what} is {signed(logit)} beside that after "
             f"“{shortened(other, 60)}”; the probability of “{_target(prediction)}” is "
@@ -292,7 +291,7 @@ def summary(prediction: xr.Dataset) -> Summary:
 
 def sections(prediction: xr.Dataset) -> list[Section]:
     """Return the sections on tokens, components and heads."""
-    both = prediction.attrs["against"] or _of_two(prediction)
+    both = prediction.attrs["against"] or _compare_text(prediction)
     unit = "difference of logits" if both else "logit"
     tokens, components, heads = (
         frame_of(prediction, name) for name in ("token", "component", "head")
@@ -410,7 +409,6 @@ def sections(prediction: xr.Dataset) -> list[Section]:
 
 
 def _largest_of(frame: pd.DataFrame, unit: str, what: str) -> str:
-    """Return the label of a picture of the first parts of a frame, with the sum of the others."""
     return with_left_out(unit, left_out(frame["direct"].iloc[SHOWN:], what))
 
 

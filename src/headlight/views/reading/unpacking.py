@@ -151,6 +151,7 @@ def _layer(
     codes = _inflated(get(f"{name}/codes"), "u1")
     if about["cells"] is None:
         return decode(codes.reshape(number, *shape), scale, about["code"])
+    # Cells that were not kept have the code of those that were not observed: NaN.
     whole = np.full((number, *shape), ABSENT, dtype=np.uint8)
     cells = min(about["cells"], shape[1])
     keys = _inflated(get(f"{name}/keys"), "<u2").reshape(number, shape[0], cells)
