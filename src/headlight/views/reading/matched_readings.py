@@ -104,7 +104,7 @@ def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
     words = _words(first, side), _words(second, side)
     pieces = [[piece for piece, _ in text] for text in words]
     # Without "autojunk" a word that is frequent in a long text is matched like any other.
-    matcher = SequenceMatcher(None, *pieces, autojunk=False)
+    matcher = SequenceMatcher(None, pieces[0], pieces[1], autojunk=False)
     pairs: list[Pair] = []
     for what, i, j, k, n in matcher.get_opcodes():
         old, new = words[0][i:j], words[1][k:n]
