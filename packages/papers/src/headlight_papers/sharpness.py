@@ -72,7 +72,7 @@ def spread_boxes(
             that they can be compared.
     """
     drawn = {
-        place: [Box.of(*group) for group in values_by_group.items()]
+        place: [Box.from_values(*group) for group in values_by_group.items()]
         for place, values_by_group in groups.items()
     }
     highest = max(

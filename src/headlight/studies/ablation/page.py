@@ -99,7 +99,7 @@ def _describe_intact(result: xr.Dataset) -> str:
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    return columns(name, caption, result, rows, *(column.of(scope) for column in COLUMNS))
+    return columns(name, caption, result, rows, *(column.in_scope(scope) for column in COLUMNS))
 
 
 def _heads_table(result: xr.Dataset) -> Table:

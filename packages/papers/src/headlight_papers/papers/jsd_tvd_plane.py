@@ -59,4 +59,6 @@ def points(
     """
     for kind, name in kinds.items():
         marked, chosen = kind != LINE or "adversary" not in kinds, {**(fixed or {}), "kind": kind}
-        yield Curve(y, name, panel, over=x, of=chosen, marked=marked, joined=kind == LINE, **axes)
+        yield Curve(
+            y, name, panel, over=x, selection=chosen, marked=marked, joined=kind == LINE, **axes
+        )

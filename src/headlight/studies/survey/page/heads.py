@@ -47,7 +47,7 @@ def heads_section(result: xr.Dataset) -> Section:
     if not places:
         return Section("each-head", "", "")
     of_heads = HeadDetails(result)
-    details = [of_heads.of(layer, head) for layer, head in places]
+    details = [of_heads.describe(layer, head) for layer, head in places]
     return Section(
         "each-head",
         "One head at a time",

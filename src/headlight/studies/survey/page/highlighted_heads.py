@@ -59,5 +59,5 @@ def _passage(
     kind = str(result.attrs.get("kind", ""))
     page = pages.get((kind, passage.rank), "")
     state = f"#h={highlight.layer}-{highlight.head}&q={passage.place}"
-    drawn = drawn_passage(passage, own=kind != "cross")
+    drawn = drawn_passage(passage, self_attention=kind != "cross")
     return drawn, strongest(passage), page and page + state

@@ -55,8 +55,8 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     }
     picture = writer.curves(
         _interval_by_lambda(rows),
-        Curve("f1", "by λ", of={"zero": False}, **axes),
-        Curve("f1", "λ = 0, at the left end", of={"zero": True}, joined=False, **axes),
+        Curve("f1", "by λ", selection={"zero": False}, **axes),
+        Curve("f1", "λ = 0, at the left end", selection={"zero": True}, joined=False, **axes),
         caption="F1 on the test part by λ; the band is a 95% interval over seeds.",
         alternative=f"F1 {frame['F1'].iloc[1]} at λ = 0, {frame['F1'].iloc[-2]} at the largest λ.",
     )

@@ -93,7 +93,7 @@ EXPLANATION = (
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    return columns(name, caption, result, rows, *(column.of(scope) for column in COLUMNS))
+    return columns(name, caption, result, rows, *(column.in_scope(scope) for column in COLUMNS))
 
 
 def _joint_section(result: xr.Dataset) -> Section:
