@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headlight.catalogue import studies
-from headlight.cli.commands import OWN
+from headlight.cli.commands import BUILT_IN
 from headlight.engine.progress import announced, show_progress
 from studies.command import Command
 from test_generation import decoder
@@ -102,7 +102,7 @@ def folder_of_decoder(place: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*OWN, *studies()])
+@pytest.mark.parametrize("name", [*BUILT_IN, *studies()])
 def test_every_command_names_what_it_does(
     name: str,
     headlight: Command,
