@@ -86,9 +86,9 @@ make bench PARTS="norms memory"  # parts of it
 survey than the others; in grey the means of weights and norms alone, by others.*
 
 Every table comes from one run, which is named below it. Times are medians over rounds in which
-everything is run in turn, and ratios are taken within a round, against the plain forward pass (sdpa,
-no attention weights) of the same model in the same process, where nothing else is said. The aims
-were set before the code was written.
+everything is run in turn, and ratios are taken within a round, against the plain forward pass
+(sdpa, no attention weights) of the same model in the same process, where nothing else is said. The
+aims were set before the code was written.
 """
 
 

@@ -65,7 +65,7 @@ def links(model: CapturedModel, texts: Batch, measures: tuple[str, ...]) -> Call
     sites = model.sites_of("cross")
 
     def run() -> None:
-        sides = Sides.of(texts)
+        sides = Sides.from_batch(texts)
 
         def visit(record: LayerRecord) -> None:
             scores = Scores(record)

@@ -18,6 +18,7 @@ from transformers import LlamaConfig, LlamaModel
 import headlight
 from benchmarks.memory import peak
 from headlight.capture import CapturedModel
+from headlight.catalogue.question_settings import ReadingSettings
 from headlight.encode.batch import Batch
 from headlight.observations.positions import Positions, Texts
 from headlight.processes import keep_freed_memory
@@ -106,7 +107,8 @@ def null_space(subject: CapturedModel, batch: Batch) -> None:
 def reading(subject: CapturedModel, batch: Batch) -> None:
     """Every measure of two heads of each layer, of the last 64 queries."""
     tokens = batch.input_ids.shape[1]
-    part = part_of(subject.sites, tokens, [0, 5], range(tokens - 64, tokens))
+    settings = ReadingSettings(heads=(0, 5), queries=tuple(range(tokens - 64, tokens)))
+    part = part_of(subject.sites, tokens, settings)
     layers = ReadLayers({"decoder": part}, "include", None, lambda: None)
     with subject.capture() as recorder:
         recorder.query_block = None

@@ -1,11 +1,13 @@
-"""Write what editors and type checkers read of the functions of the root.
+"""Write what editors and type checkers read of functions and methods made of tables.
 
     python scripts/stubs.py
 
-The functions are made of the catalogue while the program runs; the ``__init__.pyi`` of each
-distribution has the signatures and docstrings of those that it brings, as text.
+The functions of the root, and the methods of a model that answer questions, are made of the
+catalogue while the program runs; the ``__init__.pyi`` of each distribution, and that of the
+methods, have their signatures and docstrings as text.
 """
 
+import inspect
 import re
 import textwrap
 from collections.abc import Sequence
@@ -13,7 +15,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from headlight.catalogue import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Study, studies
+from headlight.catalogue import DISTRIBUTIONS, IN_OTHER_DISTRIBUTIONS, Question, Study, studies
+from headlight.catalogue.questions import QUESTIONS
 from headlight.catalogue.study_arguments import Argument, arguments, documentation
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,11 +50,25 @@ def __getattr__(name: str) -> Any: ...
 '''
 
 
+METHODS_HEAD = '''"""Written by scripts/stubs.py from the table of questions; do not edit."""
+
+{imports}
+
+class QuestionMethods:
+    """Base of models that answer questions: a method for each row of the table."""
+
+'''
+
+
 def stubs() -> dict[Path, str]:
     """The whole files, of this distribution and of each other, by where they are."""
     ours = [each for each in studies().values() if each.is_ours]
     core = [each for each in ours if each.name not in IN_OTHER_DISTRIBUTIONS]
-    files = {ROOT / "src" / "headlight" / STUB: stub(HEAD, core)}
+    package = ROOT / "src" / "headlight"
+    files = {
+        package / STUB: stub(HEAD, core),
+        package / "reading" / "question_methods.pyi": methods_stub(),
+    }
     for each in DISTRIBUTIONS.values():
         place = ROOT / "packages" / each.extra / "src" / each.package / STUB
         files[place] = stub(OTHER_HEAD, [study for study in ours if study.name in each.studies])
@@ -62,11 +79,43 @@ def stub(head: str, rows: Sequence[Study]) -> str:
     """A file of functions."""
     classes = {"Any": "typing"}
     functions = [function(each, classes) for each in rows]
-    imports = [
+    return "\n".join([head.format(imports=imports_of(classes)), *functions])
+
+
+def methods_stub() -> str:
+    """The file of the methods that answer questions."""
+    classes: dict[str, str] = {}
+    methods = [method(question, classes) for question in QUESTIONS.values()]
+    return METHODS_HEAD.format(imports=imports_of(classes)) + "\n".join(methods)
+
+
+def imports_of(classes: dict[str, str]) -> str:
+    """The lines that import classes, which are given with their modules."""
+    return "\n".join(
         f"from {home} import {', '.join(name for name in sorted(classes) if classes[name] == home)}"
         for home in sorted(set(classes.values()))
-    ]
-    return "\n".join([head.format(imports="\n".join(imports)), *functions])
+    )
+
+
+def method(question: Question, classes: dict[str, str]) -> str:
+    """The method of a question; notes from where its types are."""
+    signature = inspect.signature(question.answer)
+    _, *parameters = signature.parameters.values()  # the model, which is the object itself
+    lines, keywords = ["        self,\n"], False
+    for each in parameters:
+        if each.kind is each.KEYWORD_ONLY and not keywords:
+            lines.append("        *,\n")
+            keywords = True
+        hint = text_of(each.annotation, classes)
+        value = "" if each.default is each.empty else f" = {each.default!r}"
+        lines.append(f"        {each.name}: {hint}{value},\n")
+    said = inspect.cleandoc(question.answer.__doc__ or "")
+    said = textwrap.indent(re.sub(r"^    model: .*\n", "", said, flags=re.MULTILINE), " " * 8)
+    answer = text_of(signature.return_annotation, classes)
+    return (
+        f"    def {question.name}(\n{''.join(lines)}    ) -> {answer}:\n"
+        f'        """{said.strip()}\n        """\n        ...\n'
+    )
 
 
 def function(study: Study, classes: dict[str, str]) -> str:

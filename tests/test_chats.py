@@ -322,5 +322,5 @@ def test_the_app_refuses_other_messages(model: Model, sent: Any, part: str) -> N
 
 
 def test_a_chat_is_no_transcript(model: Model) -> None:
-    with pytest.raises(UsageError, match="a transcript is one text"):
+    with pytest.raises(UsageError, match=r"speech is read with one transcript, .* and chats"):
         model.read(CHAT, audio="a.wav")

@@ -128,7 +128,7 @@ def test_nothing_leads_to_the_distribution_of_a_stranger() -> None:
 
 def test_whoever_installs_can_use_every_command() -> None:
     needed = {Requirement(each).name for each in PROJECT["project"]["dependencies"]}
-    assert {"matplotlib", "scipy", "scikit-learn"} <= needed
+    assert {"matplotlib", "scipy"} <= needed
 
 
 def test_the_version_is_that_of_the_code() -> None:

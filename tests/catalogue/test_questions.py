@@ -15,6 +15,7 @@ import headlight
 from headlight.catalogue.questions import QUESTIONS
 from headlight.catalogue.writers import writers
 from headlight.cli.program import app
+from headlight.cli.setting_options import options_of
 from headlight.errors import UnknownNameError, UsageError
 from headlight.reading.model import Model
 from headlight.result import load
@@ -32,23 +33,45 @@ def model() -> Model:
     return headlight.load(head="any")
 
 
+SUBJECTS = {
+    "read": ["model", "text", "pair", "audio", "image"],
+    "sources": ["model", "question", "context", "answer"],
+}
+"""Arguments of methods before their settings, where they are not one text or two."""
+SHOWN = [name for name, row in QUESTIONS.items() if row.of_one_text and row.shown]
+"""Questions of one text whose answers are shown in sections."""
+MADE_OF_A_MEASURE = {"residual"}
+"""Settings of `read` which the command sets by the measure that is shown."""
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_method_and_the_command_have_the_settings(name: str) -> None:
     question = QUESTIONS[name]
     parameters = inspect.signature(getattr(Model, name)).parameters
-    assert list(parameters)[:3] == ["model", "text", "pair"]
+    subject = SUBJECTS.get(name, ["model", "text", "pair"])
+    assert list(parameters)[: len(subject)] == subject
     settings = {
-        key: each.default for key, each in parameters.items() if key not in list(parameters)[:3]
+        key: parameter.default for key, parameter in parameters.items() if key not in subject
     }
     assert settings == {
         key: default_of(question.settings, key) for key in question.settings.hints()
     }
     doc = getattr(Model, name).__doc__
-    assert all(f"{key}: " in doc for key in settings)
+    assert all(f"{key}: " in doc for key in parameters)
     assert doc.index("Args:") < doc.index("Raises:")
     if question.is_command:
         options = {each.name for each in PROGRAM.commands[name].params}
-        assert {*settings, "top", "html", "json", "out"} <= options
+        wanted = {option.name for option in options_of(question.settings)} - MADE_OF_A_MEASURE
+        assert {*wanted, "top", "html", "json", "out"} <= options
+
+
+def test_settings_may_be_arrays_ranges_and_switches(model: Model) -> None:
+    reading = model.read(TEXT, layers=np.array([1, 0]), heads=[np.int64(2)], queries=range(2))
+    assert reading.dataset["layer"].values.tolist() == [0, 1]
+    assert reading.dataset.sizes["head"] == 1
+    assert "attribution" not in model.read(TEXT, layers=(0,), attribution=False).dataset
+    quick = {"directions": 2}
+    assert "attribution" in model.read(TEXT, layers=(0,), attribution=quick).dataset
 
 
 def asked(name: str, model: Model) -> Model:
@@ -62,7 +85,7 @@ def settings_of(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", SHOWN)
 def test_an_answer_has_all_its_files_and_sentences(name: str, model: Model, tmp_path: Path) -> None:
     question = QUESTIONS[name]
     answer = getattr(asked(name, model), name)(TEXT, **settings_of(name))

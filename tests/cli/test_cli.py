@@ -889,7 +889,7 @@ def test_of_a_part_of_a_result_there_is_no_table(study_runs):
 
 
 WRITTEN = {"html": ".html", "json": ".json", "csv": ".csv", "out": ".nc"}
-ONE_TEXT = ["read", "sources", *(each.name for each in QUESTIONS.values() if each.is_command)]
+ONE_TEXT = [row.name for row in QUESTIONS.values() if row.is_command]
 
 
 @pytest.mark.parametrize("command", ONE_TEXT)

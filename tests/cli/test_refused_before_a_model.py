@@ -18,7 +18,6 @@ from studies.command import Command
 
 TEXTS = {
     **{name: (name, "the sea") for name, row in QUESTIONS.items() if row.is_command},
-    "read": ("read", "the sea"),
     "sources": ("sources", "who?", "--context=a passage"),
     "patch": ("patch", "the sea", "--compare-text=the sun"),
     "align": ("align",),

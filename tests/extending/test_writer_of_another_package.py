@@ -34,9 +34,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_answer_has_the_formats_that_its_command_takes() -> None:
     """What is looked at before the work is what is written after it."""
-    for answer in (Alternatives, Explanation, Flow, Generation, Patching, Prediction, Routes):
-        assert answer.question in QUESTIONS
-    assert (Reading.question, Sources.question) == ("read", "sources")
+    answers = (
+        *(Alternatives, Explanation, Flow, Generation, Patching, Prediction, Reading, Routes),
+        Sources,
+    )
+    assert {answer.question for answer in answers} == set(QUESTIONS)
 
 
 @pytest.mark.slow

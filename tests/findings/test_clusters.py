@@ -1,14 +1,12 @@
 """The map, the tree and the names of heads."""
 
 import math
-import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import xarray
 from scipy.cluster import hierarchy
-from sklearn import manifold
 
 from headlight.errors import UsageError
 from headlight.findings.head_behaviours import BEHAVIOURS, behaviours
@@ -124,22 +122,14 @@ def test_stress_by_hand():
         assert (points.attrs["stress"] < 1e-4) == exact
 
 
-class Older:
-    """The arguments of scikit-learn before 1.8."""
-
-    def __init__(self, n_components=2, *, metric=True, n_init=4, max_iter=300, eps=1e-3,
-                 random_state=None, dissimilarity="euclidean"):  # fmt: skip
-        assert metric is True
-        assert dissimilarity == "precomputed"
-        assert (n_components, n_init, max_iter, eps, random_state) == (2, 5, 1000, 1e-10, 7)
-
-    def fit_transform(self, square):
-        return np.column_stack([square[0], square[1]])
-
-
-def test_older_versions_of_scikit_learn_are_told_in_their_words(monkeypatch):
-    monkeypatch.setattr(manifold, "MDS", Older)
-    assert embedding(distances(on_the_plane()), seed=7).shape == (12, 2)
+def test_the_map_is_that_of_scikit_learn():
+    manifold = pytest.importorskip("sklearn.manifold")
+    square, _ = planted()
+    expected, _ = manifold.smacof(square, n_init=5, max_iter=1000, eps=1e-10, random_state=7)
+    between = np.sqrt(((expected[:, None] - expected) ** 2).sum(-1))
+    points = embedding(distances(square), seed=7).values
+    ours = np.sqrt(((points[:, None] - points) ** 2).sum(-1))
+    np.testing.assert_allclose(ours, between, rtol=1e-3, atol=1e-6)
 
 
 def test_planted_clusters_are_branches_of_the_tree():
@@ -191,25 +181,6 @@ def test_what_is_no_square_of_distances_is_refused():
             function(broken)
     with pytest.raises(UsageError, match="two heads at least"):
         tree(distances(np.zeros((1, 1))))
-
-
-@pytest.mark.parametrize(
-    ("function", "package", "says"),
-    [(embedding, "sklearn", "scikit-learn"), (tree, "scipy", "scipy")],
-)
-def test_without_the_extra_it_says_what_to_install(monkeypatch, function, package, says):
-    for name in [name for name in sys.modules if name.split(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, name)
-
-    class Refusing:
-        @staticmethod
-        def find_spec(name, path=None, target=None):
-            if name.split(".")[0] == package:
-                raise ImportError(name)
-
-    monkeypatch.setattr(sys, "meta_path", [Refusing, *sys.meta_path])
-    with pytest.raises(UsageError, match=rf"{says} is not installed; pip install {says}"):
-        function(distances(on_the_plane()))
 
 
 # Names

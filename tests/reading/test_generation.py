@@ -12,11 +12,12 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from architectures import GPT2, GROUPED, WIDE
+from headlight.catalogue.question_settings import ReadingSettings
 from headlight.encode import encode_one
 from headlight.errors import MissingHeadError, UsageError
+from headlight.reading import read_example
 from headlight.reading.generation import generate
 from headlight.reading.model import Model
-from headlight.reading.reading import read_example
 from headlight.reading.view_functions import FUNCTIONS
 from headlight.result import load
 from headlight.result.kinds import split_kinds
@@ -80,7 +81,7 @@ def test_rows_of_a_decoder_are_those_of_one_read_of_the_whole(family: str) -> No
         words=(*example.words, *range(6, 6 + more)),
     )
     attributes = {"text": "", "pair": "", "command": "", "other_kinds": ""}
-    reading = read_example(made, whole, attributes=attributes).dataset
+    reading = read_example(made, whole, ReadingSettings(), attributes=attributes).dataset
     for name in ("weight", "norm", "merged_norm", "effective", "entropy"):
         row = reading[name].sel(query=data["query"])
         np.testing.assert_allclose(data[name], row, rtol=1e-5, atol=1e-5, err_msg=name)

@@ -83,7 +83,7 @@ def test_a_head_that_a_layer_lacks_is_no_number():
     [
         ({"heads": [4]}, "no head 4; choose from 0 to 3"),
         ({"queries": [99]}, "no query 99; choose from 0 to"),
-        ({"queries": [-1]}, "no query -1"),
+        ({"queries": [-1]}, "queries must be at least 0, not -1"),
         ({"heads": []}, "no head is selected"),
     ],
 )

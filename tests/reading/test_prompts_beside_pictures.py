@@ -107,8 +107,8 @@ def test_the_named_patch_is_the_one_that_changes(family: Any) -> None:
             model = family.model
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(
-                    "headlight.reading.reading.read_example",
-                    lambda _, example, kept=kept, **__: kept.append(example),
+                    "headlight.reading.readers.read_example",
+                    lambda _, example, *__, kept=kept, **___: kept.append(example),
                 )
                 model.read(PROMPT, image=each)
             examples += kept
@@ -122,7 +122,7 @@ def test_what_is_not_read_beside_a_picture(tmp_path: Path, monkeypatch: pytest.M
     model, image = headlight.load(tmp_path / "model"), picture(tmp_path / "a.png")
     chat = [{"role": "user", "content": PROMPT}]
     for text, sentence in (
-        (chat, "a picture is read beside one text, and no messages"),
+        (chat, "a picture is read alone or beside one text, without sound, chats"),
         (" ", "empty but for blanks"),
         ("", "the prompt is empty"),
         ("a " * 3000, "tokens, more than 2048"),

@@ -35,7 +35,7 @@ def survey(study_runs: StudyRuns, corpus: Path, **more: Any):
 
 
 def test_titles_have_the_ends_of_paths(study_runs: StudyRuns, corpus: Path) -> None:
-    assert str(Subject.of(survey(study_runs, corpus))) == "model reading lines.txt"
+    assert str(Subject.from_result(survey(study_runs, corpus))) == "model reading lines.txt"
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_titles_have_the_names_that_users_give(
     found = survey(study_runs, corpus, name=MODEL, corpus_name=CORPUS, out=out)
     assert found.drop_attrs().identical(plain.drop_attrs())
     assert found.attrs["model"] == plain.attrs["model"]  # the provenance has the path
-    assert str(Subject.of(found)) == f"{MODEL} reading {CORPUS}"
+    assert str(Subject.from_result(found)) == f"{MODEL} reading {CORPUS}"
     report = (out / "report.html").read_text()
     assert "Tiny &lt;b&gt;BERT&lt;/b&gt;" in report
     assert MODEL not in report

@@ -53,8 +53,8 @@ def test_a_picture_is_read_as_in_python(tmp_path: Path) -> None:
             ({"image": bomb}, "the picture has too many pixels"),
             ({"image": ""}, "the picture is no picture that is read here"),
             ({"image": None, "text": None}, "no picture is chosen"),
-            ({"image": sent, "pair": "a"}, "leave the second text and comparisons out"),
-            ({"image": sent, "compare_model": True}, "leave the second text and comparisons out"),
+            ({"image": sent, "pair": "a"}, "a picture is read alone or beside one text"),
+            ({"image": sent, "compare_model": True}, "a picture is read alone or beside one text"),
             ({"image": sent, "text": "What?"}, "has no tokenizer"),
             ({"text": "What?"}, "reads pictures"),
         ):

@@ -237,7 +237,7 @@ def test_the_length_of_a_text_is_no_matter_of_memory():
     asked = asked_of(batch, counter)
     counter.note_block(seen_block(asked, {"weight": score}, size - 4, compiled=False))
     assert counter._stacked is not None
-    found = counter._unstacked(counter._stacked)["weight"]
+    found = counter._unstack(counter._stacked)["weight"]
     assert found.given[0, 0, BEHAVIOURS_AT["duplicate"]] == 4
     assert found.given[0, 0, BEHAVIOURS_AT["copy_far"]] == 3  # the last has no next token
     assert counter._described is not None

@@ -61,7 +61,7 @@ def test_ids_are_ranks_with_the_four_of_the_paper_first_and_single_characters_le
 def test_a_file_is_taken_as_it_is_and_what_it_lacks_comes_last(tmp_path):
     path = written(tmp_path, "1 50 9\n2 7 4\n2 7 5\n\n4 1 2\n")
     found = FrequencyRanks.read(path, TOKENIZER)
-    assert found.of(np.array([[9, 4], [5, 2]])).tolist() == [[1, 2], [2, 4]]
+    assert found.look_up(np.array([[9, 4], [5, 2]])).tolist() == [[1, 2], [2, 4]]
     assert (np.delete(found.rank, [9, 4, 5, 2]) == 5).all()
     assert found.source == str(path)
 

@@ -26,9 +26,9 @@ from headlight.studies.survey.passages import (
     STATISTICS,
     TO_CATEGORY,
     PassageSeeker,
-    _beside_words,
     _kept,
     _means,
+    _rows_beside_words,
 )
 from headlight.studies.survey.row_sums import RowSums
 from headlight.studies.survey.study import run as survey
@@ -214,7 +214,7 @@ def test_rows_are_the_first_of_those_that_are_alike(encoded, seed, side, block, 
     words = batch.category == CATEGORIES.index("other")
     askable = torch.where(words.any(1, keepdim=True), words, batch.category >= 0)
     for number, name in enumerate(STATISTICS):
-        mask = _beside_words(askable, words, name)
+        mask = _rows_beside_words(askable, words, name)
         for head in range(heads):
             text = int(found.example[number, head])
             score = by_row[number][text, head].double().where(mask[text], torch.nan)

@@ -46,7 +46,7 @@ def test_a_survey_without_anything_more_has_pages_as_well():
     found = all_heads(result)
     assert len(found["names"]) == len(head_places(result)) < 6
     assert {"sep", "entropy", "rank"} <= {each["name"] for each in found["statistics"]}
-    detail = HeadDetails(result).of(*head_places(result)[0])
+    detail = HeadDetails(result).describe(*head_places(result)[0])
     assert detail["passages"] == []
     assert all(rows == [] for rows in detail["deciles"].values())
 
@@ -56,7 +56,7 @@ def test_texts_at_deciles_are_the_words_of_the_result(survey):
     words = dict(zip(survey["token"].values.tolist(), survey["token_text"].values, strict=True))
     layer, head = head_places(survey)[1]
     here = survey.sel(layer=layer, head=head, measure="norm")
-    rows = HeadDetails(survey).of(layer, head)["deciles"]["norm"]
+    rows = HeadDetails(survey).describe(layer, head)["deciles"]["norm"]
     assert [row[0] for row in rows] == survey["decile"].values.tolist()[::-1]
     assert [row[1] for row in rows] == sorted((row[1] for row in rows), reverse=True)
     for decile, score, text, query, places, values in rows:
@@ -85,7 +85,7 @@ def test_the_passages_are_of_what_the_head_does_more_than_others(survey):
             LABELS.get(str(does), str(does)): own_rows.sel(does=does).values.tobytes()
             for does in survey["does"].values
         }
-        shown = [each["does"] for each in HeadDetails(survey).of(layer, head)["passages"]]
+        shown = [each["does"] for each in HeadDetails(survey).describe(layer, head)["passages"]]
         assert len({rows[does] for does in shown}) == len(shown) == 3
         seen_rows = {rows[does] for does in shown}
         assert max(above[does] for does in shown) <= min(

@@ -179,7 +179,9 @@ class TestCurves:
         models = pd.DataFrame({"tvd": [0.3, 0.1, 0.2], "jsd": [3.0, 1.0, 2.0], "of": list("aba")})
         found = models.to_xarray()
         found["tvd"].attrs["long_name"] = "how far predictions move"
-        shown = (Curve("jsd", name, over="tvd", of={"of": name}, joined=False) for name in "ab")
+        shown = (
+            Curve("jsd", name, over="tvd", selection={"of": name}, joined=False) for name in "ab"
+        )
         (axes,) = curves(found, *shown)().axes
         assert points(line_named(axes, "a")).tolist() == [[0.3, 3.0], [0.2, 2.0]]
         assert points(line_named(axes, "b")).tolist() == [[0.1, 1.0]]

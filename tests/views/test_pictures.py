@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from numpy.testing import assert_allclose
-from scipy.cluster.hierarchy import dendrogram as scipy_dendrogram, linkage
+from scipy.cluster.hierarchy import linkage
 
 from headlight.errors import UsageError
 from headlight.views.colours import series_styles
@@ -40,7 +40,6 @@ from headlight.views.pictures import (
     windowed,
 )
 from headlight.views.pictures.attention_lines import GAP, ROW
-from headlight.views.pictures.dendrogram import brackets, leaf_order
 from headlight.views.pictures.heat_map_layout import cell_texts
 from headlight.views.pictures.theme import CYCLE, STRONG
 from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
@@ -405,22 +404,6 @@ class TestEmbedding:
 
 
 class TestDendrogram:
-    @pytest.mark.parametrize("leaves", [2, 3, 9, 40])
-    def test_it_is_the_tree_that_scipy_draws(self, leaves):
-        tree = linkage(np.random.default_rng(leaves).normal(size=(leaves, 2)), "average")
-        theirs = scipy_dendrogram(tree, no_plot=True)
-        order = leaf_order(tree)
-        assert order == theirs["leaves"]
-        ours = sorted((sorted(across), up[1]) for across, up in brackets(tree, order))
-        # scipy puts leaves at 5, 15, 25, ...
-        expected = sorted(
-            (sorted((np.array(across) - 5) / 10), up[1])
-            for across, up in zip(theirs["icoord"], theirs["dcoord"], strict=True)
-        )
-        for one, other in zip(ours, expected, strict=True):
-            assert one[0] == pytest.approx(other[0])
-            assert one[1] == pytest.approx(other[1])
-
     def test_leaves_have_their_labels_and_the_colours_of_their_groups(self):
         tree = np.array([[0, 2, 1.0, 2], [1, 3, 2.0, 3]])
         figure = dendrogram(tree, ["a", "b", "c"], ["0", "1", "0"], y_label="divergence")
@@ -550,9 +533,9 @@ class TestLinesBoxesDensity:
 
     def test_a_box_holds_the_quartiles(self):
         values = np.append(np.arange(101.0), np.nan)
-        box = Box.of("all", values)
+        box = Box.from_values("all", values)
         assert (box.low, box.first, box.median, box.third, box.high) == (5, 25, 50, 75, 95)
-        (axes,) = boxes([BoxPanel("A", [box, Box.of("none", np.array([]))])]).axes
+        (axes,) = boxes([BoxPanel("A", [box, Box.from_values("none", np.array([]))])]).axes
         (patch,) = axes.patches
         assert (patch.get_y(), patch.get_height()) == (25, 50)
         ends = [tuple(line.get_ydata()) for line in axes.get_lines()]
@@ -563,10 +546,10 @@ class TestLinesBoxesDensity:
         rng = np.random.default_rng(0)
         x, y = rng.random(500), rng.random(500)
         x[0] = np.nan
-        panel = DensityPanel.of("A", x, y, bins=7, x_label="α")
+        panel = DensityPanel.from_pairs("A", x, y, bins=7, x_label="α")
         expected, _, _ = np.histogram2d(x[1:], y[1:], bins=7)
         assert_allclose(panel.counts, expected)
-        figure = density([panel, DensityPanel.of("B", x, y, bins=3)])
+        figure = density([panel, DensityPanel.from_pairs("B", x, y, bins=3)])
         mesh = figure.axes[0].collections[0]
         assert isinstance(mesh.norm, LogNorm)
         assert_allclose(np.ma.filled(mesh.get_array(), 0).reshape(7, 7), expected.T)
@@ -574,9 +557,9 @@ class TestLinesBoxesDensity:
 
     def test_what_has_no_logarithm_is_left_out(self):
         x, y = np.array([0.0, 1.0, 100.0]), np.array([1.0, -1.0, 2.0])
-        assert DensityPanel.of("A", x, y, x_log=True).counts.sum() == 2
-        assert DensityPanel.of("A", x, y, x_log=True, y_log=True).counts.sum() == 1
-        assert DensityPanel.of("A", x, y).counts.sum() == 3
+        assert DensityPanel.from_pairs("A", x, y, x_log=True).counts.sum() == 2
+        assert DensityPanel.from_pairs("A", x, y, x_log=True, y_log=True).counts.sum() == 1
+        assert DensityPanel.from_pairs("A", x, y).counts.sum() == 3
 
     def test_weights_and_lengths_share_their_axes_and_tiny_weights_are_at_the_left(self):
         pairs = np.array([[0.5, 2.0], [1e-27, 1.0], [0.0, 1.0], [np.nan, 1.0], [1.0, 4.0]])
@@ -590,7 +573,7 @@ class TestLinesBoxesDensity:
 
     @pytest.mark.parametrize("x", [np.array([]), np.array([np.nan]), np.array([2.0])])
     def test_few_pairs_are_drawn(self, x):
-        assert density([DensityPanel.of("A", x, x, x_log=True)]).axes
+        assert density([DensityPanel.from_pairs("A", x, x, x_log=True)]).axes
 
     def test_edges_enclose_the_cells(self):
         with pytest.raises(UsageError, match=r"a side of n cells has n \+ 1"):
@@ -651,8 +634,10 @@ def hostile_pictures():
         "lines": lambda: lines(
             [LinePanel(w, [Line(w, np.arange(2), np.arange(2))]) for w in words]
         ),
-        "boxes": lambda: boxes([BoxPanel(title, [Box.of(w, np.arange(9)) for w in words])]),
-        "density": lambda: density([DensityPanel.of(title, np.arange(9), np.arange(9))]),
+        "boxes": lambda: boxes(
+            [BoxPanel(title, [Box.from_values(w, np.arange(9)) for w in words])]
+        ),
+        "density": lambda: density([DensityPanel.from_pairs(title, np.arange(9), np.arange(9))]),
         "table": lambda: table_picture(frame, title=title),
     }
 

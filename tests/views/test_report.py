@@ -134,7 +134,7 @@ def test_passages_of_byte_level_vocabularies_are_text():
     shown = [piece_text(piece, "byte-level") for piece in ("ĠMary", "Ġdr", "ank", "Ċ")]
     tokens = [Attended(at, f"raw{at}", each, 0.25) for at, each in enumerate(shown)]
     passage = Passage(shown[1], 1, 4, tokens, 0.5, 0.0)
-    drawn = drawn_passage(passage, own=True)
+    drawn = drawn_passage(passage, self_attention=True)
     assert re.sub("<[^>]*>", "", drawn) == "Mary drank↵"
     assert 'title="raw0 25' in drawn
     assert drawn.count('class="q10') == 4  # half of 20 steps: the root of 25%, of one scale for all

@@ -72,7 +72,7 @@ def test_scores_by_hand():
     gold = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "I-NP"]]
     found = [["B-NP", "I-NP", "B-PP", "B-VP"], ["B-NP", "O"]]
     score = span_score(gold, found)
-    assert score == SpanScore(correct=2, found=4, gold=3)
+    assert score == SpanScore(correct=2, predicted=4, gold=3)
     assert score.f1 == pytest.approx(2 * 2 / 7)
 
 
@@ -96,7 +96,7 @@ def test_parts_add_up(pairs):
     whole = span_score([gold[:half], gold[half:]], [found[:half], found[half:]])
     parts = [span_score([gold[:half]], [found[:half]]), span_score([gold[half:]], [found[half:]])]
     assert whole == parts[0] + parts[1]
-    assert 0 <= whole.correct <= min(whole.found, whole.gold)
+    assert 0 <= whole.correct <= min(whole.predicted, whole.gold)
 
 
 def test_lengths_that_differ_are_refused():

@@ -1,23 +1,107 @@
 """Settings of the questions of one text."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from headlight.errors import UsageError, setting
+from headlight.errors import UsageError, per_door, setting
 from headlight.settings import (
     AtLeast0,
     AtLeast1,
     Common,
+    Heads,
     Layers,
     Range,
     Settings,
     require_distinct,
 )
 from headlight.settings.attribution import AttributionSettings, Slope
-from headlight.vocabulary import ROUTE, Kind, require_names_of_heads
+from headlight.vocabulary import ROUTE, Kind, Kinds, ValueBias, require_names_of_heads
 
 USUAL_METHODS = ("rollout", "globenc", "alti")
 """Methods of following tokens that need one forward pass."""
+
+
+WHOLE_VIEW = (
+    "the view shows all heads of a text, and of two readings all queries; leave "
+    f"{setting('heads')} and {setting('queries')} out, or write what is kept "
+    f"{per_door(python='as .json or .nc', command_line='with --json or --out', app='elsewhere')}."
+)
+"""Refusal of a view of some heads, or of some queries of two readings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingSettings(Settings):
+    """Settings of how a text is read.
+
+    Attributes:
+        kind: kind of attention; by default the first that the model has; ``all`` shows all kinds.
+        layers: layers to show, from 0, such as 0,3-5, or by the model's own numbers, such as
+            model:3,7; by default all.
+        heads: heads of each layer to keep, from 0, such as 0,3-5; by default all.
+        queries: positions of attending tokens to keep, from 0, such as 100-120; by default all.
+        value_bias: value bias in T of effective attention.
+        attribution: contributions of input tokens to hidden tokens, which cost more than everything
+            else together; if true, they are estimated with the default settings.
+        residual: also compute the measures that see the residual connection and the norm behind it,
+            ``block_norm`` and ``layer_norm``.
+    """
+
+    kind: Common[Kinds | None] = None
+    layers: Common[Layers | None] = None
+    heads: Common[Heads | None] = None
+    queries: tuple[AtLeast0, ...] | None = None
+    value_bias: ValueBias = "include"
+    attribution: bool | AttributionSettings = False
+    residual: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.attribution and self.kind == "all":
+            raise UsageError(
+                "contributions are those of one kind of attention at a time; choose one, or do "
+                "without contributions."
+            )
+
+    @property
+    def contributions(self) -> AttributionSettings | None:
+        """Return the settings of the contributions; None where they are not computed."""
+        return AttributionSettings() if self.attribution is True else self.attribution or None
+
+    def require_subject(
+        self, text: object, pair: object, *, audio: Any, image: Any, compares: bool = False
+    ) -> None:
+        """Refuse, whatever the model, what cannot be read, or not so.
+
+        Args:
+            text: Text, chat, or transcript of the recording.
+            pair: Second text.
+            audio: Recording.
+            image: Picture.
+            compares: Whether another reading is compared with this one.
+
+        Raises:
+            UsageError: There is nothing to read, or a recording or a picture is read with something
+                that only texts are read with.
+        """
+        if text is None and audio is None and image is None:
+            what = per_door(
+                python="a text, audio, or an image",
+                command_line="a text, --chat, --audio, or --image",
+                app="a text, or choose a picture",
+            )
+            raise UsageError(f"there is nothing to read; give {what}.")
+        is_plain = text is None or isinstance(text, str)
+        only_of_texts = pair is not None or compares or bool(self.attribution) or not is_plain
+        if image is not None and (audio is not None or only_of_texts):
+            raise UsageError(
+                "a picture is read alone or beside one text, without sound, chats, contributions "
+                "and comparisons; leave the others out."
+            )
+        if audio is not None and (only_of_texts or self.residual):
+            raise UsageError(
+                "speech is read with one transcript, without contributions, residual, comparisons "
+                "and chats; leave the others out."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

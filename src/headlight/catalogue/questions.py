@@ -4,8 +4,6 @@ A row makes the method of `headlight.reading.model.Model`, the command, its file
 the terminal shows.  Nothing here needs torch.
 """
 
-import inspect
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,12 +18,14 @@ from headlight.catalogue.question_settings import (
     GenerationSettings,
     PatchSettings,
     PredictionSettings,
+    ReadingSettings,
     RouteSettings,
+    SourceSettings,
     TextFlowSettings,
 )
 from headlight.catalogue.registry import QUESTIONS as GROUP, rows_of_packages
 from headlight.errors import UsageError
-from headlight.settings import Settings, accepted, default_of
+from headlight.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,9 @@ class Question:
         examples: Examples of the command: arguments, and a remark or nothing.
         head: Head with which the command loads the model; see `headlight.load`.
         is_command: Whether it has a command of its own.
-        of_one_text: Whether it is about one text, or two; else it is a method alone.
+        command: Module with the command, a function of that name, where the command takes more than
+            the texts and settings that commands of questions take.
+        of_one_text: Whether it is about one text, or two, and asked with nothing else but settings.
     """
 
     name: str
@@ -55,13 +57,14 @@ class Question:
     examples: Sequence[tuple[str, str]] = ()
     head: str = "none"
     is_command: bool = True
+    command: str = ""
     of_one_text: bool = True
 
     @property
     def answer(self) -> Callable[..., Any]:
         """Return the method of a model; this imports torch.
 
-        For one text it is ``answer(model, text, pair, settings=..., command=...)``.
+        Of one text it is called as ``answer(model, text, pair, settings=..., command=...)``.
         """
         function: Callable[..., Any] = getattr(import_module(self.answered), self.name)
         return function
@@ -71,42 +74,32 @@ class Question:
         """Return the module with ``sections(answer)`` and ``findings(answer)``."""
         return import_module(self.shown)
 
-    @property
-    def signature(self) -> inspect.Signature:
-        """Return the signature of the method: the texts, and a keyword for each setting."""
-        keyword, beside = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [
-            inspect.Parameter("model", beside),
-            inspect.Parameter("text", beside, annotation=str | Sequence[Mapping[str, Any]]),
-            inspect.Parameter("pair", beside, default=None, annotation=str | None),
-        ]
-        for name, hint in self.settings.hints().items():
-            default = default_of(self.settings, name)
-            parameters.append(
-                inspect.Parameter(name, keyword, default=default, annotation=accepted(hint))
-            )
-        return inspect.Signature(parameters)
-
-    @property
-    def arguments(self) -> str:
-        """Return the section ``Args`` of the docstring."""
-        lines = {
-            "model": "the model.",
-            "text": "what it reads; a list of messages is a chat.",
-            "pair": "a second text: the second segment, or the decoder's text in an "
-            "encoder-decoder model.",
-            **self.settings.explanations(),
-        }
-        wrapped = (
-            textwrap.fill(f"{name}: {text}", 92, initial_indent=" " * 4, subsequent_indent=" " * 8)
-            for name, text in lines.items()
-        )
-        return "\n".join(["Args:", *wrapped])
-
 
 QUESTIONS: Mapping[str, Question] = {
     row.name: row
     for row in (
+        Question(
+            name="read",
+            sentence="Read one text, or two, and show the strongest links of its heads.",
+            settings=ReadingSettings,
+            answered="headlight.reading.readers",
+            examples=(
+                ('"The cat sat on the mat."', ""),
+                ('"The cat sat." "It purred." --measure norm --html cat.html', ""),
+                ('"The cat sat." --model gpt2 --json cat.json', ""),
+                ('"Das Haus." "The house." --model NAME --kind all', "a translator"),
+                ('"The cat sat." --measure attribution', "what input tokens contribute"),
+                ('"The cat sat." --html cat.html --routes cat-routes.html', ""),
+                ('"The cat sat." --flow cat-flow.html', "what tokens come from"),
+                ('"The cat sat." --compare-text "The dog sat." --html both.html', ""),
+                ("--audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
+                ("-", "standard input"),
+                ("--image a.png --model google/vit-base-patch16-224", "patches × patches"),
+                ('"What is this?" --image a.png --model llava-hf/llava-1.5-7b-hf', "both"),
+                ("--chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
+            ),
+            command="headlight.cli.read",
+        ),
         Question(
             name="predict",
             sentence="Decompose a prediction into what each token, head, layer and bias adds.",
@@ -202,6 +195,31 @@ QUESTIONS: Mapping[str, Question] = {
             papers="Abnar and Zuidema 2020; Modarressi et al. 2022; Ferrando et al. 2022",
             is_command=False,  # the command flow is the study; `read --flow` writes this
         ),
+        Question(
+            name="sources",
+            sentence="Compare what passages contribute to an answer: attention, contributions, "
+            "removal.",
+            settings=SourceSettings,
+            answered="headlight.reading.sources",
+            shown="headlight.views.reading.sources",
+            papers="Cohen-Wang et al. 2024; Wu et al. 2024; Chuang et al. 2024",
+            examples=(
+                (
+                    '"Where is the key?" --context "The key is in the shed." --context '
+                    '"The shed is green." --model gpt2',
+                    "the model answers",
+                ),
+                (
+                    '"Who won?" --context a.txt --context b.txt --answer "Ada" --model gpt2',
+                    "",
+                ),
+                ("--chat rag.json --context a.txt --model NAME", "passages of a chat"),
+                ("--examples questions.jsonl --model NAME --html used.html", "intervals"),
+            ),
+            head="any",
+            command="headlight.cli.sources",
+            of_one_text=False,
+        ),
     )
 }
 """Rows by name, in the order of the help."""
@@ -221,7 +239,7 @@ def find_question(name: str) -> Question | None:
     """
     if name in questions():
         return questions()[name]
-    for each in DISTRIBUTIONS.values():
-        if name in each.questions:
-            raise UsageError(each.refusal(name))
+    for distribution in DISTRIBUTIONS.values():
+        if name in distribution.questions:
+            raise UsageError(distribution.refusal(name))
     return None

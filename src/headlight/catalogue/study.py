@@ -104,7 +104,6 @@ class Study:
         order: Position in help and documentation, in increasing order.
         taggers: Support for taggers, on sentences whose words have tags.
         on_shards: Single pass over the corpus, so that several processes can share a run.
-        no_sentence: Reason why its report shows no text of the corpus; empty if it shows some.
     """
 
     name: str
@@ -118,7 +117,6 @@ class Study:
     order: int = 1_000
     taggers: bool = False
     on_shards: bool = True
-    no_sentence: str = ""
 
     @property
     def command(self) -> str:

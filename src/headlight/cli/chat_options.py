@@ -48,8 +48,8 @@ class ChatOptions(Options):
         """Return the chat, or the text that is an argument.
 
         Args:
-            text: the argument.
-            command: that reads it, for a refusal.
+            text: Text as it was typed, if any.
+            command: Name of the command, for a refusal.
 
         Raises:
             UsageError: both are named; there is no text in it; or the file is no chat.

@@ -131,20 +131,17 @@ def _refusal(name: str) -> Command:
     return Command(name.replace("_", "-"), OTHERS, refused()[name], add)
 
 
+READ, *QUESTIONS_AFTER = (_of_question(row) for row in QUESTIONS.values() if row.is_command)
+
 # Help lists them in this order; the summaries are the first sentences of their docstrings.
 FIRST = (
-    _entry("read", TEXTS, "Read one text, or two, and show the strongest links of its heads."),
+    READ,
     _entry(
         "serve",
         TEXTS,
         "Read texts in a browser: an app on this machine, with every head of what is typed.",
     ),
-    *(_of_question(question) for question in QUESTIONS.values() if question.is_command),
-    _entry(
-        "sources",
-        TEXTS,
-        "Compare what passages contribute to an answer: attention, contributions, removal.",
-    ),
+    *QUESTIONS_AFTER,
     _entry(
         "check",
         TEXTS,

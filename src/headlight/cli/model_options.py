@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -13,6 +13,8 @@ from headlight.settings import OwnLayers
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
+
+Loading = TypeVar("Loading", bound="LoadOptions")
 
 MODEL = "The model"
 
@@ -86,13 +88,13 @@ class LoadOptions(Options):
         heads: Collection[int] | None = None,
         head: str = "none",
     ) -> "CapturedModel":
-        """The model, ready to be captured; layers that it cannot have are refused before.
+        """Return the model, ready to be captured; layers that it cannot have are refused before.
 
         Args:
-            default: the model where none is named; None for the embedded one.
-            layers: which of its layers are looked at; None for all.
-            heads: which heads of a layer are looked at; None for all.
-            head: with which head; see `headlight.capture.load_model`.
+            default: Model where none is named; None for the embedded one.
+            layers: Layers that are looked at; None for all.
+            heads: Heads of a layer that are looked at; None for all.
+            head: Head of the model; see `headlight.capture.load_model`.
         """
         from headlight.catalogue.embedded_models import EMBEDDED_NAME
         from headlight.engine.progress import announced
@@ -125,9 +127,9 @@ class LoadOptions(Options):
         """Refuse, before anything slow is imported, what no model can be loaded by.
 
         Args:
-            default: the model where none is named; None for the embedded one.
-            layers: which of its layers are looked at; None for all.
-            heads: which heads of a layer are looked at; None for all.
+            default: Model where none is named; None for the embedded one.
+            layers: Layers that are looked at; None for all.
+            heads: Heads of a layer that are looked at; None for all.
         """
         from headlight.catalogue.model_checks import check_model
 
@@ -140,11 +142,11 @@ class LoadOptions(Options):
             heads=heads,
         )
 
-    def compared(self, model: str | None, revision: str | None) -> "LoadOptions":
+    def compared(self: Loading, model: str | None, revision: str | None) -> Loading:
         """Return the options of a model to compare with: another, or another revision."""
-        own = self.revision if model is None else None
-        named = self.model if model is None else model
-        return replace(self, model=named, revision=own if revision is None else revision)
+        if model is not None:
+            return replace(self, model=model, revision=revision)
+        return replace(self, revision=self.revision if revision is None else revision)
 
 
 def layers_of(
@@ -153,18 +155,20 @@ def layers_of(
     """Return layers as they are counted here, where the numbers are the model's own.
 
     Args:
-        model: whose layers they are.
-        layers: by either number; None for all.
-        kind: of attention; the first that the model has, if it is not one of them.
+        model: Model of the layers.
+        layers: Numbers of layers, of either count; None for all.
+        kind: Kind of attention; if the model does not have it, the first that it has.
 
     Raises:
         UsageError: a layer of the model does not attend.
     """
     if not isinstance(layers, OwnLayers):
         return layers
-    chosen = next((each for each in model.kinds if each == kind), model.kinds[0])
-    own = model.own_numbers(chosen) or {site.layer: site.layer for site in model.sites_of(chosen)}
-    here = {number: layer for layer, number in own.items()}
+    chosen = next((known for known in model.kinds if known == kind), model.kinds[0])
+    numbers = model.own_numbers(chosen)
+    if not numbers:  # it counts as we do
+        numbers = {site.layer: site.layer for site in model.sites_of(chosen)}
+    here = {number: layer for layer, number in numbers.items()}
     for number in layers:
         if number not in here:
             raise UsageError(
@@ -202,8 +206,9 @@ class NamedLoadOptions(LoadOptions):
         self, model: str | None, revision: str | None, name: str | None
     ) -> "NamedLoadOptions":
         """See `LoadOptions.compared`; another model has another name."""
-        own = self.name if model is None and revision is None else None
-        return replace(self, **vars(self.compared(model, revision)) | {"name": name or own})
+        if name is None and model is None and revision is None:
+            name = self.name
+        return replace(self.compared(model, revision), name=name)
 
 
 NAMED = NamedLoadOptions()

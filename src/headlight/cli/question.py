@@ -1,18 +1,20 @@
 """Commands of questions of one text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headlight.catalogue.questions import Question
 from headlight.catalogue.writers import writers
-from headlight.cli.chat_options import NO_CHAT, ChatOptions, Read, SecondText
+from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson, Read, SecondText
 from headlight.cli.help import HelpfulCommand, examples
 from headlight.cli.model_options import LOAD, LoadOptions, layers_of
-from headlight.cli.output_files import demand_place, out_help
-from headlight.cli.printing import command_line, say, show
+from headlight.cli.output_files import demand_place, demand_places, out_help, tell_written
+from headlight.cli.printing import command_line, show
 from headlight.cli.setting_options import takes_settings
 from headlight.cli.text_arguments import text_argument
 from headlight.errors import UsageError
@@ -27,8 +29,17 @@ def add_question(program: typer.Typer, question: Question, panel: str) -> None:
     epilog = examples(
         *((f"headlight {question.name} {words}", note) for words, note in question.examples)
     )
-    make = program.command(question.name, cls=HelpfulCommand, epilog=epilog, rich_help_panel=panel)
-    make(_question_command(question))
+    make = program.command(
+        question.name,
+        cls=HelpfulCommand,
+        help=question.sentence,
+        epilog=epilog,
+        rich_help_panel=panel,
+    )
+    if question.command:
+        make(getattr(import_module(question.command), question.name))
+    else:
+        make(_question_command(question))
 
 
 def _question_command(question: Question) -> Callable[..., None]:
@@ -41,22 +52,19 @@ def _question_command(question: Question) -> Callable[..., None]:
         chat: ChatOptions = NO_CHAT,
         top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
         html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
-        json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
+        json: NumbersJson = None,
         out: Annotated[Path | None, typer.Option(help=out_help(question.name))] = None,
         load: LoadOptions = LOAD,
         *,
         settings: Settings,
     ) -> None:
-        demand_place(html, ".html")
-        demand_place(json, ".json")
+        demand_places(html=html, json=json)
         demand_place(out, *writers(question.name))
         subject = chat.subject(text, question.name)
         if subject is None:
             raise UsageError("there is nothing to read; give a text, or --chat.")
         _run_question(question, (subject, pair), top, (html, json, out), load, settings)
 
-    command.__doc__ = question.sentence
-    command.__name__ = question.name
     return command
 
 
@@ -77,17 +85,42 @@ def _run_question(
     layers = getattr(settings, "layers", None) if layer is None else (layer,)
     heads = None if head is None else (head,)
     model = load.load(layers=layers, heads=heads, head=question.head)
-    from headlight.engine.progress import announced
-    from headlight.views.result_terminal import answer_terminal
-
     if layer is None and layers is not None:
         settings = settings.replace(
             layers=layers_of(model, layers, getattr(settings, "kind", None))
         )
-    with announced(f"{question.name}: reading the text with {model}"):
-        answer = question.answer(model, text, pair, settings=settings, command=command_line())
+    tell_answer(
+        question,
+        partial(question.answer, model, text, pair, settings=settings),
+        announcement=f"{question.name}: reading the text with {model}",
+        places=places,
+        top=top,
+    )
+
+
+def tell_answer(
+    question: Question,
+    answer: Callable[..., Any],
+    *,
+    announcement: str,
+    places: Iterable[Path | None],
+    top: int,
+) -> None:
+    """Answer a question, write the answer, and show it in the terminal.
+
+    Args:
+        question: Question that is answered.
+        answer: Function of the ``command`` that answers it.
+        announcement: Line about the work, while it is done.
+        places: Files to write.
+        top: Number of rows shown of each table.
+    """
+    from headlight.engine.progress import announced
+    from headlight.views.result_terminal import answer_terminal
+
+    with announced(announcement):
+        result = answer(command=command_line())
         # Files before the terminal, which may be a pipe that closes early.
-        written = [answer.save(path) for path in places if path is not None]
-    show(answer_terminal(question.view, answer.dataset, top))
-    for path in written:
-        say(f"written: {path}")
+        written = [result.save(path) for path in places if path is not None]
+    show(answer_terminal(question.view, result.dataset, top))
+    tell_written(*written)

@@ -1,34 +1,24 @@
-"""The command `sources`."""
+"""The command `sources`: its arguments; the rest follows from its row."""
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headlight.catalogue.question_settings import SourceSettings
+from headlight.catalogue.questions import QUESTIONS
 from headlight.catalogue.writers import writers
 from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson
-from headlight.cli.help import examples
 from headlight.cli.model_options import LOAD, LoadOptions
-from headlight.cli.output_files import demand_place, demand_places, out_help, tell_written
-from headlight.cli.printing import command_line, show
+from headlight.cli.output_files import demand_place, demand_places, out_help
+from headlight.cli.question import tell_answer
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.passages import examples_of, read_examples
 from headlight.errors import UsageError
 from headlight.vocabulary import place_of_head
-
-SOURCES_EXAMPLES = examples(
-    (
-        'headlight sources "Where is the key?" --context "The key is in the shed." --context '
-        '"The shed is green." --model gpt2',
-        "the model answers",
-    ),
-    'headlight sources "Who won?" --context a.txt --context b.txt --answer "Ada" --model gpt2',
-    ("headlight sources --chat rag.json --context a.txt --model NAME", "passages of a chat"),
-    ("headlight sources --examples questions.jsonl --model NAME --html used.html", "intervals"),
-)
 
 
 @takes_settings(settings=SourceSettings)
@@ -55,7 +45,7 @@ def sources(
     *,
     settings: SourceSettings,
 ) -> None:
-    """Compare what passages contribute to an answer: attention, contributions, removal."""
+    """Ask about passages and an answer, or about a file of examples; no other question has them."""
     demand_places(html=html, csv=csv, json=json)
     demand_place(out, *writers("sources"))
     subject: Any = chat.subject(question, "sources")
@@ -65,25 +55,20 @@ def sources(
         subject = read_examples(examples)
     elif subject is None:
         raise UsageError("there is no question; give one, or --chat, or --examples.")
-    passages = None if examples is not None else [_passage(each) for each in context or ()]
+    passages = None if examples is not None else [_passage(value) for value in context or ()]
     examples_of(subject, passages, answer)
+    row = QUESTIONS["sources"]
     heads = [place for name in settings.chosen or () if (place := place_of_head(name))]
     model = load.load(
-        layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head="any"
+        layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head=row.head
     )
-    from headlight.engine.progress import announced
-    from headlight.reading.sources import sources as compare
-    from headlight.views.reading import sources as view
-    from headlight.views.result_terminal import answer_terminal
-
-    with announced(f"comparing what passages contribute with {model}"):
-        result = compare(
-            model, subject, passages, answer=answer, settings=settings, command=command_line()
-        )
-        # Files before the terminal, which may be a pipe that closes early.
-        written = [result.save(path) for path in (html, csv, json, out) if path is not None]
-    show(answer_terminal(view, result.dataset, top))
-    tell_written(*written)
+    tell_answer(
+        row,
+        partial(row.answer, model, subject, passages, answer=answer, settings=settings),
+        announcement=f"comparing what passages contribute with {model}",
+        places=(html, csv, json, out),
+        top=top,
+    )
 
 
 FILE_NAME = re.compile(r"\S+\.(txt|text|md|csv|tsv|jsonl?|pdf|docx?|html?)", re.IGNORECASE)

@@ -18,9 +18,9 @@ def text_argument(argument: str, command: str, name: str = "text") -> str:
     """Return what to read: the argument, or for ``-`` standard input without its line breaks.
 
     Args:
-        argument: as it was typed.
-        command: that reads it, for a refusal.
-        name: what a refusal calls it.
+        argument: Argument as it was typed.
+        command: Name of the command, for a refusal.
+        name: Name of the text in a refusal.
 
     Raises:
         UsageError: there is no text in it, it is the name of a file, or it is not UTF-8.
@@ -43,9 +43,9 @@ def chat_argument(path: Path, *, system: str | None, template: bool) -> "Chat":
     """Return the chat in a file of JSON, or in standard input where that is named ``-``.
 
     Args:
-        path: of the file.
-        system: a system message; see `headlight.corpora.Chat.of`.
-        template: whether the template of the model writes it.
+        path: Path of the file, or ``-``.
+        system: System message; see `headlight.corpora.Chat.of`.
+        template: Whether the template of the model writes the messages.
 
     Raises:
         UsageError: there is no such file, or no chat in it.

@@ -12,4 +12,4 @@ NAMES = {
     str(SAMPLE_TEXT): "the sample corpus",
     str(SAMPLE_REVIEWS): "the sample reviews",
 }
-"""Names of the samples in reports, wherever the package lies; other distributions add theirs."""
+"""Names of the samples in reports, wherever the package lies."""

@@ -1,7 +1,5 @@
 """Distances of heads as a square matrix, for the packages that place and group them."""
 
-from typing import Any
-
 import numpy as np
 import xarray
 from jaxtyping import Float64
@@ -26,13 +24,3 @@ def square_matrix(distances: xarray.DataArray) -> Square:
     if not np.isfinite(square).all():
         raise UsageError("some of the distances are missing; heads without a distance have no map.")
     return square
-
-
-def import_optional_dependency(module: str, package: str) -> Any:
-    """Return a module, or refuse where its package is not installed."""
-    from importlib import import_module
-
-    try:
-        return import_module(module)
-    except ImportError as problem:
-        raise UsageError(f"{package} is not installed; pip install {package}.") from problem

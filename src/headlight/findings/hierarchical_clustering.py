@@ -5,7 +5,7 @@ import xarray
 from jaxtyping import Float64
 
 from headlight.errors import UsageError
-from headlight.findings.distance_matrix import import_optional_dependency, square_matrix
+from headlight.findings.distance_matrix import square_matrix
 
 
 def tree(distances: xarray.DataArray) -> Float64[np.ndarray, "merge 4"]:
@@ -21,12 +21,13 @@ def tree(distances: xarray.DataArray) -> Float64[np.ndarray, "merge 4"]:
 
     Raises:
         UsageError: The distances are by several measures, of fewer than two heads, or some are
-            missing; or scipy is not installed.
+            missing.
     """
+    from scipy.cluster import hierarchy
+
     square = square_matrix(distances)
     if len(square) < 2:
         raise UsageError("a tree needs two heads at least.")
-    hierarchy = import_optional_dependency("scipy.cluster.hierarchy", "scipy")
     upper = square[np.triu_indices(len(square), 1)]
     joined: Float64[np.ndarray, "merge 4"] = hierarchy.linkage(
         upper, method="average", optimal_ordering=True

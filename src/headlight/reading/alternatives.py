@@ -87,14 +87,15 @@ class Search:
             if row.exist:
                 generator = np.random.default_rng([self._settings.seed, query])
                 changed = row.row + self._changes(row, generator, n)
+                # At the largest step a weight becomes 0, which rounding may miss on either side.
                 attention[:, query, visible_keys] = np.maximum(changed, 0.0)
             if self._settings.certify or self._settings.method == "farthest":
                 bound[query] = row.bound(tight=self._settings.certify)
         spaces, queries = self._scores.null_spaces, len(original)
         attention = attention if exists.any() else attention[:0]
         ranks = {
-            name: np.broadcast_to(each[0, self._head].cpu().numpy(), queries)
-            for name, each in (("rank", spaces.rank), ("rank_with_ones", spaces.rank_with_ones))
+            name: np.broadcast_to(rank[0, self._head].cpu().numpy(), queries)
+            for name, rank in (("rank", spaces.rank), ("rank_with_ones", spaces.rank_with_ones))
         }
         by_query = {
             "asked": np.isin(np.arange(queries), list(self._asked)),
@@ -110,7 +111,7 @@ class Search:
                 ("alternative", "query"),
                 0.5 * np.abs(attention - original).sum(-1),
             ),
-            **{name: ("query", each) for name, each in by_query.items()},
+            **{name: ("query", values) for name, values in by_query.items()},
         }
 
     def _changes(
@@ -137,6 +138,7 @@ class Search:
         """Return the basis of [T, 1]'s columns on the visible keys; most queries share it."""
         name = visible_keys.tobytes()
         if name not in self._bases:
+            # The last one alone: causal queries have a basis each, and all would fill the memory.
             self._bases = {name: column_basis(self._columns[visible_keys], self._width)}
         return self._bases[name]
 
@@ -196,10 +198,10 @@ class Alternatives(TextResult):
 def alternatives(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: AlternativeSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: AlternativeSettings,
+    command: str | None = None,
 ) -> Alternatives:
     """Other attention of one head on one text, or a pair, which the output cannot tell.
 
@@ -269,7 +271,7 @@ def _try_on_model(
             return float((_output(model, batch)[1] - output).abs().max())
 
     about = {"output": name, "output_size": float(output.abs().max())}
-    return [difference(each) for each in matrices], about
+    return [difference(matrix) for matrix in matrices], about
 
 
 def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:

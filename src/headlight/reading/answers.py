@@ -66,7 +66,7 @@ def answer_scores(
     Raises:
         CaptureError: The numbers that the model computes are not finite.
     """
-    size, scores = max(BATCH // max(len(each.ids) for each in examples), 1), []
+    size, scores = max(BATCH // max(len(example.ids) for example in examples), 1), []
     ids = torch.tensor(answer, device=model.transformer.device)
     for start in range(0, len(examples), size):
         batch = model.collate(examples[start : start + size])
@@ -74,8 +74,8 @@ def answer_scores(
         firsts = [int(length) - len(answer) - 1 for length in batch.lengths]
         with _answer_rows(model, firsts, len(answer)):
             logits = model.run(batch).logits.double()
-        own = logits.gather(-1, ids.expand(len(logits), -1)[..., None])[..., 0]
-        scores.append(torch.stack([own - logits.logsumexp(-1), own]).sum(-1).cpu().numpy())
+        chosen = logits.gather(-1, ids.expand(len(logits), -1)[..., None])[..., 0]
+        scores.append(torch.stack([chosen - logits.logsumexp(-1), chosen]).sum(-1).cpu().numpy())
     return np.concatenate(scores, 1)
 
 
@@ -129,7 +129,7 @@ def direct_parts(
             f"{model} computes {logits:.4g} and its linear network {parts.value:.4g}, so its "
             "answer cannot be taken apart."
         )
-    return np.asarray(sum(each.direct.sum(0).numpy() for each in parts.heads))
+    return np.asarray(sum(part.direct.sum(0).numpy() for part in parts.heads))
 
 
 def answer_shares(

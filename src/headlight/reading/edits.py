@@ -86,17 +86,18 @@ def edits_of(value: object) -> tuple[Edit, ...]:
     """
     if not isinstance(value, list) or not 1 <= len(value) <= MOST:
         raise UsageError(f"edits are a list of 1 to {MOST} objects; give such a list.")
-    for each in value:
-        if not isinstance(each, Mapping) or type(each.get("layer")) is not int:
+    for item in value:
+        # `type`, since a bool is an int as well, and JSON has both.
+        if not isinstance(item, Mapping) or type(item.get("layer")) is not int:
             raise UsageError("an edit is an object with a layer, which is a number from 0; add it.")
-        weights = each.get("weights")
+        weights = item.get("weights")
         if weights is not None and not (
             isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
         ):
             raise UsageError(
                 "weights are a list of numbers from 0 to 1, one for each key; give it."
             )
-    return tuple(Edit.from_mapping(each) for each in value)
+    return tuple(Edit.from_mapping(item) for item in value)
 
 
 Map = Float[Tensor, "query key"]
@@ -137,7 +138,7 @@ def replacements(context: EditContext, edits: Sequence[Edit]) -> Replacements:
         key = edit.layer if edit.head is None else (edit.layer, edit.head)
         wanted = wanted_rows(context, edit)
         changes.setdefault(key, []).append(partial(_changed, edit=edit, wanted=wanted))
-    return {key: partial(_one_by_one, changes=each) for key, each in changes.items()}
+    return {place: partial(_one_by_one, changes=ordered) for place, ordered in changes.items()}
 
 
 def wanted_rows(context: EditContext, edit: Edit) -> Map:
@@ -243,5 +244,6 @@ def _changed(weight: Tensor, site: AttentionSite, *, edit: Edit, wanted: Map) ->
     staying = wanted.isnan().any(-1, keepdim=True)
     if edit.change == "remove":
         return torch.where(staying, weight, 0)
+    # The old sum is less than 1 where a head has a sink beside its keys.
     rows = wanted.nan_to_num().to(weight) * weight.sum(-1, keepdim=True)
     return torch.where(staying, weight, rows)

@@ -86,10 +86,10 @@ class Explanation(TextResult):
 def explain(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: ExplanationSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: ExplanationSettings,
+    command: str | None = None,
 ) -> Explanation:
     """Explain the score of a query and a key.
 
@@ -184,13 +184,14 @@ def _rows(side: SideParts) -> Iterator[tuple[str, int, int, str, float]]:
     yield "token", -1, -1, "embedding of the token", side.token
     if side.position:
         yield "position", -1, -1, "embedding of the position", side.position
-    for each in side.heads:
-        for number, part in enumerate(each.direct.sum(-1).tolist()):
-            yield "head", each.site.layer, number, each.site.name, part
-    for one in side.components:
-        if one.kind not in ("embeddings", "attention"):
-            layer = -1 if one.site is None else one.site.layer
-            yield one.kind, layer, -1, one.name, one.direct
+    for heads in side.heads:
+        for number, part in enumerate(heads.direct.sum(-1).tolist()):
+            yield "head", heads.site.layer, number, heads.site.name, part
+    for component in side.components:
+        # Embeddings stand above by token, and attention by head.
+        if component.kind not in ("embeddings", "attention"):
+            layer = -1 if component.site is None else component.site.layer
+            yield component.kind, layer, -1, component.name, component.direct
 
 
 def _dataset(
@@ -198,13 +199,13 @@ def _dataset(
 ) -> xarray.Dataset:
     rows = [(side, *row) for side in SIDES for row in _rows(getattr(parts, side))]
     side, kind, layer, head, name, part = zip(*rows, strict=True)
-    sites: list[AttentionSite] = [each.site for each in parts.key.heads]
-    heads = max((each.heads for each in sites), default=0)
+    sites: list[AttentionSite] = [heads_of_site.site for heads_of_site in parts.key.heads]
+    heads = max((site.heads for site in sites), default=0)
     by_token = np.full((len(SIDES), len(sites), heads, len(tokens)), np.nan)
     for at, which in enumerate(SIDES):
-        for row, each in enumerate(getattr(parts, which).heads):
-            size = each.direct.shape
-            by_token[at, row, : size[0], : size[1]] = each.direct.numpy()
+        for row, heads_of_site in enumerate(getattr(parts, which).heads):
+            size = heads_of_site.direct.shape
+            by_token[at, row, : size[0], : size[1]] = heads_of_site.direct.numpy()
     dataset = xarray.Dataset(
         {
             "score": ((), parts.value),
@@ -219,7 +220,7 @@ def _dataset(
             "head": ("part_number", list(head)),
             "name": ("part_number", list(name)),
             "of": list(SIDES),
-            "site_layer": ("site", [each.layer for each in sites]),
+            "site_layer": ("site", [site.layer for site in sites]),
             "token_text": ("token", tokens),
         },
         attrs=attributes,

@@ -59,10 +59,10 @@ class Flow(TextResult):
 def flow(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: TextFlowSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: TextFlowSettings,
+    command: str | None = None,
 ) -> Flow:
     """The share of each input token in each token after each layer, by each method.
 

@@ -15,16 +15,17 @@ from jaxtyping import Float64
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text, require_reader
-from headlight.catalogue.question_settings import GenerationSettings
+from headlight.catalogue.question_settings import GenerationSettings, ReadingSettings
 from headlight.chats import Readable, as_read
 from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.encode.token_categories import CLS, OTHER, SEP, Categories
 from headlight.errors import MissingHeadError, UsageError, with_head
+from headlight.reading.example import read_example
 from headlight.reading.prediction import what_tokens_add
 from headlight.reading.question_functions import answers
-from headlight.reading.reading import Reading, read_example
+from headlight.reading.reading import Reading
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
 from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT
 
@@ -59,10 +60,10 @@ class Generation(Reading):
 def generate(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: GenerationSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: GenerationSettings,
+    command: str | None = None,
 ) -> Generation:
     """Generate text, the most probable token each time, and read it with its prompt.
 
@@ -85,6 +86,11 @@ def generate(
     reading = read_example(
         model,
         whole,
+        ReadingSettings(
+            kind=ALL if whole.target else None,
+            layers=settings.layers,
+            queries=None if whole.target else tuple(range(first, len(whole.ids))),
+        ),
         attributes={
             "text": text,
             "pair": answer if whole.target else "",
@@ -92,9 +98,6 @@ def generate(
             "other_kinds": "",
             "answer": answer,
         },
-        kind=ALL if whole.target else None,
-        layers=settings.layers,
-        queries=None if whole.target else range(first, len(whole.ids)),
     )
     parts = split_kinds(reading.dataset)
     followed = _next_tokens(model, whole, first)
@@ -152,6 +155,7 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
         return_dict_in_generate=False,
     )
     arguments = model.inputs(model.collate([prompt]))
+    # Set for a single pass: no cache, and a mask of the first token of the decoder alone.
     for key in ("use_cache", "decoder_attention_mask"):
         arguments.pop(key, None)
     with torch.inference_mode(), model.running():
@@ -172,7 +176,7 @@ def with_next_token(example: Longer, number: int, tokenizer: Any, categories: Ca
     ids = example.target if example.target else example.ids
     words = example.target_words if example.target else example.words
     # A token that is decoded alone loses the blank before it in vocabularies of SentencePiece.
-    before, after = (tokenizer.decode(each) for each in ([*ids], [*ids, number]))
+    before, after = (tokenizer.decode(tokens) for tokens in ([*ids], [*ids, number]))
     last = max(words, default=-1)
     word = last + 1 if last < 0 or after[len(before) : len(before) + 1].isspace() else last
     if number in tokenizer.all_special_ids:

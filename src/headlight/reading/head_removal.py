@@ -67,6 +67,7 @@ def each_head_removed(
     together = max(1, TOKENS_AT_ONCE // (len(example.ids) + len(example.target)))
     for first in range(0, len(places), together):
         some = places[first : first + together]
+        # Copies of one text in a batch, each without another head.
         with heads_removed(model, [[place] for place in some]):
             output = model.run(predictor.batch.repeated(len(some)))
         copies = predictor.of_copies(output, len(some))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headlight.capture import AttentionSite, LayerRecord
+from headlight.catalogue.question_settings import ReadingSettings
 from headlight.errors import UsageError
 from headlight.measures import Scores
 from headlight.measures.layer_vectors import Vectors
@@ -30,22 +31,21 @@ class Part:
 def part_of(
     sites: Sequence[AttentionSite],
     tokens: int,
-    heads: Sequence[int] | None,
-    queries: Sequence[int] | None,
+    settings: ReadingSettings,
 ) -> Part:
-    """Return the part of layers that is kept while a text runs through them; None keeps all.
+    """Return the part of layers that is kept while a text runs through them.
 
     Args:
         sites: Layers.
         tokens: Number of attending tokens.
-        heads: Numbers of the heads, from 0.
-        queries: Positions of the queries, from 0.
+        settings: Settings of the reading, with the heads and queries to keep.
 
     Raises:
         UsageError: No head or query is selected, or a selected one does not exist.
     """
     most = max(site.heads for site in sites)
-    return Part(_chosen("head", heads, most), _chosen("query", queries, tokens))
+    heads = _chosen("head", settings.heads, most)
+    return Part(heads, _chosen("query", settings.queries, tokens))
 
 
 def _chosen(what: str, numbers: Sequence[int] | None, count: int) -> list[int]:
@@ -83,6 +83,7 @@ class ReadLayers:
             rows = self.contributions[record.site.layer][:, record.first :]
             cut = rows[:, : record.weight.shape[2], : record.weight.shape[3]]
             record = replace(record, attribution=cut)
+        # Transformed vectors are passed on from one block of queries of a layer to the next.
         scores = Scores(record, self.value_bias, vectors=self._vectors if record.first else None)
         self._vectors = scores.vectors
         measured = self.seen.setdefault(record.site, {})

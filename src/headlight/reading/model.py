@@ -1,6 +1,6 @@
 """The model as users hold it, and the questions that it answers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,48 +29,29 @@ from headlight.corpora import Sentence
 from headlight.encode import sentences
 from headlight.engine.max_length import choose_length
 from headlight.engine.model_parts import encoder_for_one_text
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
-from headlight.reading.alternatives import alternatives
 from headlight.reading.edits import Edit
-from headlight.reading.explanation import explain
-from headlight.reading.flow import flow
-from headlight.reading.generation import generate
-from headlight.reading.patching import patch
-from headlight.reading.prediction import predict
-from headlight.reading.reading import FRAME_HEIGHT, Reading, read
-from headlight.reading.routes import routes
-from headlight.reading.sources import sources
-from headlight.reading.speech import read_speech
+from headlight.reading.question_methods import QuestionMethods
+from headlight.reading.reading import FRAME_HEIGHT
 from headlight.reading.view_functions import FUNCTIONS
 from headlight.reading.what_if import WhatIf, what_if
 from headlight.settings import require_choice
-from headlight.settings.attribution import AttributionSettings
-from headlight.vocabulary import Kinds, ValueBias, measure_table
+from headlight.vocabulary import measure_table
 
 
-class Model(CapturedModel):
+class Model(QuestionMethods, CapturedModel):
     """A Transformer and its tokenizer, ready to be looked into.
 
-    Questions of one text are the functions of that name, asked of the model: see
-    `headlight.catalogue.questions` for what each is asked with.
+    Its methods are also the questions of `headlight.catalogue.questions`, such as `read`.
     """
-
-    predict = predict
-    routes = routes
-    flow = flow
-    explain = explain
-    alternatives = alternatives
-    generate = generate
-    sources = sources
-    patch = patch
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""
         rare = ("with_attention", "word_map")
-        own = [name for name in vars(Model) if not name.startswith("_") and name not in rare]
-        return [*own, *(name for name in questions() if name not in own)]
+        names = [name for name in vars(Model) if not name.startswith("_") and name not in rare]
+        return [*names, *(name for name in questions() if name not in names)]
 
     if not TYPE_CHECKING:  # or every name would be a method to type checkers
 
@@ -80,68 +61,29 @@ class Model(CapturedModel):
                 return MethodType(question.answer, self)
             return super().__getattribute__(name)  # which raises what there is to say
 
-    def read(  # noqa: PLR0913 - each is a choice of its own
-        self,
-        text: Readable | None = None,
-        pair: str | None = None,
-        *,
-        audio: str | Path | None = None,
-        image: Any = None,
-        kind: Kinds | None = None,
-        layers: Iterable[int] | None = None,
-        heads: Iterable[int] | None = None,
-        queries: Iterable[int] | None = None,
-        value_bias: ValueBias = "include",
-        attribution: bool | AttributionSettings = False,
-        residual: bool = False,
-    ) -> Reading:
-        """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
-
-        A list of messages, or `headlight.corpora.Chat`, is a chat.  With
-        ``audio``, a WAV file, on speech; see `headlight.reading.speech.read_speech`.  With
-        ``image``, a file or a picture of Pillow, on its patches, beside the text if there is one.
-        """
-        options: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
-        options |= {"queries": queries, "value_bias": value_bias}
-        if audio is not None:
-            if image is not None:
-                raise UsageError("a recording and a picture are read one by one; leave one out.")
-            if pair is not None or attribution or residual:
-                raise UsageError(
-                    "speech is read with one transcript, without contributions and residual; leave "
-                    "the others out."
-                )
-            if not isinstance(text, str | None):
-                raise UsageError("a transcript is one text; leave the messages out.")
-            return read_speech(self, audio, text, **options)
-        if text is None and image is None:
-            raise UsageError("there is nothing to read; give a text, audio, or an image.")
-        options |= {"attribution": attribution, "residual": residual}
-        return read(self, text, pair, image=image, **options)
-
     def explore(
         self,
         text: Readable,
         pair: str | None = None,
         *,
-        kind: Kinds | None = None,
-        layers: Iterable[int] | None = None,
         height: int = FRAME_HEIGHT,
+        **settings: Any,
     ) -> Any:
         """The view of a text as a widget, with *What if*: load the model with ``head="any"``.
 
         Args:
-            text: what it reads.
-            pair: a second text.
-            kind: of attention; see `headlight.reading.reading.read`.
-            layers: which layers; by default all.
-            height: in pixels.
+            text: Text for the model, or a chat.
+            pair: Second text.
+            height: Height of the widget in pixels.
+            settings: Settings of the reading, such as ``kind`` and ``layers``; see `read`.
 
         Raises:
             UsageError: the library anywidget is not installed, or the text cannot be read.
         """
-        reading = self.read(text, pair, kind=kind, layers=layers)
-        functions = {name: partial(each, self, reading.dataset) for name, each in FUNCTIONS.items()}
+        reading = self.read(text, pair, **settings)
+        functions = {
+            name: partial(function, self, reading.dataset) for name, function in FUNCTIONS.items()
+        }
         return reading.explore(height=height, functions=functions)
 
     @contextmanager
@@ -180,14 +122,15 @@ class Model(CapturedModel):
         to, and the mean where it attends; see `headlight.measures.word_score`.
 
         Args:
-            words: one by one; `headlight.encode.sentences` says how they are put together.
-            layer: layer, from 0.
-            head: head, from 0.
-            measure: of single heads, such as ``weight``, ``norm`` or ``effective``.
-            kind: of attention; by default the first that the model has.  Of an encoder-decoder the
-                encoder reads the sentence.
-            max_length: tokens that are read at most, special ones included; by default what the
-                model takes, at most 512.  Words at the end that do not fit whole are left out.
+            words: Words of the sentence; `headlight.encode.sentences` says how they are put
+                together.
+            layer: Layer, from 0.
+            head: Head, from 0.
+            measure: Measure of single heads, such as ``weight``, ``norm`` or ``effective``.
+            kind: Kind of attention; by default the first that the model has.  Of an
+                encoder-decoder the encoder reads the sentence.
+            max_length: Maximal number of tokens, special ones included; by default what the model
+                takes, at most 512.  Words at the end that do not fit whole are left out.
 
         Raises:
             UsageError: there is no such layer, head or measure, or no tokenizer.
@@ -205,8 +148,8 @@ class Model(CapturedModel):
         site.require_head(head)
         length = choose_length(model, max_length)
         sentence = Sentence("the words", tuple(words))
-        read = sentences([sentence], tokenizer, max_length=length, overflow="truncate")
-        example = next(iter(read), None)
+        examples = sentences([sentence], tokenizer, max_length=length, overflow="truncate")
+        example = next(iter(examples), None)
         if example is None:
             raise CorpusError(f"there is no word, or the first one has more than {length} tokens.")
         pieces = Words.of(torch.tensor([example.words]), special=True)
@@ -246,19 +189,19 @@ def load(  # noqa: PLR0913 - each is a choice of its own
     """Load a model from a hub, a folder or a GGUF file, or take one that is in memory.
 
     Args:
-        name_or_model: such as ``bert-base-uncased``, or a folder, or a GGUF file (which needs
+        name_or_model: Name such as ``bert-base-uncased``, a folder, a GGUF file (which needs
             ``headlight-attention[gguf]``), or a model of transformers that is in memory already;
             by default the embedded model.
-        tokenizer: of a model in memory.
+        tokenizer: Tokenizer of a model in memory.
         head: ``language_model`` for the head that the model was trained with, which gives a loss
             and so gradients; ``classification`` for a classifier of texts or tokens; ``any`` for
             the one of these that the checkpoint holds; by default none.
-        revision: branch, tag or commit on the hub.
+        revision: Branch, tag or commit on the hub.
         device: ``cpu``, ``cuda``, ``mps``, ``auto`` for the best there is, or ``balanced`` to
             spread the layers of a large model over all GPUs.
         dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
-        trust_remote_code: run code that comes with the model; off unless you ask for it.
-        split_special_tokens: read special tokens that are written in a text, such as ``[SEP]``, as
+        trust_remote_code: Run code that comes with the model; off unless you ask for it.
+        split_special_tokens: Read special tokens that are written in a text, such as ``[SEP]``, as
             characters.
 
     Raises:

@@ -13,19 +13,21 @@ CHAT = "chat"
 """Attribute of what was read as a chat: its messages, as JSON."""
 
 
-def origin(model: CapturedModel, text: Readable, pair: str | None, **own: Any) -> dict[str, Any]:
+def origin(
+    model: CapturedModel, text: Readable, pair: str | None, **attributes: Any
+) -> dict[str, Any]:
     """Return the attributes of a result on one text.
 
     Args:
         model: Model that read the text, with its tokenizer.
         text: Text or chat that the model read.
         pair: Second text.
-        own: ``title``, ``stage``, and other attributes of the result.
+        attributes: ``title``, ``stage``, and other attributes of the result.
     """
     text = as_read(text)
     chat = {CHAT: text.as_json()} if isinstance(text, Chat) else {}
     written = as_written(model, text)
-    about = {"text": written, "pair": pair or "", **chat, **own, **model.origin}
+    about = {"text": written, "pair": pair or "", **chat, **attributes, **model.origin}
     if model.sees:
         return about | stamp()
     return about | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}

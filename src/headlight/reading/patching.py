@@ -70,10 +70,10 @@ class Patching(TextResult):
 def patch(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: PatchSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: PatchSettings,
+    command: str | None = None,
 ) -> Patching:
     """Patch each head with the same head of another text, and measure the fall of a logit.
 
@@ -107,17 +107,17 @@ def patch(
         rows = (logits if place.index is None else logits[:, place.index]).detach().cpu().double()
         return rows[:, first.number] - (0 if second is None else rows[:, second.number])
 
-    own, others = scores(output).tolist()
+    score, other_score = scores(output).tolist()
     sites = model.sites_of(settings.kind or model.kinds[0], settings.layers)
     shape = (len(sites), max(site.heads for site in sites))
     effects = {name: np.full(shape, np.nan) for name in SWAPS}
     for swap in SWAPS:
         for layer, head, patched in _patched(model, (other, example), sites, swap, scores):
-            effects[swap][layer, head] = own - patched
+            effects[swap][layer, head] = score - patched
     dataset = xarray.Dataset(
         {
-            "score": ((), own),
-            "other_score": ((), others),
+            "score": ((), score),
+            "other_score": ((), other_score),
             **{name: (("layer", "head"), values) for name, values in effects.items()},
         },
         coords={"layer": [site.layer for site in sites], "head": range(shape[1])},
@@ -132,7 +132,7 @@ def patch(
             target=first.name,
             against="" if second is None else second.name,
             classes=int(place.classes),
-            notes=" ".join(each.note for each in (first, second) if each and each.note),
+            notes=" ".join(target.note for target in (first, second) if target and target.note),
             command=command or "",
             tokens=len(example.ids) + len(example.target),
         ),
@@ -156,16 +156,18 @@ def _patched(
     together = max(1, TOKENS_AT_ONCE // (len(example.ids) + len(example.target)))
     for begin in range(0, len(places), together):
         some = places[begin : begin + together]
+        # In one batch, so that nothing of the other text is kept between two runs.
         batch = model.collate([other, *[example] * len(some)])
         heads = [(sites[at], head) for at, head in some]
         if swap == "output":
-            changed = heads_removed(model, [[], *([each] for each in heads)], source=0)
+            changed = heads_removed(model, [[], *([place] for place in heads)], source=0)
         else:
             rows: dict[int, list[tuple[int, int]]] = {}
             for row, (site, head) in enumerate(heads, 1):
                 rows.setdefault(site.layer, []).append((row, head))
             changes: dict[int | tuple[int, int], Any] = {
-                layer: partial(_with_first, rows=each) for layer, each in rows.items()
+                layer: partial(_with_first, rows=changed_rows)
+                for layer, changed_rows in rows.items()
             }
             changed = attention_replaced(model, changes, kind=sites[0].kind)
         with changed:

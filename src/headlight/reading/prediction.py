@@ -99,10 +99,10 @@ class Prediction(TextResult):
 def predict(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: PredictionSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: PredictionSettings,
+    command: str | None = None,
 ) -> Prediction:
     """Decompose a prediction into its addends.
 
@@ -150,14 +150,15 @@ def _predicted(
     )
     place = place_of(model, example, settings.position)
     batch = model.collate([example])
-    own = model.run(batch).logits[0].detach()
-    logits = (own if place.index is None else own[place.index]).cpu().double()
+    all_logits = model.run(batch).logits[0].detach()
+    logits = (all_logits if place.index is None else all_logits[place.index]).cpu().double()
     first, second = targets or targets_of(model, text, pair, place, logits, settings)
 
     def score(output: Any) -> Float[Tensor, ""]:
         logits = output.logits[0]
         if place.index is not None:
-            logits = logits[place.index if len(logits) == len(own) else 0]
+            # Within `_one_position` the head computes a single row, where it can be hooked.
+            logits = logits[place.index if len(logits) == len(all_logits) else 0]
         chosen: Tensor = logits[first.number]
         return chosen if second is None else chosen - logits[second.number]
 
@@ -181,7 +182,7 @@ def _predicted(
             position_side=place.side,
             classes=int(place.classes),
             slope=settings.slope,
-            notes=" ".join(each.note for each in (first, second) if each and each.note),
+            notes=" ".join(target.note for target in (first, second) if target and target.note),
             command=command or "",
             tokens=len(example.ids) + len(example.target),
         ),
@@ -258,6 +259,7 @@ def _require_same(
     model: CapturedModel, parts: Decomposition, wanted: float, logits: Float64[Tensor, " output"]
 ) -> None:
     """Refuse a linear network that does not compute what the model does."""
+    # Relative to the largest logit, since a difference of two may be near 0; NaN is refused, too.
     if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
             f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
@@ -291,22 +293,25 @@ def _dataset(
     decomposition: Decomposition, tokens: dict[Side, list[str]], attributes: dict[str, Any]
 ) -> xarray.Dataset:
     sides = list(tokens)
-    starts = {side: sum(len(tokens[each]) for each in sides[:at]) for at, side in enumerate(sides)}
+    starts = {
+        side: sum(len(tokens[before]) for before in sides[:at]) for at, side in enumerate(sides)
+    }
     count = sum(map(len, tokens.values()))
-    heads = max(len(each.direct) for each in decomposition.heads)
+    heads = max(len(of_site.direct) for of_site in decomposition.heads)
     shape = (len(decomposition.heads), heads, count)
     direct, total = np.full(shape, np.nan), np.full(shape, np.nan)
-    for row, each in enumerate(decomposition.heads):
-        source = "target" if "target" in tokens and each.site.kind == "decoder" else "text"
+    for row, of_site in enumerate(decomposition.heads):
+        source = "target" if "target" in tokens and of_site.site.kind == "decoder" else "text"
         start = starts[source]  # type: ignore[index]
-        keys = slice(start, start + each.direct.shape[1])
-        for values, part in ((direct, each.direct), (total, each.total)):
+        keys = slice(start, start + of_site.direct.shape[1])
+        # NaN stays where a layer has fewer heads; keys of the other side get 0 from every head.
+        for values, part in ((direct, of_site.direct), (total, of_site.total)):
             values[row, : len(part)] = 0.0
             values[row, : len(part), keys] = part.numpy()
     parts = decomposition.components
     by_token = torch.cat([decomposition.token[side] for side in sides]).numpy()
     by_position = torch.cat([decomposition.position[side] for side in sides]).numpy()
-    biases = sum(each.total for each in parts if each.kind == "bias")
+    biases = sum(part.total for part in parts if part.kind == "bias")
     unit = {"units": "logit"}
 
     def said(name: str) -> dict[str, str]:
@@ -317,13 +322,17 @@ def _dataset(
             "logit": ((), decomposition.value, said("what is explained")),
             "token_total": ("token", by_token, said("through all layers, by token")),
             "position_total": ("token", by_position, said("the same, by position")),
-            "direct": ("component", [e.direct for e in parts], said("directly, by component")),
-            "total": ("component", [e.total for e in parts], said("through later layers")),
+            "direct": (
+                "component",
+                [part.direct for part in parts],
+                said("directly, by component"),
+            ),
+            "total": ("component", [part.total for part in parts], said("through later layers")),
             "head_direct": (("site", "head", "token"), direct, said("directly, by head")),
             "head_total": (("site", "head", "token"), total, said("through later layers, by head")),
             "remainder_direct": (
                 (),
-                decomposition.value - sum(each.direct for each in parts),
+                decomposition.value - sum(part.direct for part in parts),
                 said("the logit without its direct parts"),
             ),
             "remainder_total": (
@@ -335,18 +344,18 @@ def _dataset(
         coords={
             "token_text": ("token", [name for side in sides for name in tokens[side]]),
             "token_side": ("token", [side for side in sides for _ in tokens[side]]),
-            "component_kind": ("component", [each.kind for each in parts]),
-            "component_name": ("component", [each.name for each in parts]),
+            "component_kind": ("component", [part.kind for part in parts]),
+            "component_name": ("component", [part.name for part in parts]),
             "component_layer": (
                 "component",
-                [-1 if each.site is None else each.site.layer for each in parts],
+                [-1 if part.site is None else part.site.layer for part in parts],
             ),
             "component_attention": (
                 "component",
-                ["" if each.site is None else each.site.kind for each in parts],
+                ["" if part.site is None else part.site.kind for part in parts],
             ),
-            "layer": ("site", [each.site.layer for each in decomposition.heads]),
-            "kind": ("site", [each.site.kind for each in decomposition.heads]),
+            "layer": ("site", [of_site.site.layer for of_site in decomposition.heads]),
+            "kind": ("site", [of_site.site.kind for of_site in decomposition.heads]),
             "head": range(heads),
         },
         attrs=attributes,

@@ -76,8 +76,8 @@ def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Pl
     ids = example.target or example.ids
     kinds = example.target_categories if example.target else example.categories
     # Special tokens that are written in the text are of no word.
-    own = (at for at, word in enumerate(words) if word >= 0 or kinds[at] == OTHER)
-    last = max(own, default=len(ids) - 1)
+    in_text = (at for at, word in enumerate(words) if word >= 0 or kinds[at] == OTHER)
+    last = max(in_text, default=len(ids) - 1)
     masked = head == "masked"
     if position is None:
         position = _default(model, ids, last, masked=masked, tagged=task == "token")
@@ -132,7 +132,7 @@ def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Targe
         raise UsageError(f"the vocabulary of {model} does not have {word!r}; ask for another word.")
     note = ""
     if len(pieces) > 1:
-        labels = [piece_text(each, piece_style(tokenizer)).label for each in names]
+        labels = [piece_text(name, piece_style(tokenizer)).label for name in names]
         note = (
             f"{word!r} is {len(pieces)} pieces ({' '.join(labels)}); what is explained is the "
             f"first, {labels[0]!r}."
@@ -147,7 +147,7 @@ def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Targe
 
 def _class_of(model: CapturedModel, word: str) -> Target:
     network: Any = model.transformer
-    names = [str(network.config.id2label[each]) for each in range(network.config.num_labels)]
+    names = [str(network.config.id2label[number]) for number in range(network.config.num_labels)]
     if word in names:
         return Target(names.index(word), word)
     if word.isdecimal() and int(word) < len(names):
@@ -160,6 +160,7 @@ def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
     if place.at_end and not place.masked and (pieces := pieces_behind(tokenizer, text, word)):
         return pieces
     mask = getattr(tokenizer, "mask_token", None)
+    # The pieces of a word depend on what is before it, so it is written in its place.
     if place.masked and mask and text.count(mask) == 1:
         start = text.index(mask)
         before = tokenizer(text[:start] + mask, add_special_tokens=False).input_ids
@@ -172,7 +173,7 @@ def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
 def _starts_words(tokenizer: Any, word: str) -> bool:
     """Return whether the vocabulary has another piece for the word after a blank."""
     alone, spaced = (
-        tokenizer(each, add_special_tokens=False).input_ids for each in (word, f" {word}")
+        tokenizer(typed, add_special_tokens=False).input_ids for typed in (word, f" {word}")
     )
     return len(spaced) == 1 and alone != spaced
 
@@ -180,7 +181,7 @@ def _starts_words(tokenizer: Any, word: str) -> bool:
 def pieces_behind(tokenizer: Any, text: str, words: str) -> list[int]:
     """Return the pieces of words behind a text; none if the pieces of the text change with them."""
     before, after = (
-        tokenizer(each, add_special_tokens=False).input_ids for each in (text, text + words)
+        tokenizer(whole, add_special_tokens=False).input_ids for whole in (text, text + words)
     )
     return list(after[len(before) :]) if after[: len(before)] == before else []
 

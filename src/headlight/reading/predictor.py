@@ -73,4 +73,4 @@ class Predictor:
         if not self.chooses_pieces:
             return [str(config.id2label[choice]) for choice in choices]
         # A vocabulary may be filled up with places that no piece has.
-        return [str(each) for each in tokenizer.convert_ids_to_tokens(list(choices))]
+        return [str(piece) for piece in tokenizer.convert_ids_to_tokens(list(choices))]

@@ -1,52 +1,96 @@
-"""Functions that answer a question of one text, with a keyword for each setting."""
+"""Functions that answer a question, with a keyword for each setting."""
 
+import inspect
+import textwrap
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from headlight.capture import CapturedModel
 from headlight.catalogue.questions import QUESTIONS, Question
-from headlight.chats import Readable
 from headlight.errors import UnknownNameError
-from headlight.settings import Settings, plain
+from headlight.settings import Settings, accepted, default_of, entries, plain
 
 T = TypeVar("T")
+
+NOT_OF_USERS = ("settings", "command", "progress")
+"""Arguments by which commands and the app ask; users name each setting by itself."""
+
+TEXTS = {
+    "model": "the model.",
+    "text": "what it reads; a list of messages is a chat.",
+    "pair": "a second text: the second segment, or the decoder's text in an encoder-decoder model.",
+}
+"""Explanations of the arguments of most questions, which an ``Args`` section may replace."""
 
 
 def answers(asked: str | Question) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Let a function answer a question, with a keyword for each of its settings.
 
-    The function is given the model, the text, the second text or None, the settings, and the
-    ``command`` by which it was asked.  What it becomes is also the method of a model.
+    The function takes the model and what the question is about, such as a text and a second one,
+    and by keyword the ``settings`` and the ``command`` by which it was asked.  What it becomes is
+    also the method of a model.
 
     Args:
         asked: Row of the question, or the name of a question of this package.
     """
     question = QUESTIONS[asked] if isinstance(asked, str) else asked
+    names = question.settings.hints()
 
     def decorate(answer: Callable[..., T]) -> Callable[..., T]:
+        parameters = inspect.signature(answer).parameters
+
         @wraps(answer)
         def ask(
-            model: CapturedModel,
-            text: Readable,
-            pair: str | None = None,
-            *,
+            *subject: Any,
             settings: Settings | None = None,
             command: str | None = None,
-            **choices: Any,
+            **keywords: Any,
         ) -> T:
-            names = question.settings.hints()
-            for choice in choices:
-                if choice not in names:
-                    raise UnknownNameError(f"setting of {question.name}", choice, names)
+            for name in keywords:
+                if name not in names and name not in parameters:
+                    raise UnknownNameError(f"setting of {question.name}", name, names)
+            others = {name: value for name, value in keywords.items() if name not in names}
             if settings is None:
-                plain_choices = {choice: plain(value) for choice, value in choices.items()}
-                settings = question.settings.from_mapping(plain_choices)
-            return answer(model, text, pair, settings, command=command)
+                chosen = {name: plain(keywords[name]) for name in keywords if name in names}
+                settings = question.settings.from_mapping(chosen)
+            return answer(*subject, settings=settings, command=command, **others)
 
-        before, _, after = (answer.__doc__ or "").partition("Raises:")
-        ask.__doc__ = f"{before}{question.arguments}\n\n    Raises:{after}"
-        ask.__signature__ = question.signature  # type: ignore[attr-defined]
+        signature = _signature(question, answer)
+        ask.__signature__ = signature  # type: ignore[attr-defined]
+        ask.__doc__ = _documentation(question, answer.__doc__ or "", signature)
         return ask
 
     return decorate
+
+
+def _signature(question: Question, answer: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of the method: what the question is about, and each setting."""
+    original = inspect.signature(answer)
+    subject = [
+        parameter for name, parameter in original.parameters.items() if name not in NOT_OF_USERS
+    ]
+    settings = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default_of(question.settings, name),
+            annotation=accepted(hint),
+        )
+        for name, hint in question.settings.hints().items()
+    ]
+    return original.replace(parameters=[*subject, *settings])
+
+
+def _documentation(question: Question, docstring: str, signature: inspect.Signature) -> str:
+    """Return the docstring of the method, which explains all its arguments."""
+    description, _, _ = docstring.partition("Args:")
+    description, _, _ = description.partition("Raises:")
+    _, _, raises = docstring.partition("Raises:")
+    lines = TEXTS | entries(docstring, "Args") | question.settings.explanations()
+    arguments = "\n".join(
+        textwrap.fill(
+            f"{name}: {lines[name]}", 96, initial_indent=" " * 8, subsequent_indent=" " * 12
+        )
+        for name in signature.parameters
+    )
+    return f"{description}Args:\n{arguments}\n\n    Raises:{raises}"

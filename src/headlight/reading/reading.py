@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import xarray
 
+from headlight.catalogue.question_settings import WHOLE_VIEW
 from headlight.engine.folder import REPORT
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
@@ -24,28 +25,6 @@ from headlight.vocabulary import measure, measure_table
 
 if TYPE_CHECKING:
     from headlight.views.pictures import Picture
-import json
-from pathlib import PurePath
-
-import numpy as np
-
-from headlight.capture import CapturedModel, LayerRecord
-from headlight.capture.attribution import attribute
-from headlight.capture.captured_model import shortened
-from headlight.capture.one_text import capture_one, one_picture, one_text
-from headlight.chats import Readable
-from headlight.corpora.pictures import picture_address
-from headlight.encode import Encoded
-from headlight.encode.picture_prompts import EncodedPrompt
-from headlight.encode.special_tokens import Assembly
-from headlight.findings.phrases import listed
-from headlight.reading.layer_measures import Measured, Part, ReadLayers, part_of
-from headlight.reading.origin import origin
-from headlight.reading.token_coordinates import Positions, sides_of
-from headlight.result.kinds import ALL, concat_kinds
-from headlight.settings.attribution import AttributionSettings
-from headlight.studies.survey.text_statistics import TextStatistics
-from headlight.vocabulary import Kinds, ValueBias
 
 FRAME_HEIGHT = 640
 """Height of the page within a notebook, in pixels."""
@@ -149,7 +128,7 @@ class Reading(Answer):
             UsageError: The reading has several kinds of attention, each with its own tokens.
         """
         require_one_kind(self.dataset)
-        return [each.label for each in pieces_of(self.dataset, "query_token")]
+        return [piece.label for piece in pieces_of(self.dataset, "query_token")]
 
     def index(self, word: str, *, side: Literal["query", "key"] = "query") -> int:
         """Return the place of a token: ``reading.norm.sel(query=reading.index("cat"))``.
@@ -363,14 +342,11 @@ class Reading(Answer):
     def _require_shown(self, compare: "Reading | None") -> None:
         """Refuse a view of some heads, or of some queries of two readings."""
         sides = ("head",) if compare is None else ("head", "query")
-        for each in filter(None, (self, compare)):
-            for part in split_kinds(each.dataset).values():
+        readings = [self] if compare is None else [self, compare]
+        for reading in readings:
+            for part in split_kinds(reading.dataset).values():
                 if any(part[side].values.tolist() != [*range(part.sizes[side])] for side in sides):
-                    raise UsageError(
-                        "the view shows all heads of a text, and of two readings all queries, and "
-                        "this one keeps some of them; read the text without heads and queries, or "
-                        "save it as .json or .nc."
-                    )
+                    raise UsageError(WHOLE_VIEW)
 
 
 def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | None) -> Any:
@@ -394,222 +370,3 @@ def _address(target: str | Path | None, page: Path) -> str:
 
 def _run(folder: str | Path | None) -> xarray.Dataset | None:
     return None if folder is None else load(folder)
-
-
-def read(
-    model: CapturedModel,
-    text: Readable | None,
-    pair: str | None = None,
-    *,
-    image: Any = None,
-    kind: Kinds | None = None,
-    attribution: bool | AttributionSettings = False,
-    command: str | None = None,
-    **options: Any,
-) -> Reading:
-    """Read one text, or a pair, and keep every measure of every head.
-
-    Args:
-        model: Model that reads.
-        text: Text, or a list of messages as a chat, which the template of the tokenizer writes, and
-            whose tokens have named segments.
-        pair: Second text: the second segment, or the decoder's text in an encoder-decoder model.
-        image: Picture, as a file or a picture of Pillow: in a model of both pictures and text, its
-            encoder of pictures reads the picture alone, and its language model reads it beside a
-            text.
-        kind: See `read_example`.
-        attribution: See `read_example`; not for a picture.
-        command: Command of the request, for the record.
-        options: Other arguments of `read_example`.
-
-    Raises:
-        UsageError: No tokenizer, an empty or too long text, a file that is no picture, a picture
-            beside a text by a model that does not read it so, no such kind, layer, head or
-            position, or contributions of all kinds at once.
-        UnsupportedModelError: The attention of the model cannot be captured exactly, or a layer
-            whose residual is requested could not be followed.
-    """
-    about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
-    example: Encoded
-    if image is None:
-        model = model.reader()
-        others = "" if kind else listed(model.kinds[1:])
-        subject: Any = text  # None is refused there
-        model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
-        about |= {"other_kinds": others, "text": subject}
-    else:
-        if pair is not None or attribution:
-            raise UsageError(
-                "a picture is read alone or beside one text, without contributions; leave the "
-                "others out."
-            )
-        model, encoded = one_picture(model, image, text)
-        example = encoded
-        if isinstance(encoded, EncodedPrompt):
-            picture = encoded.image
-        else:
-            picture = model.viewer.shown(encoded)
-        about |= {"text": text or PurePath(example.name).name, "image": example.name}
-        about["picture"] = picture_address(picture)
-    return read_example(
-        model, example, attributes=about, kind=kind, attribution=attribution, **options
-    )
-
-
-def read_example(  # noqa: PLR0913 - each is a choice of its own
-    model: CapturedModel,
-    example: Encoded,
-    *,
-    attributes: Mapping[str, Any],
-    kind: Kinds | None = None,
-    layers: Iterable[int] | None = None,
-    heads: Iterable[int] | None = None,
-    queries: Iterable[int] | None = None,
-    value_bias: ValueBias = "include",
-    attribution: bool | AttributionSettings = False,
-    residual: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-) -> Reading:
-    """Read an example that is made already, with the part of the model that reads it.
-
-    Args:
-        model: Model that reads.
-        example: Example that the model reads.
-        attributes: Attributes of the reading: ``text``, ``pair`` and ``command``.
-        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
-            ``all`` the model runs once, and the reading keeps its kinds apart.
-        layers: Layers to read; by default all.
-        heads: Heads to keep of each layer; by default all.
-        queries: Positions of the attending tokens to keep; by default all.  For a long text,
-            memory then holds some rows at a time, never a whole layer.
-        value_bias: Treatment of the value bias in T of effective attention.
-        attribution: Whether the contributions of input tokens to hidden tokens are computed as
-            well, which costs more than everything else; estimated, unless settings say otherwise.
-        residual: Whether to add the measures that see the residual connection and the norm behind
-            it: ``block_norm`` and ``layer_norm``.
-        progress: Function of the number of finished layers and of all layers; an exception of it
-            ends the reading.
-
-    Raises:
-        UsageError: See `read`.
-        UnsupportedModelError: See `read`.
-    """
-    kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
-    layers = None if layers is None else list(layers)
-    by_kind = {each: model.sites_of(each, layers) for each in kinds}
-    sites = [site for of_kind in by_kind.values() for site in of_kind]
-    settings = AttributionSettings() if attribution is True else attribution or None
-    sides = {each: sides_of(example, each, model.tokenizer) for each in kinds}
-    heads, queries = (None if numbers is None else list(numbers) for numbers in (heads, queries))
-    parts = {
-        each: part_of(of_kind, len(sides[each][0]["token"]), heads, queries)
-        for each, of_kind in by_kind.items()
-    }
-    contributions = _contributions(model, example, kind, settings)
-    counted = _counted(len(sites), progress)
-    layers_read = ReadLayers(parts, value_bias, contributions, counted)
-    if residual:
-        model.verify_residuals(model.collate([shortened(example)]), sites)
-    of_text = {
-        each: TextStatistics(model, example, each, of_kind, value_bias)
-        for each, of_kind in by_kind.items()
-    }
-
-    def visit(record: LayerRecord) -> None:
-        of_text[record.site.kind].visit(record)
-        layers_read.visit(record)
-
-    capture_one(model, example, sites, visit, query_block=None, residual=residual)
-    attributes_of_all = origin(
-        model,
-        **attributes,
-        title="Reading",
-        stage="reading",
-        **_counts(example, model.tokenizer, model.decoder_start),
-        attribution=json.dumps(settings.signature()) if settings else "",
-    )
-    datasets: dict[str, xarray.Dataset] = {
-        each: model.with_own_numbers(
-            _dataset(
-                {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
-                parts[each],
-                *sides[each],
-                {
-                    **attributes_of_all,
-                    "kind": each,
-                    "head_dim": min(site.head_dim for site in by_kind[each]),
-                },
-                of_text[each],
-            ),
-            each,
-        )
-        for each in kinds
-    }
-    return Reading(concat_kinds(datasets) if kind == ALL else datasets[kinds[0]])
-
-
-def _contributions(
-    model: CapturedModel, example: Encoded, kind: Kinds | None, settings: AttributionSettings | None
-) -> Any:
-    """Compute the contributions of input tokens, before the model is captured, if requested."""
-    if settings is None:
-        return None
-    if kind == ALL:
-        raise UsageError(
-            "contributions are those of one kind of attention at a time; choose one, or do "
-            "without contributions."
-        )
-    batch = model.collate([example])
-    return attribute(model, batch, settings, kind=kind or model.kinds[0]).contribution
-
-
-def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
-    """Return a function that reports one more finished layer."""
-    finished = 0
-
-    def count() -> None:
-        nonlocal finished
-        finished += 1
-        if progress is not None:
-            progress(finished, layers)
-
-    return count
-
-
-def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, Any]:
-    """Count the tokens, the unknown ones, and the special ones that the text itself writes."""
-    ids = (*example.ids, *example.target)
-    if tokenizer is None:
-        return {"tokens": len(ids)}
-    marks = Assembly.from_tokenizer(tokenizer, start).marks
-    special, doubled = marks.written(example)
-    written = {"special": special, "doubled": int(doubled)} if special else {}
-    return {"tokens": len(ids), "unknown": ids.count(marks.unknown), **written}
-
-
-def _dataset(
-    by_layer: Mapping[int, Measured],
-    part: Part,
-    queries: Positions,
-    keys: Positions,
-    attributes: dict[str, Any],
-    statistics: TextStatistics,
-) -> xarray.Dataset:
-    layers, measured = list(by_layer), list(by_layer.values())
-    variables = {
-        row.name: (
-            row.axes,
-            np.stack([each[row.name] for each in measured]),
-            {"long_name": row.title, "units": row.unit},
-        )
-        for row in measure_table()
-        if all(row.name in each for each in measured)
-    }
-    numbers, axes = statistics.variables(part.heads)
-    coordinates: dict[str, Any] = {"layer": layers, "head": part.heads, **axes}
-    everything = range(len(keys["token"]))
-    for side, positions, places in (("query", queries, part.queries), ("key", keys, everything)):
-        coordinates[side] = list(places)
-        for name, values in positions.items():
-            coordinates[f"{side}_{name}"] = (side, [values[at] for at in places])
-    return xarray.Dataset(variables | numbers, coords=coordinates, attrs=attributes)

@@ -125,10 +125,10 @@ class Routes(TextResult):
 def routes(
     model: CapturedModel,
     text: Readable,
-    pair: str | None,
-    settings: RouteSettings,
+    pair: str | None = None,
     *,
-    command: str | None,
+    settings: RouteSettings,
+    command: str | None = None,
 ) -> Routes:
     """Compute the routes to every token after every layer, by residual stream, heads, tokens.
 
@@ -184,19 +184,20 @@ def _beside(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
     Raises:
         UsageError: The texts differ in their numbers of tokens.
     """
-    sizes = [each.sizes["query"] for each in (first, other)]
+    sizes = [traced.sizes["query"] for traced in (first, other)]
     if sizes[0] != sizes[1]:
         raise UsageError(
             f"the texts have {sizes[0]} and {sizes[1]} tokens; compare texts of as many tokens, "
             "such as those that differ in a word."
         )
     places = [
-        pd.MultiIndex.from_arrays([each[name].values for name in _PART]) for each in (first, other)
+        pd.MultiIndex.from_arrays([traced[name].values for name in _PART])
+        for traced in (first, other)
     ]
     union = places[0].union(places[1])
     shares = (
-        pd.Series(each["share"].values, place).reindex(union, fill_value=0.0).to_numpy()
-        for each, place in zip((first, other), places, strict=True)
+        pd.Series(traced["share"].values, place).reindex(union, fill_value=0.0).to_numpy()
+        for traced, place in zip((first, other), places, strict=True)
     )
     parts: dict[str, Any] = {name: union.get_level_values(at) for at, name in enumerate(_PART)}
     parts |= dict(zip(("share", "compare_share"), shares, strict=True))
@@ -237,8 +238,8 @@ class _Layers:
         sites = [
             followed(model.residuals[site]) for site in model.sites if site.layer in self.layers
         ]
-        places = {each.feed_forward.sum for each in sites if each.feed_forward}
-        places |= {each.residual for each in sites if each.parallel}
+        places = {site.feed_forward.sum for site in sites if site.feed_forward}
+        places |= {site.residual for site in sites if site.parallel}
         with hooked(
             place.watch(partial(self._sum, place)) for place in places if place is not None
         ):
@@ -250,16 +251,17 @@ class _Layers:
         assert residual is not None  # noqa: S101 - the capture was asked for it
         layer = len(self.sums)
         missed = attention_parts(record, residual)
-        of_heads, own, bias = (each.cpu().double().numpy() for each in missed)
-        whole = np.maximum(of_heads.sum((0, 2)) + own + bias, np.finfo(np.float64).tiny)
-        of_heads, own, bias = of_heads / whole[:, None], own / whole, bias / whole
+        of_heads, kept, bias = (part.cpu().double().numpy() for part in missed)
+        # Not 0: a row to which no part is missed has shares of 0, and not of NaN.
+        whole = np.maximum(of_heads.sum((0, 2)) + kept + bias, np.finfo(np.float64).tiny)
+        of_heads, kept, bias = of_heads / whole[:, None], kept / whole, bias / whole
         large = of_heads >= self._least
         head, query, key = np.nonzero(large)
         rows = (np.full(len(head), layer), head, query, key, of_heads[large])
         self.parts.append(np.stack(rows, axis=1).astype(np.float64))
         rest = np.where(large, 0, of_heads).sum(0)
-        forward = np.full(len(own), np.nan)
-        self.sums.append({"residual": own, "bias": bias, "rest": rest, "forward": forward})
+        forward = np.full(len(kept), np.nan)
+        self.sums.append({"residual": kept, "bias": bias, "rest": rest, "forward": forward})
         self._await(layer, residual)
 
     def _await(self, layer: int, residual: Residual) -> None:
@@ -318,12 +320,12 @@ def forward_share(
 def _dataset(subject: Subject, layers: _Layers, attributes: dict[str, Any]) -> xarray.Dataset:
     parts = np.concatenate(layers.parts)
     variables: dict[str, Any] = {
-        name: (("layer", "query"), np.stack([each[name] for each in layers.sums]))
+        name: (("layer", "query"), np.stack([sums[name] for sums in layers.sums]))
         for name in ("residual", "bias", "forward")
     }
     variables["rest"] = (
         ("layer", "query", "key"),
-        np.stack([each["rest"] for each in layers.sums]),
+        np.stack([sums["rest"] for sums in layers.sums]),
     )
     for place, name in enumerate(_PART):
         variables[name] = ("part", parts[:, place].astype(np.int64))

@@ -36,11 +36,11 @@ from headlight.reading.answers import (
 )
 from headlight.reading.generation import require_generation
 from headlight.reading.origin import origin
+from headlight.reading.question_functions import answers
 from headlight.reading.text_result import TextResult
 from headlight.reduce import Slots
 from headlight.result import csv_text
 from headlight.result.estimate import average
-from headlight.settings import plain
 from headlight.vocabulary import place_of_head
 
 REMOVAL, SETS, ALL, PREDICT = "removal", "sets", "all heads by", "predict"
@@ -104,15 +104,15 @@ class Sources(TextResult):
     __repr__ = __str__
 
 
+@answers("sources")
 def sources(
     model: CapturedModel,
     question: Readable | Sequence[Mapping[str, Any]],
     context: Sequence[str] | None = None,
     *,
     answer: str | None = None,
-    settings: SourceSettings | None = None,
+    settings: SourceSettings,
     command: str | None = None,
-    **choices: Any,
 ) -> Sources:
     """Compare what passages contribute to an answer, by several signals.
 
@@ -123,29 +123,25 @@ def sources(
     logits of the answer's tokens, summed.
 
     Args:
-        model: Decoder with its head.
-        question: Text, or messages of a chat, which may hold the passages or have them written
+        model: decoder with its head.
+        question: text, or messages of a chat, which may hold the passages or have them written
             before the question; or several examples; see `headlight.corpora.passages.EXAMPLE`.
-        context: Passages.
-        answer: Answer; by default the last message of a chat if it is the assistant's, else
-            what the model writes, up to the end of a line.
-        settings: See `headlight.catalogue.question_settings.SourceSettings`.
-        command: Command of the request, for the record.
-        choices: Fields of the settings, in their place.
+        context: passages.
+        answer: answer; by default the last message of a chat if it is the assistant's, else what
+            the model writes, up to the end of a line.
+        settings: settings of the signals; users name each by itself.
+        command: command of the request, for the record.
 
     Raises:
-        MissingHeadError: The model does not predict next tokens.
-        UsageError: No passage or an empty one, no question or an empty answer, a prompt that with
+        MissingHeadError: the model does not predict next tokens.
+        UsageError: no passage or an empty one, no question or an empty answer, a prompt that with
             the answer is longer than the model reads, no such head, or no tokenizer.
-        UnsupportedModelError: Attention cannot be captured exactly, or texts are read otherwise in
+        UnsupportedModelError: attention cannot be captured exactly, or texts are read otherwise in
             a batch than alone.
 
     Source: removal and sets: Cohen-Wang et al. (2024), "ContextCite"; heads that copy: Wu et al.
         (2024), "Retrieval head"; the ratio: Chuang et al. (2024), "Lookback Lens", Eq. 1.
     """
-    if settings is None:
-        named = {name: plain(each) for name, each in choices.items()}
-        settings = SourceSettings.from_mapping(named)
     examples = examples_of(question, context, answer)
     require_reader(model)
     require_generation(model, decoder=True)
@@ -153,10 +149,10 @@ def sources(
     prompts = [_Prompted.of(model, example, settings) for example in examples]
     model.verify_batching()
     scores, chosen = _heads(model, settings)
-    answers = [
+    measured = [
         _measured(model, prompt, chosen, settings, number) for number, prompt in enumerate(prompts)
     ]
-    dataset = _dataset(model, prompts, answers, scores, chosen)
+    dataset = _dataset(model, prompts, measured, scores, chosen)
     text = str(dataset["question"].values[0])
     about = origin(
         model,
@@ -164,14 +160,14 @@ def sources(
         None,
         title=(
             f"“{shorten(text, 60, placeholder=' …')}”: what the answer used"
-            if len(answers) == 1
-            else f"What {len(answers)} answers used"
+            if len(measured) == 1
+            else f"What {len(measured)} answers used"
         ),
         stage="sources",
-        orders=max(each.orders for each in answers),
+        orders=max(row.orders for row in measured),
         masks=settings.masks,
         named=int(bool(settings.chosen)),
-        notes=" ".join(dict.fromkeys(each.note for each in answers if each.note)),
+        notes=" ".join(dict.fromkeys(row.note for row in measured if row.note)),
         command=command or "",
     )
     return Sources(dataset.assign_attrs(about))
@@ -233,9 +229,10 @@ def _require_room(model: CapturedModel, prompt: int, answer: int) -> None:
     """Refuse a prompt, or an answer behind it, that the model cannot read."""
     if model.longest is not None and prompt + answer > model.longest:
         behind = f" and the answer {answer}" if answer else ""
+        shorter = "them or it" if answer else "them"
         raise UsageError(
             f"the question and its passages have {prompt} tokens{behind}, and {model} reads "
-            f"{model.longest} in all; leave passages out, or shorten them{' or it' * bool(answer)}."
+            f"{model.longest} in all; leave passages out, or shorten {shorter}."
         )
 
 
@@ -254,7 +251,9 @@ def _measured(
     model: CapturedModel, prompt: _Prompted, chosen: Chosen, settings: SourceSettings, number: int
 ) -> _Measured:
     """Return means over orders; the probability and Lookback's ratios are of the first alone."""
-    count, generator = len(prompt.prompt.passages), np.random.default_rng([settings.seed, number])
+    count = len(prompt.prompt.passages)
+    # By the number of the answer, so that its numbers do not depend on the answers before it.
+    generator = np.random.default_rng([settings.seed, number])
     rows = [
         _in_order(
             model,
@@ -288,17 +287,18 @@ def _in_order(
     settings: SourceSettings,
 ) -> _Measured:
     count, note = len(order), ""
+    # All passages, all but one, and random sets: the slices of scores below rely on this order.
     kept = np.concatenate([np.ones((1, count), bool), ~np.eye(count, dtype=bool), masks])
-    read = [prompt.read(model.tokenizer, order, each) for each in kept]
+    read = [prompt.read(model.tokenizer, order, passages) for passages in kept]
     whole, owners = read[0]
-    log, logits = answer_scores(model, [each for each, _ in read], prompt.ids)
+    log, logits = answer_scores(model, [example for example, _ in read], prompt.ids)
     shares, ratios = answer_shares(model, whole, owners, settings.measures)
     values = {REMOVAL: log[0] - log[1 : count + 1]}
     if settings.masks:  # without which the fit is removal itself
         values[SETS] = linear_fit(kept, log)
-    for measure, each in zip(settings.measures, shares, strict=True):
-        values[f"chosen heads by {measure}"] = average(each[chosen], 0)
-        values[f"{ALL} {measure}"] = average(each, (0, 1))
+    for measure, by_head in zip(settings.measures, shares, strict=True):
+        values[f"chosen heads by {measure}"] = average(by_head[chosen], 0)
+        values[f"{ALL} {measure}"] = average(by_head, (0, 1))
     if settings.predict:
         values[PREDICT] = np.full(count, np.nan)
         try:
@@ -357,15 +357,15 @@ def _rank(value: Mapping[str, Float64[np.ndarray, " passage"]], signal: str) -> 
 def _dataset(
     model: CapturedModel,
     prompts: Sequence[_Prompted],
-    answers: Sequence[_Measured],
+    measured: Sequence[_Measured],
     scores: Float64[np.ndarray, "layer head"],
     chosen: Chosen,
 ) -> xarray.Dataset:
-    signals = list(answers[0].value)
-    values = _padded([np.stack([*each.value.values()]) for each in answers])
-    ranks = np.array([[_rank(each.value, signal) for signal in signals] for each in answers])
+    signals = list(measured[0].value)
+    values = _padded([np.stack([*answer.value.values()]) for answer in measured])
+    ranks = np.array([[_rank(answer.value, signal) for signal in signals] for answer in measured])
     mean, agreement = (
-        Slots.of(np.arange(len(answers)), each).compute() for each in (values, ranks)
+        Slots.of(np.arange(len(measured)), numbers).compute() for numbers in (values, ranks)
     )
     variables: dict[str, Any] = {
         "value": (("answer", "signal", "passage"), values),
@@ -374,30 +374,30 @@ def _dataset(
         **with_slots("agreement", ("signal",), agreement["mean"], agreement),
         "head_share": (
             ("answer", "measure", "layer", "head", "passage"),
-            _padded([each.head_share for each in answers]),
+            _padded([answer.head_share for answer in measured]),
         ),
         "lookback": (
             ("answer", "layer", "head", "token"),
-            _padded([each.lookback for each in answers]),
+            _padded([answer.lookback for answer in measured]),
         ),
         "retrieval": (("layer", "head"), scores),
-        "log_probability": ("answer", [each.log_probability for each in answers]),
+        "log_probability": ("answer", [answer.log_probability for answer in measured]),
     }
     tokenizer = model.tokenizer
     assert tokenizer is not None  # noqa: S101 - `sources` has required it
-    tokens = [token_names(tokenizer, each.ids) for each in prompts]
-    measures = [each.removeprefix(f"{ALL} ") for each in signals if each.startswith(ALL)]
+    tokens = [token_names(tokenizer, prompt.ids) for prompt in prompts]
+    measures = [signal.removeprefix(f"{ALL} ") for signal in signals if signal.startswith(ALL)]
     coordinates: dict[str, Any] = {
         "signal": signals,
         "measure": measures,
         "layer": [site.layer for site in model.sites_of("decoder")],
         "head": range(scores.shape[1]),
         "passage": range(1, values.shape[-1] + 1),
-        "question": ("answer", [each.question for each in prompts]),
-        "answer_text": ("answer", [each.answer for each in prompts]),
+        "question": ("answer", [prompt.question for prompt in prompts]),
+        "answer_text": ("answer", [prompt.answer for prompt in prompts]),
         "passage_text": (
             ("answer", "passage"),
-            _filled([each.prompt.passages for each in prompts]),
+            _filled([prompt.prompt.passages for prompt in prompts]),
         ),
         "token_text": (("answer", "token"), _filled(tokens)),
         "chosen": (("layer", "head"), chosen),
@@ -407,10 +407,10 @@ def _dataset(
 
 def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """Return one array of arrays whose last axes differ, with NaN behind the shorter ones."""
-    longest = max(each.shape[-1] for each in arrays)
+    longest = max(array.shape[-1] for array in arrays)
     whole = np.full((len(arrays), *arrays[0].shape[:-1], longest), np.nan)
-    for row, each in zip(whole, arrays, strict=True):
-        row[..., : each.shape[-1]] = each
+    for row, array in zip(whole, arrays, strict=True):
+        row[..., : array.shape[-1]] = array
     return whole
 
 

@@ -1,35 +1,32 @@
 """Readings of speech: a recording and its transcript, given or the model's own."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
 from headlight.capture import CapturedModel
+from headlight.catalogue.question_settings import ReadingSettings
 from headlight.corpora import Recording
 from headlight.corpora.text_checks import require_text
-from headlight.encode import Encoded, EncodedSpeech, recordings
+from headlight.encode import EncodedSpeech, recordings
 from headlight.encode.token_categories import Categories
 from headlight.errors import CorpusError, UsageError, with_head
+from headlight.reading.example import Progress, read_example
 from headlight.reading.generation import with_next_token
-from headlight.reading.reading import Reading, read_example
+from headlight.reading.reading import Reading
 from headlight.result.kinds import ALL
-from headlight.vocabulary import Kinds
-
-Longer = TypeVar("Longer", bound=Encoded)
 
 
 def read_speech(
     model: CapturedModel,
     audio: str | Path,
-    text: str | None = None,
+    text: str | None,
+    settings: ReadingSettings,
     *,
-    kind: Kinds | None = None,
-    queries: Iterable[int] | None = None,
     command: str | None = None,
-    **options: Any,
+    progress: Progress | None = None,
 ) -> Reading:
     """Read a recording and its transcript, and keep every measure of every head.
 
@@ -41,34 +38,32 @@ def read_speech(
         audio: WAV file of 16-bit samples.
         text: Transcript for the decoder; by default what the model itself hears, for which it must
             be loaded with its head (``head="language_model"``).
-        kind: ``cross`` (by default), ``encoder`` or ``decoder``.
-        queries: Positions of attending words or frames that are kept; by default all.
+        settings: Settings of the reading, of one kind of attention; by default ``cross``.
         command: Command of the request, for the record.
-        options: Other arguments of `headlight.reading.reading.read_example`.
+        progress: Function that is told of finished layers.
 
     Raises:
         UsageError: No such file, another format, a recording that is too long, no model of speech,
             or a transcript that is neither given nor can be made.
     """
-    chosen: Any = kind or "cross"
-    if chosen == ALL:
+    if settings.kind == ALL:
         raise UsageError("speech is read with one kind of attention at a time; choose one.")
+    settings = settings.replace(kind=settings.kind or "cross")
     listener, _ = model.listener, model.require_tokenizer("a transcript is read")
     transcript, example = _heard(model, audio, text)
-    if chosen == "encoder":
-        queries = range(example.heard) if queries is None else queries
+    if settings.kind == "encoder" and settings.queries is None:
+        settings = settings.replace(queries=tuple(range(example.heard)))
     dataset = read_example(
         model,
         example,
+        settings,
         attributes={"text": transcript, "pair": "", "command": command or "", "other_kinds": ""},
-        kind=chosen,
-        queries=queries,
-        **options,
+        progress=progress,
     ).dataset.assign_attrs(
         audio=str(audio), transcript="by the model" if text is None else "given", unknown=0
     )
     for side in ("query", "key"):
-        if chosen == "encoder" or (chosen == "cross" and side == "key"):
+        if settings.kind == "encoder" or (settings.kind == "cross" and side == "key"):
             dataset = dataset.isel({side: dataset[side].values < example.heard})
             times = [listener.hearing.begins(int(frame)) for frame in dataset[side].values]
             dataset = dataset.assign_coords({f"{side}_time": (side, times, {"units": "s"})})
@@ -126,6 +121,7 @@ def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, Enc
     transcript = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     if not transcript:
         raise UsageError("the model recognizes no words in the recording; give the text.")
+    # Before the first word stand the tokens of language and task, with which the decoder begins.
     begun = next(at for at, word in enumerate(example.target_words) if word >= 0)
     example = replace(
         example,
@@ -136,7 +132,9 @@ def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, Enc
     )
     categories = Categories.from_tokenizer(tokenizer)
     # Neither special ones nor times, and as many as the model takes behind what begins them.
-    spoken = [each for each in ids.tolist() if tokenizer.decode([each], skip_special_tokens=True)]
+    spoken = [
+        token for token in ids.tolist() if tokenizer.decode([token], skip_special_tokens=True)
+    ]
     for number in spoken[: model.longest and model.longest - begun]:
         example = with_next_token(example, number, tokenizer, categories)
     return transcript, example

@@ -59,7 +59,7 @@ class WhatIf:
         places = zip(*np.unravel_index(order, values.shape), strict=True)
         layers = self.dataset["layer"].values
         moves = [(int(layers[row]), int(head), float(values[row, head])) for row, head in places]
-        return [each for each in moves if each[2] > 0]
+        return [move for move in moves if move[2] > 0]
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers for a page."""
@@ -77,7 +77,7 @@ class WhatIf:
             ]
 
         return {
-            "tokens": [each.label for each in pieces_of(data, "output_token")],
+            "tokens": [piece.label for piece in pieces_of(data, "output_token")],
             "kl": [float(f"{value:.4g}") for value in data["kl"].values],
             "before": choices("before"),
             "after": choices("after"),
@@ -135,12 +135,12 @@ def what_if(
     )
     chosen = kind or model.kinds[0]
     predictor = Predictor.of(model, example)
-    own: dict[int, torch.Tensor] = {}
+    weights: dict[int, torch.Tensor] = {}
     visible: dict[int, torch.Tensor] = {}
 
     def keep(record: LayerRecord) -> None:
         weight = record.weight[0]
-        own[record.site.layer] = weight
+        weights[record.site.layer] = weight
         usable = torch.ones_like(weight[0], dtype=torch.bool)
         visible[record.site.layer] = (
             usable if record.visible is None else usable & record.visible[0]
@@ -154,7 +154,8 @@ def what_if(
 
     def compare(record: LayerRecord) -> None:
         layer = record.site.layer
-        moved[layer] = total_variation(record.weight[0], own.pop(layer)).mean(-1).cpu().numpy()
+        # Popped, since the weights of all layers of a long text are large.
+        moved[layer] = total_variation(record.weight[0], weights.pop(layer)).mean(-1).cpu().numpy()
 
     with attention_replaced(model, replacements(context, changes), kind=chosen):
         after = _run(predictor, sites, compare)
@@ -185,8 +186,8 @@ def _dataset(
         "kl": ("output", kullback_leibler_of_logarithms(before, after).numpy()),
         "attention_change": (("layer", "head"), change),
     }
-    for name, each in (("before", before), ("after", after)):
-        shares, choices = each.exp().topk(min(top, each.shape[-1]), -1)
+    for name, logarithms in (("before", before), ("after", after)):
+        shares, choices = logarithms.exp().topk(min(top, logarithms.shape[-1]), -1)
         names = [predictor.names(row) for row in choices.tolist()]
         variables[name] = (("output", "rank"), shares.numpy())
         variables[f"{name}_choice"] = (("output", "rank"), np.array(names))

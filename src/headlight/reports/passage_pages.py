@@ -12,6 +12,7 @@ from typing import Any
 import xarray
 
 from headlight.capture import CapturedModel
+from headlight.catalogue.question_settings import ReadingSettings
 from headlight.catalogue.writers import REPORT
 from headlight.encode import Encoded
 from headlight.engine.folder import PAGES
@@ -142,9 +143,8 @@ def _page(
     reading = read_example(
         plan.model,
         example,
+        ReadingSettings(kind=kind, layers=plan.settings.layers),
         attributes=_origin(tokenizer.decode(ids, skip_special_tokens=True)),
-        kind=kind,
-        layers=plan.settings.layers,
     )
     corpus = InCorpus(survey=result, report=f"../{REPORT}")
     return reading_page(reading.dataset, whole_heads=heads, corpus=corpus)

@@ -15,6 +15,7 @@ from typing import Any
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_picture
+from headlight.catalogue.question_settings import ReadingSettings
 from headlight.catalogue.questions import QUESTIONS, Question, questions
 from headlight.corpora.pictures import decode_picture
 from headlight.errors import UsageError
@@ -23,7 +24,6 @@ from headlight.result.kinds import ALL
 from headlight.serve.readings import CachedReading, Readings
 from headlight.serve.request_queue import OnProgress
 from headlight.serve.sent_texts import Params, require_few, require_short, subject_of, text_of
-from headlight.vocabulary import Kinds
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ class Workspace:
     other: CapturedModel | None = None
     readings: Readings = field(default_factory=Readings)
 
+
+COMMAND = "headlight serve"
+"""Command in the record of what the app reads."""
 
 Function = Callable[[Workspace, Params, OnProgress], dict[str, Any]]
 
@@ -65,21 +68,23 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
         requests.append(
             (_other_of(workspace) if params.get("compare_model") else workspace.model, text)
         )
-    kinds: list[Kinds | None] = [
-        ALL if model.has_decoder_inputs and pair is not None else None for model, _ in requests
+    settings = [
+        ReadingSettings(kind=ALL if model.has_decoder_inputs and pair is not None else None)
+        for model, _ in requests
     ]
-    for (model, text), kind in zip(requests, kinds, strict=True):
-        require_short(model, workspace.longest, text, pair, kind)
+    # All are measured before the first is read, which may take long.
+    for (model, text), chosen in zip(requests, settings, strict=True):
+        require_short(model, workspace.longest, text, pair, chosen.kind)
     first, *others = (
         read(
             model,
             text,
             pair,
-            kind=kind,
-            command="headlight serve",
-            progress=lambda done, total: on_progress("layers", done, total),
+            settings=chosen,
+            command=COMMAND,
+            progress=partial(on_progress, "layers"),
         ).dataset
-        for (model, text), kind in zip(requests, kinds, strict=True)
+        for (model, text), chosen in zip(requests, settings, strict=True)
     )
     second = others[0] if others else None
     return {"reading": workspace.readings.keep(CachedReading.of(first, on_progress, second))}
@@ -93,23 +98,26 @@ def _read_picture(workspace: Workspace, params: Params, on_progress: OnProgress)
             text or a comparison.
         CorpusError: It is in no format of pictures that is read.
     """
-    if any(params.get(name) for name in ("pair", "compare", "compare_model")):
-        raise UsageError(
-            "a picture is read alone or beside one text; leave the second text and comparisons out."
-        )
+    text = subject_of(params, "text") if params.get("text") else None
+    ReadingSettings().require_subject(
+        text,
+        params.get("pair") or None,
+        audio=None,
+        image=params["image"],
+        compares=bool(params.get("compare") or params.get("compare_model")),
+    )
     try:
         image = decode_picture(b64decode(str(params["image"]), validate=True))
     except ValueError as problem:
         raise UsageError("the picture was not sent as a whole; choose it again.") from problem
-    text = subject_of(params, "text") if params.get("text") else None
     _, example = one_picture(workspace.model, image, text)
     require_few(len(example.ids), workspace.longest)
     reading = read(
         workspace.model,
         text,
         image=image,
-        command="headlight serve",
-        progress=lambda done, total: on_progress("layers", done, total),
+        command=COMMAND,
+        progress=partial(on_progress, "layers"),
     )
     return {"reading": workspace.readings.keep(CachedReading.of(reading.dataset, on_progress))}
 
@@ -166,22 +174,17 @@ def _ask(question: Question, workspace: Workspace, params: Params, on_progress: 
     room = max(0, workspace.longest - getattr(settings, "max_new_tokens", 0))
     require_short(workspace.model, room, text, pair, None)
     on_progress(question.name)
-    return question.answer(
-        workspace.model, text, pair, settings=settings, command="headlight serve"
-    )
+    return question.answer(workspace.model, text, pair, settings=settings, command=COMMAND)
 
 
 FUNCTIONS: Mapping[str, Function] = {
-    "read": read_text,
-    **{
-        name: partial(_answer, question)
-        for name, question in questions().items()
-        if question.of_one_text
-    },
+    **{name: partial(_answer, row) for name, row in questions().items() if row.of_one_text},
     **{
         name: partial(_about_reading, function)
         for name, function in view_functions.FUNCTIONS.items()
     },
+    # In place of their answers these return the names of readings, which the app holds.
+    "read": read_text,
     "generate": generate_text,
 }
 

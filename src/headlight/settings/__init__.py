@@ -373,7 +373,7 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         return None
     types = [part for part in parts(hint) if isinstance(part, type) and part is not NoneType]
     nested = next((kind for kind in types if issubclass(kind, Settings)), None)
-    if nested is not None:
+    if nested is not None and not (bool in types and isinstance(value, bool)):
         return _nested(name, value, nested)
     series = next((part for part in parts(hint) if get_origin(part) is tuple), None)
     if series is not None and not isinstance(value, Mapping):
@@ -448,5 +448,5 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # an array, without an import of NumPy
         return value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
-        return list(value)
+        return [plain(item) for item in value]
     return value

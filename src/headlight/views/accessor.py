@@ -142,12 +142,12 @@ class HeadlightAccessor:
             UnknownNameError: A result keeps no interval of such a variable.
             UsageError: The axes or labels of the two differ.
         """
-        one, dims = self._estimate(name)
-        two, others = HeadlightAccessor(other)._estimate(name)
+        first, dims = self._estimate(name)
+        second, other_dims = HeadlightAccessor(other)._estimate(name)
         mine, theirs = self._result[name], other[name]
         named = [dim for dim in dims if dim in mine.coords]
         if (
-            dims != others
+            dims != other_dims
             or mine.shape != theirs.shape
             or not all(np.array_equal(mine[dim].values, theirs[dim].values) for dim in named)
         ):
@@ -155,18 +155,18 @@ class HeadlightAccessor:
                 f"the two results have other axes or labels of {name!r}; choose what both have "
                 "with sel."
             )
-        apart = one.minus(two, paired=same_texts([self._result, other]))
+        apart = first.minus(second, paired=same_texts([self._result, other]))
         low, high = apart.interval(level)
         numbers = {"difference": apart.value, "low": low, "high": high, "p_value": apart.p_value()}
-        return xr.Dataset({key: (dims, each) for key, each in numbers.items()}, mine.coords)
+        return xr.Dataset({key: (dims, values) for key, values in numbers.items()}, mine.coords)
 
     def _estimate(self, name: str) -> tuple[Estimate, tuple[str, ...]]:
         estimate = estimate_of(self._result, name)
         if estimate is None:
             names = [
-                each.removesuffix(MOVED)
-                for each in slot_coordinates(self._result)
-                if each.endswith(MOVED)
+                coordinate.removesuffix(MOVED)
+                for coordinate in slot_coordinates(self._result)
+                if coordinate.endswith(MOVED)
             ]
             raise UnknownNameError("number with an interval", name, names)
         return estimate, tuple(map(str, self._result[name].dims))
@@ -194,7 +194,7 @@ class HeadlightAccessor:
             with refusing_incomplete():
                 return make(self._result)
         except ResultError as problem:
-            chosen = [name for name, each in self._result.coords.items() if not each.dims]
+            chosen = [name for name, label in self._result.coords.items() if not label.dims]
             if not chosen:
                 raise
             raise UsageError(
@@ -217,6 +217,7 @@ def result_html(result: xr.Dataset) -> str:
 
 def show_in_notebook() -> None:
     """Let the notebook that runs this show results by `result_html`; elsewhere do nothing."""
+    # Not imported: where nobody has imported IPython, this is no notebook, and it is slow to load.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is not None:

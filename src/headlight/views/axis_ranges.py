@@ -31,5 +31,4 @@ def round_domain(low: float, high: float, most: int = 6) -> tuple[float, float]:
 
 
 def _hair(low: Number, high: Number) -> Number:
-    """Return the extent below zero where it is next to nothing; otherwise 0."""
     return -low if 0 < -low < 0.06 * high else 0

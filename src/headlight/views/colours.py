@@ -152,9 +152,9 @@ def on_dark(colour: str) -> str:
     return "#" + "".join(f"{channel:02x}" for channel in channels)
 
 
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, 1 to 21 (Web Section Accessibility Guidelines 2.1)."""
-    low, high = sorted((_luminance(one), _luminance(other)))
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two colours, 1 to 21 (Web Content Accessibility Guidelines 2.1)."""
+    low, high = sorted((_luminance(first), _luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 

@@ -35,11 +35,14 @@ def _published_and_ours(comparisons: Sequence[Comparison]) -> Table:
     """Return the numbers beside each other, with their notes, if any."""
     names = ("published", "ours", "difference")
     rows = [
-        {"quantity": each.quantity}
-        | {name: text.replace("\u00a0", " ") for name, text in zip(names, each.texts, strict=True)}
-        for each in comparisons
+        {"quantity": comparison.quantity}
+        | {
+            name: text.replace("\u00a0", " ")
+            for name, text in zip(names, comparison.texts, strict=True)
+        }
+        for comparison in comparisons
     ]
     frame = pd.DataFrame(rows)
-    if any(each.note for each in comparisons):
-        frame["note"] = [each.note for each in comparisons]
+    if any(comparison.note for comparison in comparisons):
+        frame["note"] = [comparison.note for comparison in comparisons]
     return Table("comparisons", "", frame)

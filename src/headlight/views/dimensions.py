@@ -36,16 +36,16 @@ class By:
 
     def labels(self, result: xr.Dataset) -> list[Any]:
         """Return the labels in the result, as they are shown; numbers stay numbers."""
-        return [self.names.get(each, each) for each in result[self.dim].values.tolist()]
+        return [self.names.get(label, label) for label in result[self.dim].values.tolist()]
 
 
 ByWhich = By | str | Sequence[By | str]
 
 
-def each_by(by: ByWhich) -> tuple[By, ...]:
-    """Return dimensions, which may be given by name, or one alone."""
+def as_dimensions(by: ByWhich) -> tuple[By, ...]:
+    """Return dimensions, which may be given by name, or a single one."""
     dimensions = (by,) if isinstance(by, By | str) else by
-    return tuple(each if isinstance(each, By) else By(each) for each in dimensions if each)
+    return tuple(dim if isinstance(dim, By) else By(dim) for dim in dimensions if dim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def cells(
             told apart, and that no mean is shown of.
     """
     values = variable_of(result, variable)
-    covered = {*remaining, *(each.dim for each in by)}
+    covered = {*remaining, *(dimension.dim for dimension in by)}
     rest = [str(dim) for dim in values.dims if dim not in covered]
     if set(rest) - set(AVERAGED):
         raise UsageError(
@@ -89,15 +89,18 @@ def cells(
     if rest:
         attributes = values.attrs
         values = values.mean(rest).assign_attrs(attributes)
-    labels = [result[each.dim].values.tolist() for each in by]
-    label_names = [each.labels(result) for each in by]
-    for place in product(*(range(len(each)) for each in labels)):
-        at = {each.dim: n for each, n in zip(by, place, strict=True)}
-        here = values.isel({dim: n for dim, n in at.items() if dim in values.dims}, drop=True)
+    labels = [result[dimension.dim].values.tolist() for dimension in by]
+    names = [dimension.labels(result) for dimension in by]
+    for places in product(*(range(len(along)) for along in labels)):
+        at = {dimension.dim: place for dimension, place in zip(by, places, strict=True)}
+        # A variable may lack a dimension, and is then the same at all labels of it.
+        here = values.isel(
+            {dim: place for dim, place in at.items() if dim in values.dims}, drop=True
+        )
         yield Cell(
             at,
-            tuple(each[n] for each, n in zip(labels, place, strict=True)),
-            {each.dim: names[n] for each, names, n in zip(by, label_names, place, strict=True)},
+            tuple(along[place] for along, place in zip(labels, places, strict=True)),
+            {dim: along[place] for (dim, place), along in zip(at.items(), names, strict=True)},
             here,
         )
 
@@ -119,7 +122,8 @@ def template_of(template: str, by: tuple[By, ...], result: xr.Dataset, variable:
     if template:
         return template
     if by:
-        return ", ".join(f"{{{each.dim}}}" for each in by)
+        return ", ".join(f"{{{dimension.dim}}}" for dimension in by)
+    # A long name is no template: its braces are doubled, which ``format`` undoes.
     return named(variable_of(result, variable)).replace("{", "{{").replace("}", "}}")
 
 

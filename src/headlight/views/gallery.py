@@ -67,20 +67,20 @@ def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
     """
     cards: list[dict[str, Any]] = []
     slugs: set[str] = set()
-    everything: list[_Entry] = []
-    for each in runs:
-        entries = [_entry(part, slugs) for part in split_for_display(each.result)]
-        everything += entries
+    all_entries: list[_Entry] = []
+    for run in runs:
+        entries = [_entry(part, slugs) for part in split_for_display(run.result)]
+        all_entries += entries
         # The report of all kinds lies beside the heads of the first.
-        report = "" if each.report is None else f"{entries[0].slug}/{REPORT}"
-        if each.report is not None:
-            yield report, each.report
+        report = "" if run.report is None else f"{entries[0].slug}/{REPORT}"
+        if run.report is not None:
+            yield report, run.report
         for entry in entries:
             yield from _of_entry(entry, report and f"../{report}")
         cards.append(
             {
-                "title": model_name(each.result.attrs),
-                "about": what_was_read(each.result).sentence,
+                "title": model_name(run.result.attrs),
+                "about": what_was_read(run.result).sentence,
                 "findings": [finding for entry in entries for finding in answers(entry.part)][
                     :FINDINGS
                 ],
@@ -92,10 +92,10 @@ def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
         "gallery.html",
         title="Heads of attention",
         cards=cards,
-        entries=everything,
-        heads=sum(len(head_places(entry.part)) for entry in everything),
+        entries=all_entries,
+        heads=sum(len(head_places(entry.part)) for entry in all_entries),
         examples=_EXAMPLES,
-        models=embedded([{"slug": each.slug, "title": each.title} for each in everything]),
+        models=embedded([{"slug": entry.slug, "title": entry.title} for entry in all_entries]),
         provenance=provenance({"stage": "survey"}, "headlight gallery RUN... --out FOLDER"),
         script=Markup(joined_script(GALLERY)),
     )
@@ -104,7 +104,7 @@ def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
 
 def _entry(part: xr.Dataset, slugs: set[str]) -> _Entry:
     kind = str(part.attrs["kind"]) if MULTI_KIND in part.attrs else ""
-    subject = Subject.of(part)
+    subject = Subject.from_result(part)
     plain = _OTHERS.sub("-", f"{subject.model} {kind}".lower()).strip("-")[:60] or "model"
     slug, number = plain, 1
     while slug in slugs:
@@ -118,11 +118,11 @@ def _entry(part: xr.Dataset, slugs: set[str]) -> _Entry:
 
 def _of_entry(entry: _Entry, report: str) -> Iterator[tuple[str, bytes]]:
     """Yield the folder of a survey: the numbers of all heads, those of each, and its page."""
-    all = all_heads(entry.part)
-    yield f"{entry.slug}/heads.js", _data(entry.slug, all)
+    numbers = all_heads(entry.part)
+    yield f"{entry.slug}/heads.js", _data(entry.slug, numbers)
     details = HeadDetails(entry.part)
-    for name, (layer, head) in zip(all["names"], head_places(entry.part), strict=True):
-        yield f"{entry.slug}/heads/{name}.js", _data(name, details.of(layer, head))
+    for name, (layer, head) in zip(numbers["names"], head_places(entry.part), strict=True):
+        yield f"{entry.slug}/heads/{name}.js", _data(name, details.describe(layer, head))
     kind = str(entry.part.attrs.get("kind", ""))
     page = render(
         "gallery_model.html",
@@ -137,4 +137,5 @@ def _of_entry(entry: _Entry, report: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _data(name: str, value: Any) -> bytes:
+    # A script and not JSON: a page that is opened from disk may load scripts, and no other files.
     return f"headlightData({json.dumps(name)}, {embedded(value)});\n".encode()

@@ -90,12 +90,12 @@ class HeadGrid:
     drawing: Markup
 
 
-def head_grid(result: xr.Dataset, every: Iterable[Highlight] = ()) -> HeadGrid | None:
+def head_grid(result: xr.Dataset, findings: Iterable[Highlight] = ()) -> HeadGrid | None:
     """Return the grid of a survey, or None when no head was observed at all.
 
     Args:
         result: Survey of one kind of attention.
-        every: Findings, of which the first about a head selects the first view of the grid.
+        findings: Findings, of which the first about a head selects the first view of the grid.
     """
     views: dict[str, View] = {}
     questions = []
@@ -120,8 +120,8 @@ def head_grid(result: xr.Dataset, every: Iterable[Highlight] = ()) -> HeadGrid |
         *((f"{row.name}-weight", f"{row.short} − weight") for row in rows),
     ]
     shown_measures = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
-    of_findings = (f"{each.question}.{each.measure}" for each in every)
-    first = next((name for name in of_findings if name in views), next(iter(views)))
+    found_views = (f"{finding.question}.{finding.measure}" for finding in findings)
+    first = next((name for name in found_views if name in views), next(iter(views)))
     return HeadGrid(questions, shown_measures, views, first, draw_grid(result, views[first]))
 
 
@@ -186,7 +186,7 @@ def _compared(
 ) -> dict[str, View]:
     """Return the views of a row: every measure on one range, and differences on another."""
     numbers = dict(by_measure)
-    highest = max(float(np.nanmax(each.value)) for each in numbers.values())
+    highest = max(float(np.nanmax(estimate.value)) for estimate in numbers.values())
     _, high = round_domain(0.0, max(highest, uniform, 0.01))
     share = row.unit == "share"
     formats = _SHARES if share else (two_decimals, "{:.2f} nats".format)

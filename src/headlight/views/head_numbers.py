@@ -44,12 +44,12 @@ def numbers_as_json(
     layers = {layer: at for at, layer in enumerate(result["layer"].values.tolist())}
     heads = {head: at for at, head in enumerate(result["head"].values.tolist())}
     exists = [layer in layers and head in heads for layer, head in places]
-    at = [(layers.get(layer, 0), heads.get(head, 0)) for layer, head in places]
+    indices = [(layers.get(layer, 0), heads.get(head, 0)) for layer, head in places]
 
     def placed(values: NDArray[np.float64]) -> list[float | None]:
         return [
-            _short(values[one]) if is_there else None
-            for one, is_there in zip(at, exists, strict=True)
+            _short(values[index]) if is_there else None
+            for index, is_there in zip(indices, exists, strict=True)
         ]
 
     data = []
@@ -62,11 +62,11 @@ def numbers_as_json(
         }
         few = rests_on_few(result, row) or bool(why_of_tokens(result, row))
         rests = {"rows": say_rows(result, row), "few": few}
-        numbers = {
-            name: list(map(placed, (each.value, *(_within(row, name, each) if each.known else ()))))
-            for name, each in by.items()
-        }
-        data.append(about | {key: each for key, each in rests.items() if each} | {"by": numbers})
+        numbers = {}
+        for name, estimate in by.items():
+            ends = _within(row, name, estimate) if estimate.known else ()
+            numbers[name] = [placed(values) for values in (estimate.value, *ends)]
+        data.append(about | {key: fact for key, fact in rests.items() if fact} | {"by": numbers})
     return data
 
 
@@ -99,17 +99,17 @@ def all_heads(result: xr.Dataset) -> dict[str, Any]:
 def head_places(result: xr.Dataset) -> list[tuple[int, int]]:
     """Return layer and head of all heads, in their order."""
     layers = result["layer"].values.tolist()
-    return [(layers[row], head) for row, head in np.argwhere(_there(result)).tolist()]
+    return [(layers[row], head) for row, head in np.argwhere(_observed_heads(result)).tolist()]
 
 
-def _there(result: xr.Dataset) -> NDArray[np.bool_]:
-    """Return whether each layer has each head; layers with fewer heads are filled up with NaN."""
+def _observed_heads(result: xr.Dataset) -> NDArray[np.bool_]:
+    # Layers with fewer heads than others are filled up with NaN.
     entropy = result["entropy"].transpose("layer", "head", ...).values
     return np.asarray(np.isfinite(entropy).reshape(*entropy.shape[:2], -1).any(-1))
 
 
 def _short(value: float | np.floating[Any]) -> float | None:
-    """Round to four digits, which are more than can be seen."""
+    # Four digits are more than can be seen, and JSON knows no NaN.
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
@@ -127,7 +127,7 @@ def texts_of(result: xr.Dataset, name: str) -> list[list[str]]:
         return []
     shown_tokens = _tokens(result)
     rows = result[name].values
-    return [[shown_tokens[int(each)] for each in row if np.isfinite(each)] for row in rows]
+    return [[shown_tokens[int(token)] for token in row if np.isfinite(token)] for row in rows]
 
 
 def _tokens(result: xr.Dataset) -> dict[int, str]:
@@ -139,7 +139,6 @@ def _tokens(result: xr.Dataset) -> dict[int, str]:
 
 
 def _token(piece: PieceText) -> str:
-    """Return a piece behind its mark: a blank, or ``##``."""
     return f"{piece.mark}{printable(piece.text)}"
 
 
@@ -160,13 +159,13 @@ class HeadDetails:
         by = ("layer", "head", "measure")
         self._distance = self._array("distance_share", *by, "distance")
         self._top = {
-            of: self._array(f"top_token{of}", *by, "side", "top")
-            for of in ("", "_share", "_lift")
+            field: self._array(f"top_token{field}", *by, "side", "top")
+            for field in ("", "_share", "_lift")
             if "top_token" in result
         }
         self._decile = {
-            of: self._array(f"decile_{of}", *by, "decile", *more)
-            for of, *more in (
+            field: self._array(f"decile_{field}", *by, "decile", *more)
+            for field, *more in (
                 ("score",),
                 ("text",),
                 ("query",),
@@ -176,8 +175,8 @@ class HeadDetails:
             if "decile_score" in result
         }
         self._passage = {
-            of: self._array(f"passage_{of}", "layer", "head", "does", *more)
-            for of, *more in (
+            field: self._array(f"passage_{field}", "layer", "head", "does", *more)
+            for field, *more in (
                 *(("score",), ("length",), ("query",), ("query_token",)),
                 *((name, "kept") for name in ("place", "token", "weight")),
             )
@@ -189,7 +188,7 @@ class HeadDetails:
             return np.zeros((0,) * len(dims))
         return np.asarray(self._result[name].transpose(*dims).values)
 
-    def of(self, layer: int, head: int) -> dict[str, Any]:
+    def describe(self, layer: int, head: int) -> dict[str, Any]:
         """Return the details of a head, by the number of the layer as the model counts it."""
         at = self._layers.index(layer), head
         sides = [str(side) for side in self._result["side"].values] if self._top else []
@@ -210,7 +209,7 @@ class HeadDetails:
 
     def _top_tokens(self, at: tuple[int, int], measure: int, side: int) -> list[list[Any]]:
         """Return tokens with their share and lift."""
-        names, shares, lifts = (self._top[of][at][measure, side] for of in self._top)
+        names, shares, lifts = (values[at][measure, side] for values in self._top.values())
         style = str(self._result.attrs.get("pieces", ""))
         return [
             [_token(piece_text(str(name), style)), _short(share), _short(lift)]
@@ -220,7 +219,7 @@ class HeadDetails:
 
     def _deciles(self, at: tuple[int, int], measure: int) -> Iterator[list[Any]]:
         """Yield decile, strength, text, place of the query, places and values, strongest first."""
-        here = {of: values[at][measure] for of, values in self._decile.items()}
+        here = {field: values[at][measure] for field, values in self._decile.items()}
         labels = self._result["decile"].values.tolist() if here else []
         for place, decile in reversed(list(enumerate(labels))):
             if math.isfinite(here["score"][place]):
@@ -244,14 +243,14 @@ class HeadDetails:
         scored = np.flatnonzero(np.isfinite(scores[at]) & (scores[at] != 0))
         rows_shown: set[bytes] = set()
         for does in sorted(scored.tolist(), key=lambda does: int(above[does])):
-            here = {of: values[at][does] for of, values in self._passage.items()}
+            here = {field: values[at][does] for field, values in self._passage.items()}
             # In a text that begins with [CLS], two behaviours may have one row.
             row = here["query"].tobytes() + here["weight"].tobytes()
             if row in rows_shown or len(rows_shown) == STRONGEST:
                 continue
             rows_shown.add(row)
             has_place = np.isfinite(here["place"])
-            rows = zip(*(here[of][has_place] for of in ("place", "token", "weight")), strict=True)
+            kept = (here[field][has_place] for field in ("place", "token", "weight"))
             yield {
                 "does": self._named(str(self._result["does"].values[does])),
                 "mean": _short(float(here["score"])),
@@ -260,6 +259,6 @@ class HeadDetails:
                 "length": int(here["length"]),
                 "tokens": [
                     [int(place), self._shown[int(token)], _short(weight)]
-                    for place, token, weight in rows
+                    for place, token, weight in zip(*kept, strict=True)
                 ],
             }

@@ -39,6 +39,7 @@ _COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*.*?\*/ *)\n", re.MULTILINE | re.DOTA
 _EXPORT = re.compile(r"^export (?=(?:const|async function|function) (\w+))", re.MULTILINE)
 
 
+# One script and no modules: a page that is opened from disk may not import files.
 @cache
 def joined_script(modules: tuple[str, ...] = MODULES) -> str:
     """Join modules to one script, in which each is a function that returns its exports.

@@ -24,14 +24,14 @@ _SOMETHING = 0.05
 """Share of the highest weight below which a token is shown only beside others."""
 
 
-def drawn_passage(passage: Passage, *, own: bool) -> Markup:
+def drawn_passage(passage: Passage, *, self_attention: bool) -> Markup:
     """Draw the line: weights as colours and tips of tokens, gaps as dots, the query in a frame.
 
     Colours follow the root of the weight, up to 1 in all passages, so that they can be compared.
 
     Args:
         passage: Passage of a survey.
-        own: Whether the attending token is one of the attended text, as in self-attention.
+        self_attention: Whether the attending token is one of the attended text.
     """
     marked = any(token.shown.mark == " " for token in passage.tokens)
     parts: list[Markup] = []
@@ -41,7 +41,7 @@ def drawn_passage(passage: Passage, *, own: bool) -> Markup:
             parts.append(Markup(" … "))
         elif parts and token.shown.mark == (" " if marked else ""):
             parts.append(Markup(" "))
-        asking = own and token.place == passage.place
+        asking = self_attention and token.place == passage.place
         parts.append(
             element(
                 "span",

@@ -106,9 +106,9 @@ def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_said(each)}" for name, each in value.items())
+        return ", ".join(f"{name} {_said(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
-        between = "; " if any(isinstance(each, list | Mapping) for each in value) else ", "
+        between = "; " if any(isinstance(item, list | Mapping) for item in value) else ", "
         return between.join(map(_said, value)) or "none"
     return str(value)
 

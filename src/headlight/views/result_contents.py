@@ -109,8 +109,8 @@ def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
 
 def tables(result: xr.Dataset, all_sections: Iterable[Section] | None = None) -> dict[str, Table]:
     """Return all tables of a result by name, the main one first."""
-    of = sections(result) if all_sections is None else all_sections
-    return {table.name: table for section in of for table in section.tables}
+    all_sections = sections(result) if all_sections is None else all_sections
+    return {table.name: table for section in all_sections for table in section.tables}
 
 
 def pictures(result: xr.Dataset) -> dict[str, Drawing]:

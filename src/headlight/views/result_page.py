@@ -83,7 +83,7 @@ def study_page(
 
 def _introduced(result: xr.Dataset) -> Markup:
     """Return the model and the corpus in a sentence; each name has a direction of its own."""
-    about = Subject.of(result)
+    about = Subject.from_result(result)
     name = Markup("<bdi>{}</bdi>").format
     read = "" if about.corpus is None else Markup(" reading {}").format(name(about.corpus))
     return Markup("{}{}{}.").format(about.kind, name(about.model), read)

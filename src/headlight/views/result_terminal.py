@@ -31,21 +31,24 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     lines: list[RenderableType] = [Text(printable(read.sentence))] if read.sentence else []
     lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
     if result.attrs.get("stage") != "survey":  # whose own table says it
-        lines += [bullet(each) for each in findings(result)]
-    lines += [each for part in parts for each in (Text(), drawn(part))]
-    blank = isinstance(lines[0], Text) and not lines[0].plain
-    return Group(*lines[blank:])
+        lines += [bullet(finding) for finding in findings(result)]
+    for part in parts:
+        lines += [Text(), drawn(part)]
+    # Where nothing stands above the first part, no blank line does either.
+    begins_blank = isinstance(lines[0], Text) and not lines[0].plain
+    return Group(*(lines[1:] if begins_blank else lines))
 
 
 def _short(result: xr.Dataset) -> RenderableType:
     """Return the main table of one kind of attention, and its summary if there are no sentences."""
-    parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold")]
+    parts: list[RenderableType] = [Text(printable(str(Subject.from_result(result))), style="bold")]
     main = next((table for table in tables(result).values() if len(table.frame)), None)
     if main is not None:
         parts.append(terminal(main, whole="in the files"))
         if equal := equal_to_weight(result):
             parts.append(Text(f"Effective attention is {equal}.", style="dim"))
-        parts += [Text(NUMBERING, style="dim")] * ("head" in main.frame)
+        if "head" in main.frame:
+            parts.append(Text(NUMBERING, style="dim"))
     if not findings(result):
         frame = pd.DataFrame(summary(result).items(), columns=["", "value"])
         frame[""] = frame[""].str.replace("_", " ")
@@ -61,7 +64,10 @@ def answer_terminal(view: ModuleType, answer: xr.Dataset, top: int | None) -> Re
         answer: Dataset of the answer.
         top: Maximum number of rows of each table; by default ten.
     """
-    lines = [Text(printable(each)) for each in view.findings(answer)]
-    main = (section.tables[0] for section in view.sections(answer) if section.tables)
-    below = [each for table in main for each in (Text(), terminal(table, top or TOP))]
-    return Group(*lines, *below, *[Text(NUMBERING, style="dim")] * bool(below))
+    lines: list[RenderableType] = [Text(printable(text)) for text in view.findings(answer)]
+    main = [section.tables[0] for section in view.sections(answer) if section.tables]
+    for table in main:
+        lines += [Text(), terminal(table, top or TOP)]
+    if main:
+        lines.append(Text(NUMBERING, style="dim"))
+    return Group(*lines)

@@ -63,7 +63,7 @@ def summary(result: xr.Dataset) -> Summary:
         numbers[f"numbers_that_differ{end}"] = int(differ.sum())
         numbers[f"numbers_compared{end}"] = int(valid.sum())
         if result.attrs["match"] == "behaviour":
-            numbers[f"heads_without_a_partner{end}"] = _alone(result, other)
+            numbers[f"heads_without_a_partner{end}"] = _without_partner(result, other)
         numbers[f"heads_that_differ{end}"] = int(differ.any("statistic").sum())
     return numbers
 
@@ -75,7 +75,8 @@ def findings(result: xr.Dataset) -> list[str]:
     for other in result["other"].values.tolist():
         differ, valid = _differ(result, other), result["p_value"].sel(other=other).notnull()
         heads = int(valid.any("statistic").sum())
-        changes = [_change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]]
+        largest = _of_heads(result, other)[:spoken_of]
+        changes = [_change(result, other, *place) for place in largest]
         sentences += changes
         if not changes and differ.any():
             sentences.append(
@@ -98,7 +99,7 @@ def findings(result: xr.Dataset) -> list[str]:
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
             sentences.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
-            if alone := _alone(result, other):
+            if alone := _without_partner(result, other):
                 sentences.append(
                     f"{plural(alone, 'head')} of {names[0]} {'is' if alone == 1 else 'are'} left "
                     f"out: the head of {names[other]} that is most like it is more like another."
@@ -121,11 +122,11 @@ def _coinciding(result: xr.Dataset) -> list[str]:
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections: when behaviours arise, heads that differ, texts, all differences."""
     parts = [_strip(result), _heads(result), _texts(result), _table(result), _places(result)]
-    return [each for each in parts if each.drawings or each.tables or each.html]
+    return [section for section in parts if section.drawings or section.tables or section.html]
 
 
 def _names(result: xr.Dataset) -> list[str]:
-    return [base_name(each) for each in json.loads(result.attrs["names"])]
+    return [base_name(name) for name in json.loads(result.attrs["names"])]
 
 
 def _differ(result: xr.Dataset, other: int) -> xr.DataArray:
@@ -139,8 +140,7 @@ def _moved(result: xr.Dataset, other: int) -> xr.DataArray:
     return has_partner & elsewhere
 
 
-def _alone(result: xr.Dataset, other: int) -> int:
-    """Return how many heads of the first run were observed, and have no partner."""
+def _without_partner(result: xr.Dataset, other: int) -> int:
     observed_heads = result["value"].sel(run=0).notnull().any("statistic")
     return int((observed_heads & result["partner_layer"].sel(other=other).isnull()).sum())
 
@@ -148,8 +148,8 @@ def _alone(result: xr.Dataset, other: int) -> int:
 def _of_heads(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
     """Return the largest change of each head."""
     first_changes: dict[tuple[int, int], tuple[str, int, int]] = {}
-    for each in largest_changes(result, other):
-        first_changes.setdefault(each[1:], each)
+    for statistic, layer, head in largest_changes(result, other):
+        first_changes.setdefault((layer, head), (statistic, layer, head))
     return list(first_changes.values())
 
 
@@ -179,10 +179,10 @@ def _arisen(result: xr.Dataset) -> list[str]:
     """Return sentences on where each behaviour first is strong, for three or more runs."""
     if result.sizes["run"] < 3:
         return []
-    own = _own_shares(result)
+    in_tables = _shares_in_tables(result)
     sentences = []
-    for run in sorted({int(at) for at in own["arises"].values if at > 0}):
-        here = own.isel(run=run, statistic=np.flatnonzero(own["arises"] == run))
+    for run in sorted({int(at) for at in in_tables["arises"].values if at > 0}):
+        here = in_tables.isel(run=run, statistic=np.flatnonzero(in_tables["arises"] == run))
         examples = [
             f"{_target(result, behaviour)} ({head_name(int(layer), int(head))}: {percent(share)})"
             for behaviour, layer, head, share in zip(
@@ -200,11 +200,11 @@ def _arisen(result: xr.Dataset) -> list[str]:
     return sentences
 
 
-def _own_shares(result: xr.Dataset) -> xr.Dataset:
+def _shares_in_tables(result: xr.Dataset) -> xr.Dataset:
     """Return the shares of weights that stand in tables."""
     behaviour = result["behaviour"].values
-    own = [row_of(str(name)).prominent for name in behaviour]
-    in_tables = np.flatnonzero(np.array(own) & (result["by"].values == "weight"))
+    prominent = np.array([row_of(str(name)).prominent for name in behaviour])
+    in_tables = np.flatnonzero(prominent & (result["by"].values == "weight"))
     return result.isel(statistic=np.intersect1d(in_tables, named_shares(result)))
 
 
@@ -223,7 +223,9 @@ def _heads(result: xr.Dataset) -> Section:
     )
     drawings = [*_largest(result), Drawing("heads", "", words, drawn)]
     is_known = bool(data["largest"].notnull().any())
-    return Section("heads", "Which heads differ?", explanation, drawings=drawings * is_known)
+    return Section(
+        "heads", "Which heads differ?", explanation, drawings=drawings if is_known else []
+    )
 
 
 def _largest(result: xr.Dataset) -> list[Drawing]:
@@ -256,7 +258,6 @@ def _largest(result: xr.Dataset) -> list[Drawing]:
 
 
 def _equal_numbers(result: xr.Dataset) -> str:
-    """Return a sentence about numbers that stand under one of their two names."""
     equal = json.loads(result.attrs["equal_numbers"]).items()
     pairs = [f"{dropped} is {name}" for dropped, name in equal]
     return f" In all of these runs {listed(pairs)}, and not listed twice." if pairs else ""
@@ -264,21 +265,21 @@ def _equal_numbers(result: xr.Dataset) -> str:
 
 def _texts(result: xr.Dataset) -> Section:
     names, parts = _names(result), list[Markup]()
-    groups = groupby(passages_kept(result), key=lambda each: each[:3])
-    own = result.attrs["kind"] != "cross"
-    for (statistic, layer, head), each in groups:
+    groups = groupby(passages_kept(result), key=lambda kept: kept[:3])
+    self_attention = result.attrs["kind"] != "cross"
+    for (statistic, layer, head), passages in groups:
         lines = [
             element(
                 "p",
                 element("span", f"{names[run]} ", class_="quiet small"),
                 element(
                     "span",
-                    drawn_passage(passage, own=own),
+                    drawn_passage(passage, self_attention=self_attention),
                     element("span", strongest(passage), class_="quiet small"),
                     class_="example",
                 ),
             )
-            for _, _, _, run, passage in each
+            for _, _, _, run, passage in passages
         ]
         title = f"{head_name(layer, head)}, {statistic.replace('_', ' ')}"
         parts.append(element("li", element("span", title, class_="kind"), *lines))
@@ -294,13 +295,13 @@ def _texts(result: xr.Dataset) -> Section:
 
 
 def _strip(result: xr.Dataset) -> Section:
-    names, here = _names(result), _own_shares(result)
+    names, here = _names(result), _shares_in_tables(result)
     high = (here["strongest"] > WORTH_SAYING).any("run")
     here = here.isel(statistic=np.flatnonzero(high.values))
     if result.sizes["run"] < 3 or not here.sizes["statistic"]:
         return Section("runs", "", "")
     statistics = map(str, here["statistic"].values)
-    by = By("statistic", {each: each.replace("_", " ") for each in statistics})
+    by = By("statistic", {name: name.replace("_", " ") for name in statistics})
     numbers = "; ".join(f"{at} is {name}" for at, name in enumerate(names))
     curve = Curve(
         "strongest",
@@ -336,8 +337,10 @@ def _table(result: xr.Dataset) -> Section:
             rows.append(_row(result, names, other, *labels))
     frame = pd.DataFrame(rows, columns=COLUMNS)
     by_place = result.attrs["match"] == "place"
-    alike = {"run": result.sizes["other"] == 1, "beside": by_place, "distance": by_place}
-    frame = frame.drop(columns=[name for name, one in alike.items() if one], errors="ignore")
+    if result.sizes["other"] == 1:
+        frame = frame.drop(columns="run")
+    if by_place:
+        frame = frame.drop(columns=["beside", "distance"])
     caption = "What differs: shares first, the largest difference first"
     formats = {"false alarms": ".2g"} | ({} if by_place else {"distance": ".2f"})
     table = Table("changes", caption, frame, formats)

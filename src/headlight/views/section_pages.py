@@ -120,9 +120,9 @@ def section_page(page: SectionPage) -> str:
     colours, rings around the same head in all pictures, and pictures as files); all text from the
     outside is escaped, and pictures are images, in which nothing runs.
     """
-    pictures = [each for section in page.sections for each in section.drawings]
-    first = next((each for each in pictures if each.name in page.first), None)
-    examples = [each for section in page.sections for each in section.examples]
+    pictures = [picture for section in page.sections for picture in section.drawings]
+    first = next((picture for picture in pictures if picture.name in page.first), None)
+    examples = [example for section in page.sections for example in section.examples]
     return render(
         "exhibits.html",
         first=first and _pictured(first),
@@ -148,9 +148,9 @@ def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
     """Return a section as the template reads it."""
     lead, definitions = lead_and_rest(section.explanation)
     rows = [
-        dict(zip(("published", "ours", "difference"), each.texts, strict=True))
-        | {"quantity": each.quantity, "note": each.note}
-        for each in section.comparisons
+        dict(zip(("published", "ours", "difference"), comparison.texts, strict=True))
+        | {"quantity": comparison.quantity, "note": comparison.note}
+        for comparison in section.comparisons
     ]
     return {
         "name": section.name,
@@ -160,9 +160,9 @@ def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
         "definitions": definitions,
         "group": section.group,
         "html": section.html,
-        "pictures": [_pictured(each) for each in section.drawings if each is not first],
+        "pictures": [_pictured(picture) for picture in section.drawings if picture is not first],
         "comparisons": rows,
-        "comparison_notes": any(each.note for each in section.comparisons),
+        "comparison_notes": any(comparison.note for comparison in section.comparisons),
         "tables": [_sheet(table, f"{section.name}.{n}") for n, table in enumerate(section.tables)],
         "notes": section.notes,
         # Everything but letters, digits and slashes is quoted: an address can only be a file.
@@ -180,10 +180,12 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
         "caption": picture.caption,
         "alternative": picture.alternative,
         "choice": picture.choice,
+        # As an image: ids of two SVGs in one page would clash, and nothing in an image runs.
         "drawing": b64encode(svg.encode()).decode(),
         "panels": int(panels[1]) if panels else 1,
         "grow": 1 if _BARS in tag else _GROW[bool(panels and int(panels[1]) > 1)],
         "columns": columns[1] if columns else "",
+        # Matplotlib writes points, 72 to the inch; a browser has 96 pixels to it.
         "wide": round(float(wide[1]) * 4 / 3) if wide else 480,
     }
 

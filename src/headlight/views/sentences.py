@@ -19,7 +19,7 @@ _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) 
 
 def sentences_of(text: str) -> list[str]:
     """Return the sentences of a text of ours."""
-    return [each for each in _END.split(text) if each]
+    return [sentence for sentence in _END.split(text) if sentence]
 
 
 def short_sentence(text: str) -> str:
@@ -51,7 +51,7 @@ def brief(text: str, *, linked: bool = False) -> Markup:
 
 def claim(text: str) -> Markup:
     """Return the first sentence of a finding, and a second about a head; names lead to heads."""
-    first, *more = (INTERVAL.sub("", each) for each in sentences_of(text))
+    first, *more = (INTERVAL.sub("", sentence) for sentence in sentences_of(text))
     parts = [Markup("<b>{}</b>").format(short_sentence(first)), *filter(_HEAD.search, more[:1])]
     return Markup(_HEAD.sub(_link, Markup(" ").join(parts)))
 

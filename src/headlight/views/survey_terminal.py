@@ -27,37 +27,44 @@ _HEADS = 6
 
 def terminal_table(result: xr.Dataset) -> RenderableType:
     """Return a survey in short: its most striking findings, and the heads that these are about."""
-    every = highlights(result)
-    parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold"), Text()]
-    parts += [bullet(short_sentence(each.text), f"{at}") for at, each in enumerate(every[:SAID], 1)]
-    if not every:
+    findings = highlights(result)
+    parts: list[RenderableType] = [
+        Text(printable(str(Subject.from_result(result))), style="bold"),
+        Text(),
+    ]
+    for number, finding in enumerate(findings[:SAID], 1):
+        parts.append(bullet(short_sentence(finding.text), f"{number}"))
+    if not findings:
         parts.append(Text(NOTHING if is_understood(result) else NOT_UNDERSTOOD))
-    frame = _heads(result, every)
+    frame = _heads(result, findings)
     if len(frame):
         parts += [Text(), terminal(Table("heads", "", frame)), Text(NUMBERING, style="dim")]
     if equal := equal_to_weight(result):
         parts.append(Text(f"Effective attention is {equal}.", style="dim"))
-    findings_left = sum(each.kind != "inconclusive" for each in every[SAID:])
-    more = [f"{plural(findings_left, 'more finding')} in the report."] if findings_left else []
-    more += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
-    return Group(*parts, *[Text(" ".join(more), style="dim")] * bool(more))
+    inconclusive = [finding for finding in findings[SAID:] if finding.kind == "inconclusive"]
+    more = [finding.text for finding in inconclusive]
+    if left := len(findings[SAID:]) - len(inconclusive):
+        more.insert(0, f"{plural(left, 'more finding')} in the report.")
+    if more:
+        parts.append(Text(" ".join(more), style="dim"))
+    return Group(*parts)
 
 
-def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
+def _heads(result: xr.Dataset, findings: Sequence[Highlight]) -> pd.DataFrame:
     """Return the heads that are spoken of for a share of their attention, by each measure."""
     row_of = {row.name: row for row in statistic_table() if row.unit == "share" and row.target}
     layers, rows = result["layer"].values.tolist(), []
-    for each in every:
-        row = row_of.get(each.question)
-        if row is None or each.layer is None or each.head is None:
+    for finding in findings:
+        row = row_of.get(finding.question)
+        if row is None or finding.layer is None or finding.head is None:
             continue
-        at = (layers.index(each.layer), each.head)
+        at = (layers.index(finding.layer), finding.head)
         cells = {}
         for measure in surveyed(result):
             if measure.name in measures_of(result, row):
-                one = numbers_of(result, row, measure.name).at(at)
-                half = plus_minus(float(one.high - one.low) / 2, share=True)
-                cells[measure.short] = f"{percent_text(float(one.value))}{half}"
-        name = name_of(result, each.layer, each.head)
+                share = numbers_of(result, row, measure.name).at(at)
+                half = plus_minus(float(share.high - share.low) / 2, share=True)
+                cells[measure.short] = f"{percent_text(float(share.value))}{half}"
+        name = name_of(result, finding.layer, finding.head)
         rows.append({"head": name, "attends": f"to {row_target(result, row)}", **cells})
     return pd.DataFrame(rows[:_HEADS])

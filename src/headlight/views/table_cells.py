@@ -72,6 +72,7 @@ def numeric_columns(cells: list[list[FrameCell]], count: int) -> list[bool]:
 def _cell(value: object, format: str, *, strong: bool, half: float) -> FrameCell:
     if value is None or value is pd.NaT or value is pd.NA:
         return FrameCell(MISSING, strong=strong)
+    # Before numbers, as a bool is an int.
     if isinstance(value, bool | np.bool_):
         return FrameCell("yes" if value else "no", strong=strong)
     if not isinstance(value, int | float | np.number):

@@ -28,6 +28,7 @@ _HASHES = "{script-hashes}"
 def render(template: str, **values: object) -> str:
     """Return a page from ``templates/``, which runs no scripts but those that are in it now."""
     text = _environment().get_template(template).render(script_hashes=_HASHES, **values)
+    # The first place alone, which is that of the policy: texts of users may hold the same words.
     return text.replace(_HASHES, script_hashes(text) or "'none'", 1)
 
 

@@ -53,6 +53,7 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
     hidden, shown_rows = len(frame) - most, frame.head(most)
     around = {name: [ends[at] for at in shown_rows.index] for name, ends in table.around.items()}
     if table.sums:
+        # As objects, whole numbers stay whole beside sums that have none in their column.
         whole_numbers = {name: object for name in frame if frame[name].dtype.kind == "i"}
         parts = [shown_rows.astype(whole_numbers), *_totals(frame, most, table.sums)]
         shown_rows = pd.concat(parts, ignore_index=True)
@@ -98,13 +99,17 @@ class _Fitting:
             drawn.add_column(heading, justify=side, width=width, overflow="fold")  # type: ignore[arg-type]
         for row in self.cells:
             drawn.add_row(*(Text(row[at]) for at in widths))
-        yield from [Text(self.caption, style="bold")] * bool(self.caption)
+        if self.caption:
+            yield Text(self.caption, style="bold")
         yield drawn
         missing = len(self.names) - len(widths)
-        omissions = [self.left] * bool(self.left) + [f"{missing} more columns"] * bool(missing)
+        omissions = [self.left] if self.left else []
+        if missing:
+            omissions.append(f"{missing} more columns")
         rest = f"{' and '.join(omissions)} {self.whole}".strip() if omissions else ""
         notes = "; ".join(filter(None, (rest, printable(self.note).rstrip("."))))
-        yield from [Text(notes, style="dim")] * bool(notes)
+        if notes:
+            yield Text(notes, style="dim")
 
     def _widths(self, room: int) -> dict[int, int]:
         """Return the columns that are shown, with their widths.

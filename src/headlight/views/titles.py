@@ -34,7 +34,7 @@ def text_title(attributes: Mapping[Any, object], between: str = " ") -> str:
     texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
     try:
         messages = json.loads(str(attributes["chat"]))["messages"]
-        users = [str(each["content"]) for each in messages if each["role"] == "user"]
+        users = [str(message["content"]) for message in messages if message["role"] == "user"]
     except (KeyError, TypeError, ValueError, RecursionError):  # no chat, or a changed file
         return between.join(filter(None, texts))
     return f"Chat: {next(filter(None, users), texts[0])}"
@@ -55,7 +55,7 @@ class Subject:
     kind: str
 
     @classmethod
-    def of(cls, result: xr.Dataset) -> "Subject":
+    def from_result(cls, result: xr.Dataset) -> "Subject":
         """Return the subject of a result."""
         attributes = result.attrs
         kind = str(attributes.get("kind", ""))
@@ -88,4 +88,5 @@ def shortened(text: str, most: int) -> str:
 
 
 def _columns(character: str) -> int:
+    # Wide (W) and full-width (F) characters, such as Chinese ones.
     return 2 if east_asian_width(character) in "WF" else 1

@@ -83,12 +83,12 @@ class PaperCommand(HelpfulCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Say whose options those are that it does not take."""
-        own = _flags(self)
-        for flag in (each.partition("=")[0] for each in args):
+        flags = _flags(self)
+        for flag in (argument.partition("=")[0] for argument in args):
             others = [
-                str(each.name)
-                for each in ctx.parent.command.commands.values()
-                if flag.startswith("--") and flag not in own and flag in _flags(each)
+                str(command.name)
+                for command in ctx.parent.command.commands.values()
+                if flag.startswith("--") and flag not in flags and flag in _flags(command)
             ]
             if others:
                 trains = "" if find_settings(str(self.name)).models else MODELS_OF_ITS_OWN
@@ -100,7 +100,7 @@ class PaperCommand(HelpfulCommand):
 
 
 def _flags(command: Any) -> set[str]:
-    return {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+    return {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
 
 
 def _place_of_paper(args: Sequence[str]) -> int:
@@ -227,7 +227,6 @@ def _paper_command(name: str) -> Callable[..., None]:
 
 
 def _check_models(load: LoadOptions, *others: str | None) -> None:
-    """Refuse models that cannot be loaded, before torch is imported."""
     load.check()
     for other in filter(None, others):
         replace(load, model=other, revision=None, tokenizer=None).check()

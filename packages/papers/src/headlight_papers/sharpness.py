@@ -71,12 +71,17 @@ def spread_boxes(
         limits: Limits of the vertical axis; by default from zero, and the same for all panels, so
             that they can be compared.
     """
-    drawn = {place: [Box.of(*each) for each in of.items()] for place, of in groups.items()}
-    highest = max((box.high for each in drawn.values() for box in each if box.seen), default=1)
+    drawn = {
+        place: [Box.from_values(*group) for group in values_by_group.items()]
+        for place, values_by_group in groups.items()
+    }
+    highest = max(
+        (box.high for place_boxes in drawn.values() for box in place_boxes if box.seen), default=1
+    )
     limits = limits or round_domain(0.0, highest)
     return boxes(
         [
-            BoxPanel(place_label(place), each, kind, label, limits=limits)
-            for place, each in drawn.items()
+            BoxPanel(place_label(place), place_boxes, kind, label, limits=limits)
+            for place, place_boxes in drawn.items()
         ]
     )

@@ -25,13 +25,13 @@ def spans_of(tags: Sequence[str], reading: Reading = "strict") -> list[Span]:
     first: int = 0
     kind: str | None = None  # of the span that is open; None where none is
     for place, tag in enumerate((*tags, "O")):
-        mark, _, of = tag.partition("-")
-        if mark == "I" and of == kind:
+        mark, _, kind_of_tag = tag.partition("-")
+        if mark == "I" and kind_of_tag == kind:
             continue
         if kind is not None:
             spans.append((first, place, kind))
         begins = mark == "B" or (mark == "I" and reading == "lenient")
-        first, kind = place, of if begins else None
+        first, kind = place, kind_of_tag if begins else None
     return spans
 
 
@@ -41,24 +41,26 @@ class SpanScore:
 
     Attributes:
         correct: Number of spans found with their exact place and type.
-        found: Number of predicted spans.
+        predicted: Number of predicted spans.
         gold: Number of gold spans.
     """
 
     correct: int = 0
-    found: int = 0
+    predicted: int = 0
     gold: int = 0
 
     def __add__(self, other: "SpanScore") -> "SpanScore":
         return SpanScore(
-            self.correct + other.correct, self.found + other.found, self.gold + other.gold
+            self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold
         )
 
     @property
     def f1(self) -> float:
         """Return the harmonic mean of precision and recall; NaN where neither is defined."""
         return (
-            2 * self.correct / (self.found + self.gold) if self.found + self.gold else float("nan")
+            2 * self.correct / (self.predicted + self.gold)
+            if self.predicted + self.gold
+            else float("nan")
         )
 
 

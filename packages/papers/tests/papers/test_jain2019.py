@@ -157,7 +157,7 @@ def batch_of(*lengths: int, seed: int = 0) -> TextBatch:
 
 def model_of(encoder: str, seed: int = 0) -> TextClassifier:
     torch.manual_seed(seed)
-    model = TextClassifier.of(encoder, 20, 2)  # type: ignore[arg-type]
+    model = TextClassifier.from_sizes(encoder, 20, 2)  # type: ignore[arg-type]
     with torch.no_grad():
         model.embedding.weight.mul_(10)
         model.output.weight.mul_(10)

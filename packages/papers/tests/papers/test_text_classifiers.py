@@ -67,7 +67,7 @@ def _as_trained():
 
 def new(encoder, seed=0, vectors=None):
     torch.manual_seed(seed)
-    return TextClassifier.of(encoder, TYPES, 2, vectors).eval()
+    return TextClassifier.from_sizes(encoder, TYPES, 2, vectors).eval()
 
 
 # Models

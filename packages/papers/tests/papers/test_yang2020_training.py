@@ -61,7 +61,7 @@ def trainer(data, tmp_path_factory):
 
 def new(data, seed=0, dropout=0.0):
     torch.manual_seed(seed)
-    return Tagger.of(data, dropout)
+    return Tagger.from_data(data, dropout)
 
 
 def plain_attention(data, batch, guide):

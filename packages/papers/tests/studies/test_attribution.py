@@ -24,7 +24,7 @@ from headlight_papers.studies.attribution.contribution_sums import (
     by_offset,
     centred,
     is_not_largest,
-    own,
+    own_contribution,
 )
 from headlight_papers.studies.attribution.expected_time import outlook
 from headlight_papers.studies.attribution.study import AttributionStudy, run
@@ -170,7 +170,7 @@ def test_padding_changes_nothing(side):
         c[:, number, there[:, None], there] = torch.from_numpy(given(one))
     present = batch.attention_mask.bool()
     seen = [(given(one), list(one.categories)) for one in encoded]
-    np.testing.assert_allclose(own(c).movedim(0, 2)[present], naive.own(seen))
+    np.testing.assert_allclose(own_contribution(c).movedim(0, 2)[present], naive.own(seen))
     shares = is_not_largest(c).movedim(0, 2)[present].double().mean(0)
     np.testing.assert_allclose(shares, naive.not_largest(seen))
     rows = by_distance(c, present).movedim(0, 2)[present]
@@ -184,7 +184,7 @@ def test_padding_changes_nothing(side):
 def test_three_tokens_by_hand():
     c = torch.tensor([[[[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.0, 0.4, 0.6]]]])
     present = torch.ones(1, 3, dtype=torch.bool)
-    assert own(c)[0, 0].tolist() == pytest.approx([0.5, 0.2, 0.6])
+    assert own_contribution(c)[0, 0].tolist() == pytest.approx([0.5, 0.2, 0.6])
     assert is_not_largest(c)[0, 0].tolist() == [False, True, False]
     distance = by_distance(c, present)[0, 0]
     assert distance[:, 0].tolist() == pytest.approx([0.3, 0.4, 0.4])  # the middle has two

@@ -275,7 +275,9 @@ def test_a_case_by_hand():
     predicted = torch.tensor([[2.2, 0.3], [2.2, 0.3], [5.0, -4.0]])
     # L2 to (1, 0): 1.24, to (3, 1): 1.06; angle 7.8° from (1, 0), 10.7° from (3, 1).
     answers = {
-        loss: Lookup(vectors, torch.from_numpy(inputs), loss).found(predicted, both).tolist()
+        loss: Lookup(vectors, torch.from_numpy(inputs), loss)
+        .are_identified(predicted, both)
+        .tolist()
         for loss in LOSSES
     }
     assert answers == {"cosine": [True, False, True], "l2": [False, True, True]}
@@ -286,7 +288,7 @@ def test_words_that_have_the_same_vector_count_as_one():
     vectors = TokenVectors(inputs, [inputs], np.array([3]))
     for loss in LOSSES:
         lookup = Lookup(vectors, torch.from_numpy(inputs), loss)
-        assert lookup.found(torch.from_numpy(inputs), pairs(vectors, np.arange(1))).all()
+        assert lookup.are_identified(torch.from_numpy(inputs), pairs(vectors, np.arange(1))).all()
 
 
 def test_vectors_that_cannot_be_compared_have_no_naive_rate():

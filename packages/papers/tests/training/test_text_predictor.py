@@ -30,7 +30,7 @@ def captured() -> tuple[CapturedPredictor, list[Classified]]:
 
 def small(encoder: Any = "lstm") -> TextPredictor:
     torch.manual_seed(1)
-    model = TextClassifier.of(encoder, 20, 2).eval()
+    model = TextClassifier.from_sizes(encoder, 20, 2).eval()
     real = torch.arange(5) < torch.tensor([[5], [3]])
     words = torch.randint(2, 20, (2, 5)) * real
     return TextPredictor(model, TextBatch(words, real, torch.tensor([0, 1]), torch.arange(2)))

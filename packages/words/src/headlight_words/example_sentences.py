@@ -23,7 +23,7 @@ class Shown(NamedTuple):
         balance: Number of evaluated words that are right, less those that are wrong.
         shortness: Negative number of words, so that of equally good sentences the shorter is shown.
         words: Words of the sentence.
-        found: Place of the word that is predicted for each word; NaN where the word is not
+        predicted: Place of the word that is predicted for each word; NaN where the word is not
             evaluated.
         right: Whether the prediction is right, 0 or 1; NaN likewise.
     """
@@ -31,11 +31,11 @@ class Shown(NamedTuple):
     balance: int
     shortness: int
     words: tuple[str, ...]
-    found: tuple[float, ...]
+    predicted: tuple[float, ...]
     right: tuple[float, ...]
 
     @classmethod
-    def of(
+    def from_prediction(
         cls,
         words: tuple[str, ...],
         questions: Bool[np.ndarray, " word"],
@@ -78,7 +78,7 @@ def sentences_dataset(
     for (measure, label), stretch in best.items():
         row = labels[0].index(measure), labels[1].index(label)
         words[row][: len(stretch.words)] = stretch.words
-        picked[row][: len(stretch.words)] = stretch.found
+        picked[row][: len(stretch.words)] = stretch.predicted
         right[row][: len(stretch.words)] = stretch.right
     arrays = dict(zip(NAMES, (words, picked, right), strict=True))
     variables = {name: (dims, values) for name, values in arrays.items()}

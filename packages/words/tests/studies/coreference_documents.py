@@ -91,7 +91,7 @@ def random_document(
 
 def antecedent_tasks(document, windows, choices=None):
     """The question for each window of a document."""
-    table = MentionTable.of(document, choices or TaskSettings())
+    table = MentionTable.from_document(document, choices or TaskSettings())
     ends = [0, *(stop for _, stop in windows)]
     return [
         table.task(first, stop, done=done)

@@ -21,7 +21,7 @@ def asked(
     candidates="mentions", *, preceding=True, windows=((0, 33),), **choices
 ) -> AntecedentQueries:
     tasks = antecedent_tasks(bakery(), windows, TaskSettings(**choices))
-    return AntecedentQueries.of(tasks, candidates, preceding=preceding)
+    return AntecedentQueries.from_tasks(tasks, candidates, preceding=preceding)
 
 
 def answers_correctly(score: torch.Tensor, questions: AntecedentQueries) -> torch.Tensor:
@@ -102,7 +102,7 @@ def test_a_mention_whose_antecedents_are_out_of_reach_is_wrong():
 
 def test_no_mentions_at_all():
     tasks = antecedent_tasks(bakery(), [(1, 3)])
-    questions = AntecedentQueries.of(tasks, "mentions", preceding=True)
+    questions = AntecedentQueries.from_tasks(tasks, "mentions", preceding=True)
     assert answers_correctly(torch.ones(1, 2, 2, 2), questions).shape == (0, 2, 2)
 
 
@@ -120,7 +120,7 @@ def test_answers_are_what_loops_find(seed, candidates, preceding):
     ]
     tasks = [antecedent_tasks(each, [(0, len(each.words))])[0] for each in documents]
     score = generator.integers(-2, 4, size=(3, 2, 13, 13)) / 8
-    questions = AntecedentQueries.of(tasks, candidates, preceding=preceding)
+    questions = AntecedentQueries.from_tasks(tasks, candidates, preceding=preceding)
     found = answers_correctly(torch.from_numpy(score), questions)
     assert found.tolist() == naive(documents, score, candidates, preceding)
 

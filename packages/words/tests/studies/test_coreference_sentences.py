@@ -47,7 +47,7 @@ def test_no_stretch_has_more_that_is_right(asked, long) -> None:
     start = int(shown.words[0][1:])
     lines = {
         (place + start, int(to) + start, bool(right))
-        for place, (to, right) in enumerate(zip(shown.found, shown.right, strict=True))
+        for place, (to, right) in enumerate(zip(shown.predicted, shown.right, strict=True))
         if to >= 0
     }
     assert lines <= set(asked)

@@ -82,12 +82,12 @@ def test_gold_edges_leave_out_root_and_punctuation():
 
 def test_shares_and_what_there_is_to_share():
     counts = Counts(*(np.array(each) for each in ([4, 2], [1, 2], [2, 2], [3, 0], [3, 0])))
-    assert share(*counts.of("uas")) == 0.5
-    assert share(*counts.of("uuas")) == 1
-    assert share(*counts.of("uas_tree")) == pytest.approx(4 / 6)
+    assert share(*counts.select("uas")) == 0.5
+    assert share(*counts.select("uuas")) == 1
+    assert share(*counts.select("uas_tree")) == pytest.approx(4 / 6)
     assert np.isnan(share(np.array([0]), np.array([0])))
     with pytest.raises(UnknownNameError, match="uas_tree"):
-        counts.of("las")
+        counts.select("las")
 
 
 def test_intervals_are_those_of_sentences_read_by_all_seeds():
@@ -99,7 +99,7 @@ def test_intervals_are_those_of_sentences_read_by_all_seeds():
         seeds.append(Counts(words, *hits, edges, generator.binomial(edges, 0.5)))
     row = Row("attention", "weight", counts=seeds, histories=[TrainingHistory((), 0)] * 2)
     right, there = (
-        sum(np.stack([counts.of(metric)[which] for metric in METRICS], -1) for counts in seeds)
+        sum(np.stack([counts.select(metric)[which] for metric in METRICS], -1) for counts in seeds)
         for which in (0, 1)
     )
     agrees(dataset([row], (0, 1), {}), "score", right[:, None], there[:, None])

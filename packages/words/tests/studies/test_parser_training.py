@@ -27,7 +27,7 @@ HEADS = 5
 
 def uas(model, data):
     counts = evaluate(model, data)
-    return share(*counts.of("uas"))
+    return share(*counts.select("uas"))
 
 
 def corpus(folder, seed, sentences=60, **options):

@@ -85,7 +85,7 @@ def test_weight_that_lies_on_a_vector_of_zero_gives_no_link_and_norms_the_right_
         fixed = LayerRecord(record.site, wanted[None, None], record.value, record.visible)
         for measure in ("weight", "norm"):
             links = attention_links(
-                Scores(fixed), measure, Sides.of(batch), "input", LinkSettings()
+                Scores(fixed), measure, Sides.from_batch(batch), "input", LinkSettings()
             )
             found[measure] = frozenset(
                 (source, target) for target, source in links[0, 0].nonzero().tolist()

@@ -41,7 +41,7 @@ def units(states: list[Matrix]) -> Units:
         word[row, 0] = word[row, len(own) + 1] = -1
         word[row, 1 : len(own) + 1] = torch.arange(len(own))
         made[row, 1 : len(own) + 1] = torch.from_numpy(own)
-    return Units.of(made, texts(word), "piece")
+    return Units.from_batch(made, texts(word), "piece")
 
 
 def texts(word: torch.Tensor) -> Batch:
@@ -89,7 +89,7 @@ def test_links_are_those_of_the_definitions(seed, sizes, extraction, asked):
 def test_a_match_has_the_largest_sum_and_each_unit_once(seed, sizes):
     target, source = random_pairs(seed, sizes)
     pairs = SentencePairs(units(source), units(target))
-    found = pairs.links_of_words(match(cosines(pairs), pairs.there))
+    found = pairs.links_of_words(match(cosines(pairs), pairs.real))
     for row, size in enumerate(sizes):
         links = linked(found, row)
         similarity = naive_cosines(target[row], source[row], 0.0)
@@ -103,7 +103,7 @@ def test_a_match_has_the_largest_sum_and_each_unit_once(seed, sizes):
 def test_chances_are_harmonic_means_of_two_probabilities(seed, sizes):
     target, source = random_pairs(seed, sizes)
     pairs = SentencePairs(units(source), units(target))
-    found = pairs.largest_of_words(chances(products(pairs), pairs.there))
+    found = pairs.largest_of_words(chances(products(pairs), pairs.real))
     for row, (targets, sources) in enumerate(sizes):
         product = target[row] @ source[row].T
         of_row = np.exp(product / math.sqrt(sources))
@@ -170,7 +170,8 @@ def test_words_are_means_of_their_pieces_or_linked_by_any() -> None:
 
     def found(unit: str) -> Pairs:
         pairs = SentencePairs(
-            Units.of(source, texts(alone), unit), Units.of(target, texts(word), unit)
+            Units.from_batch(source, texts(alone), unit),
+            Units.from_batch(target, texts(word), unit),
         )
         links, _ = extracted(pairs, "argmax", SimilaritySettings())
         return linked(pairs.links_of_words(links), 0)
@@ -184,7 +185,7 @@ def test_a_word_without_pieces_has_no_link() -> None:
     word = torch.tensor([[0, 2]])
     states = torch.eye(2)[None]
     for unit in ("piece", "word"):
-        side = Units.of(states, texts(word), unit)
+        side = Units.from_batch(states, texts(word), unit)
         pairs = SentencePairs(side, side)
         for extraction in EXTRACTIONS:
             links, score = extracted(pairs, extraction, SimilaritySettings(threshold=0.3))

@@ -59,6 +59,7 @@ class Outputs:
                 "it out, or give that of a language model."
             )
         words = batch.word if batch.target_word is None else batch.target_word
+        # Words without a label still have a prediction, whose divergence counts.
         rows, places = ((labels != NOTHING) | (words >= 0)).nonzero(as_tuple=True)
         return Outputs(
             rows.cpu().numpy(),
@@ -78,11 +79,11 @@ class Outputs:
         """Return the log-probabilities of the predictions, given the logits of the batch."""
         return torch.log_softmax(single(self.choose(logits)), -1)
 
-    def own(self, before: Logarithms) -> ByText:
+    def describe_intact(self, before: Logarithms) -> ByText:
         """Return the statistics of the intact model, whose divergence from itself is 0."""
-        return self.compared(before, before)[0]
+        return self.compare(before, before)[0]
 
-    def compared(
+    def compare(
         self, before: Logarithms, after: Logarithms
     ) -> tuple[ByText, Float[Tensor, " output"]]:
         """Compare other predictions with those of the intact model.
@@ -91,16 +92,17 @@ class Outputs:
             Means of the statistics over each text, and the divergence of each prediction.
         """
         rows = max(1, NUMBERS_AT_ONCE // before.shape[-1])
-        parts = (torch.split(each, rows) for each in (before, after, self.labels))
+        parts = (torch.split(values, rows) for values in (before, after, self.labels))
         tables = [_statistics(*part) for part in zip(*parts, strict=True)]
         by_output = torch.cat(tables)
-        return self._by_text(by_output), by_output[:, STATISTICS.index("kl")]
+        return self._average_by_text(by_output), by_output[:, STATISTICS.index("kl")]
 
-    def _by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
+    def _average_by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
         """Return means over the predictions of each text, ignoring NaN; NaN if all are NaN."""
         rows = array(values)
         has_number = ~np.isnan(rows)
         sums, counts = (np.zeros((self.texts, rows.shape[1])) for _ in range(2))
+        # `+=` would add only one of several predictions of a text.
         np.add.at(sums, self.owners, np.where(has_number, rows, 0))
         np.add.at(counts, self.owners, has_number)
         means: ByText = sums / np.where(counts > 0, counts, np.nan)
@@ -128,6 +130,7 @@ def _statistics(
     """Return `STATISTICS` of each prediction; NaN where it needs a label and there is none."""
     predictions = after.argmax(-1)
     labelled = labels != NOTHING
+    # `NOTHING` is negative, which `gather` refuses; the loss at the clamped place is masked below.
     loss = -after.gather(-1, labels.clamp_min(0)[:, None])[:, 0]
     return torch.stack(
         [

@@ -90,7 +90,7 @@ def sections(result: xr.Dataset) -> list[Section]:
     return [*parts, _layers(result)] if "layer_kl" in result else parts
 
 
-def _own(result: xr.Dataset) -> str:
+def _describe_intact(result: xr.Dataset) -> str:
     """Describe the loss and the accuracy of the intact model."""
     loss, right = float(result["own_loss"]), float(result["own_accuracy"])
     if not np.isfinite(loss):
@@ -99,10 +99,10 @@ def _own(result: xr.Dataset) -> str:
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
+    return columns(name, caption, result, rows, *(column.in_scope(scope) for column in COLUMNS))
 
 
-def _of_heads(result: xr.Dataset) -> Table:
+def _heads_table(result: xr.Dataset) -> Table:
     """Return the table of all heads, sorted by falling divergence."""
     caption = "Without each head, the most moving first"
     table = _table(result, "heads", caption, ("layer", "head"), "head_")
@@ -111,7 +111,7 @@ def _of_heads(result: xr.Dataset) -> Table:
 
 
 def _heads_frame(result: xr.Dataset) -> pd.DataFrame:
-    return _of_heads(result).frame
+    return _heads_table(result).frame
 
 
 def _name(frame: pd.DataFrame, row: int) -> str:
@@ -136,10 +136,10 @@ def _heads(result: xr.Dataset) -> Section:
     return Section(
         "heads",
         "Predictions without one head",
-        f"{EXPLANATION} {_own(result)}",
+        f"{EXPLANATION} {_describe_intact(result)}",
         MICHEL,
         [Drawing("heads", "", "Divergence and change of the loss without each head.", draw)],
-        [*_passages(result), _of_heads(result)],
+        [*_passages(result), _heads_table(result)],
     )
 
 
@@ -237,7 +237,7 @@ def _layers(result: xr.Dataset) -> Section:
         Curve("layer_kl", panel="KL without the layer", y_label="nats"),
         Curve("layer_loss_change", panel="Increase of the loss", y_label="nats"),
     )
-    alone = "" if "head_kl" in result else f"{EXPLANATION} {_own(result)} "
+    alone = "" if "head_kl" in result else f"{EXPLANATION} {_describe_intact(result)} "
     return Section(
         "layers",
         "Predictions without all heads of a layer",

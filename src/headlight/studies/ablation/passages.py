@@ -55,14 +55,17 @@ class PassageSeeker:
     def __init__(
         self, batch: Prepared, examples: Sequence[Encoded], outputs: Outputs, kind: Kind
     ) -> None:
-        own = batch.target_ids is None or batch.target_mask is None
+        attends_to_itself = batch.target_ids is None or batch.target_mask is None
         ids, mask = (
             (batch.input_ids, batch.attention_mask)
-            if own
+            if attends_to_itself
             else (batch.target_ids, batch.target_mask)
         )
         assert ids is not None and mask is not None  # noqa: S101, PT018 - one of the two pairs
+        # Ids and NaN for padding stand in one float array; ids are exact in float64.
         self._ids = np.where(mask.cpu().numpy() > 0, ids.cpu().numpy(), np.nan)
+        # Numbers of all positions go through `choose` like logits, which tells where predictions
+        # stand.
         numbers = torch.arange(self._ids.size, device=ids.device).view(ids.shape)
         self._places = outputs.choose(numbers).tolist()
         self._ranks = [rank_of(example, kind) for example in examples]
@@ -73,18 +76,19 @@ class PassageSeeker:
         self, divergence: Float[Tensor, " output"], before: Logarithms, after: Logarithms
     ) -> None:
         """Note the predictions under the next removal."""
+        # A batch without a prediction still has a row for the removal, so that rows stay in step.
         if not len(divergence):
             self._found.append((np.nan, np.nan, np.full(WIDTH, np.nan)))
             return
         at = int(divergence.argmax())
         most, row = float(divergence[at]), np.full(WIDTH, np.nan)
         row[:CHOICES] = [*_choice(before[at]), *_choice(after[at])]
-        row[CHOICES:] = self._around(self._places[at])
+        row[CHOICES:] = self._ids_around(self._places[at])
+        # Heads that change nothing show no passage.
         score = most if most > 0 else np.nan
         self._found.append((score, self._ranks[self._owners[at]], row))
 
-    def _around(self, number: int) -> Float64[np.ndarray, " number"]:
-        """Return the ids around a token, given its place in the flattened batch."""
+    def _ids_around(self, number: int) -> Float64[np.ndarray, " number"]:
         text, place = divmod(number, self._ids.shape[1])
         padded = np.pad(self._ids[text], (BEFORE, AFTER), constant_values=np.nan)
         return padded[place : place + BEFORE + 1 + AFTER]
@@ -136,7 +140,7 @@ def _texts(
     """Decode a row to the values of `VARIABLES`, except layer and head."""
 
     def text(*ids: float) -> str:
-        return str(tokenizer.decode([int(each) for each in ids if not np.isnan(each)]))
+        return str(tokenizer.decode([int(token) for token in ids if not np.isnan(token)]))
 
     before, before_share, after, after_share = row[:CHOICES].tolist()
     around = row[CHOICES:].tolist()

@@ -139,11 +139,11 @@ class AblationStudy(CorpusStudy[AblationSettings]):
     the model as it is.
 
     Args:
-        source: of a language model, see `headlight.engine.text_sources.TextSource`; of a
-            classifier, see `headlight.engine.labelled_texts.LabelledSource`.
-        model: with its head.
-        settings: see `AblationSettings`.
-        objective: which words a language model should predict; by default what it was trained for.
+        source: Texts for a language model (`headlight.engine.text_sources.TextSource`), or
+            labelled texts for a classifier (`headlight.engine.labelled_texts.LabelledSource`).
+        model: Model with its head.
+        settings: Settings of the study.
+        objective: Objective of a language model; by default that of its training.
 
     Source: Michel et al. (2019), Section 3, who remove heads of a translator and of BERT; the
         length is that of Kobayashi et al. (2020), Eq. 3, summed over keys.
@@ -162,9 +162,9 @@ class AblationStudy(CorpusStudy[AblationSettings]):
         if self.classifies:
             return self._plan_classifier(source, model, objective)
         settings.check_of_language_model()
-        one = Pass(objective=objective or default_objective(model, seed=settings.seed))
+        only_pass = Pass(objective=objective or default_objective(model, seed=settings.seed))
         texts: Any = source
-        return plan_text_study(self.name, self.title, texts, model, settings, passes=(one,))
+        return plan_text_study(self.name, self.title, texts, model, settings, passes=(only_pass,))
 
     def _plan_classifier(
         self, source: Any, model: CapturedModel, objective: Objective | None
@@ -228,6 +228,8 @@ class AblationObserver(Observer):
             and "head" in self.settings.by
             and isinstance(self.batch, Prepared)
         ):
+            # A classifier's batch is not prepared: its texts have no single token that changes
+            # most.
             self._passages = PassageSeeker(
                 self.batch, self.examples, self.outputs, self.sites[0].kind
             )
@@ -237,16 +239,16 @@ class AblationObserver(Observer):
         with self.model.capture(self._sites.values()) as recorder:
             recorder.visit = self._look
             before = self.outputs.logarithms(logits_of(self.model.run(self.batch)))
-        own = self.outputs.own(before)
-        self._require_finite(own, "as it is")
+        intact = self.outputs.describe_intact(before)
+        self._require_finite(intact, "as it is")
         components = components_of(self.settings.by, list(self._sites.values()))
-        changes = np.stack(list(self._changes(before, own, components)), -1)
+        changes = np.stack(list(self._changes(before, intact, components)), -1)
         units = units_of(self.examples)
         predicted = Count()
         predicted.update(array(self.outputs.labels != NOTHING))
         members: dict[str, Accumulator] = {
             "changes": Slots.of(units, changes),
-            "own": Slots.of(units, own[:, [STATISTICS.index(name) for name in OWN]]),
+            "own": Slots.of(units, intact[:, [STATISTICS.index(name) for name in OWN]]),
             "predicted": predicted,
         }
         if self._passages is not None:
@@ -256,9 +258,12 @@ class AblationObserver(Observer):
     def _look(self, record: LayerRecord) -> None:
         """Compute the norms of the outputs of each head, and of all heads together."""
         projection, layer = record.site.projection, record.site.layer
+        # The gate multiplies what a head reads before the projection, and so belongs to what it
+        # writes.
         context = context_of(record.weight, record.value)
         if record.gate is not None:
             context = context * record.gate.transpose(1, 2)
+        # The length of one head follows from its own block of W^O; that of all needs their sum.
         by_head = vector_norm(context.transpose(1, 2), projection.factor)
         together = double(context.flatten(2)) @ double(projection.weight).flatten(0, 1)
         self._lengths[layer, None] = self._mean_over_queries(together.norm(dim=-1))
@@ -272,13 +277,13 @@ class AblationObserver(Observer):
         return array((lengths * queries).sum(-1) / queries.sum(-1).clamp_min(1))
 
     def _changes(
-        self, before: Logarithms, own: ByText, components: Sequence[Component]
+        self, before: Logarithms, intact: ByText, components: Sequence[Component]
     ) -> Iterator[Float64[np.ndarray, "text change"]]:
         """Yield, for each component, the statistics without it, less those of the intact model."""
         # Divergence and share of changed predictions are differences already.
-        base = np.where(np.isin(STATISTICS, OWN), own, 0)
+        base = np.where(np.isin(STATISTICS, OWN), intact, 0)
         for component, after in self._without(components):
-            changes, divergence = self.outputs.compared(before, after)
+            changes, divergence = self.outputs.compare(before, after)
             self._require_finite(changes, f"without {name_of(component)}")
             if self._passages is not None:
                 self._passages.look(divergence, before, after)
@@ -286,6 +291,7 @@ class AblationObserver(Observer):
 
     def _without(self, components: Sequence[Component]) -> Iterator[tuple[Component, Logarithms]]:
         """Yield the predictions without each component; copies of small batches run together."""
+        # As many copies run together as a batch has room for their tokens.
         together = max(1, batch_tokens(self.model, self.settings) // self.batch.input_ids.numel())
         for first in range(0, len(components), together):
             some = components[first : first + together]
@@ -299,7 +305,7 @@ class AblationObserver(Observer):
         layer, head = component
         assert layer is not None  # noqa: S101 - all layers are never removed at once
         site = self._sites[layer]
-        return [(site, each) for each in (range(site.heads) if head is None else [head])]
+        return [(site, number) for number in (range(site.heads) if head is None else [head])]
 
     def _require_finite(self, changes: ByText, where: str) -> None:
         predicts = np.unique(self.outputs.owners)  # not a text of special tokens alone

@@ -85,5 +85,4 @@ STUDY = Study(
     smallest={"sequences": 2, "tokens": 6, "needles": 2, "haystack": 12},
     order=7,
     on_shards=False,
-    no_sentence="it reads random tokens, and facts of its own, which stand in a table",
 )

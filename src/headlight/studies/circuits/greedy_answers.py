@@ -37,6 +37,7 @@ def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
     """
     tokenizer: Any = model.tokenizer
     network: Any = model.transformer
+    # Chat models may end an answer by one of several tokens, which the generation settings name.
     ended = getattr(getattr(network, "generation_config", None), "eos_token_id", None)
     ends = {*(ended if isinstance(ended, list) else [ended]), tokenizer.eos_token_id}
     produced: list[int] = []
@@ -52,6 +53,7 @@ def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
             produced.append(token)
             if token in ends or "\n" in tokenizer.decode([token]):
                 break
-            one = torch.tensor([[token]], device=network.device)
-            tokens = one if cached else torch.cat([tokens, one], 1)
+            newest = torch.tensor([[token]], device=network.device)
+            tokens = newest if cached else torch.cat([tokens, newest], 1)
+    # The last token was produced but never read, so that no attention of it is known.
     return Answer(text.continued(produced[:-1]), tuple(produced), len(text.ids) - 1)

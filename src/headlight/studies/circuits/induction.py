@@ -46,6 +46,7 @@ class RepeatedCounter:
         record = scores.record
         sums = [self._sums(_shares(scores, name), record) for name in self._measures]
         layer_sums, layer = torch.stack(sums, 2), record.site.layer
+        # Blocks of queries come in order; the first begins the sums of the layer anew.
         self._seen[layer] = self._seen[layer] + layer_sums if record.first else layer_sums
 
     def scores(self) -> Float64[np.ndarray, "text behaviour measure layer head"]:
@@ -71,6 +72,7 @@ class RepeatedCounter:
             return score[:, :, queries - first, queries - distance]
 
         end = half + self._period
+        # The token behind the first occurrence stands one place nearer than the period.
         induction = back(half, end, self._period - 1)
         sums = {
             "induction": induction,

@@ -116,6 +116,7 @@ class _Items:
             while sum(map(len, parts)) < wanted:
                 document = next(documents, None)
                 if document is None:
+                    # A short corpus is begun again, but a haystack is never joined across its end.
                     documents = iter(corpus)
                     if parts:
                         break
@@ -159,10 +160,12 @@ def _check_lengths(
         return
     lengths = {"tokens": 2 * settings.tokens, "haystack": settings.haystack}
     if "needle" in parts:
-        lengths["haystack"] += max(_around(fact, tokenizer) for fact in FACTS)
+        lengths["haystack"] += max(_count_beside(fact, tokenizer) for fact in FACTS)
     for name, part in (("tokens", "repeated"), ("haystack", "needle")):
         over = lengths[name] + assembly.single.size - longest
         if part in parts and over > 0:
+            # The random tokens stand twice in a sequence, so that each one too many costs two
+            # places.
             fewer = getattr(settings, name) - (-(-over // 2) if name == "tokens" else over)
             cure = (
                 f"ask for at most {fewer}"
@@ -175,14 +178,13 @@ def _check_lengths(
             )
 
 
-def _around(fact: Fact, tokenizer: Any) -> int:
-    """Return the number of tokens beside a haystack, with the answer, at most twice the needle."""
-    pieces = [len(each) for each in tokenise(tokenizer, list(_texts(fact)))]
+def _count_beside(fact: Fact, tokenizer: Any) -> int:
+    # An answer is cut off at twice the tokens of its needle.
+    pieces = [len(tokens) for tokens in tokenise(tokenizer, list(_texts(fact)))]
     return sum(pieces) + 2 * pieces[1]
 
 
 def _texts(fact: Fact) -> tuple[str, str, str]:
-    """Return the fact up to its needle, the needle, and the question after the haystack."""
     question = f"\n\nQuestion: {fact.question}\nAnswer: {fact.beginning}"
     return f" {fact.beginning}", f" {fact.needle}", question
 
@@ -198,7 +200,7 @@ def _repeated(
     So each query has exactly one key that an induction head looks for.
     """
     chosen = np.random.default_rng([settings.seed, number])
-    ids = [int(each) for each in chosen.choice(drawable, settings.tokens, replace=False)] * 2
+    ids = [int(token) for token in chosen.choice(drawable, settings.tokens, replace=False)] * 2
     text = assembly.encode_text(f"random sequence {number}", Pieces(ids, range(len(ids)), len(ids)))
     return annotate(text, Repeated, begin=len(assembly.single.before), period=settings.tokens)
 
@@ -208,7 +210,7 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
     fact = FACTS[item.number % len(FACTS)]
     sentences = SENTENCE_END.split(item.haystack or "")
     *hay, beginning, needle, question = tokenise(
-        tokenizer, [*(f" {each}" for each in sentences), *_texts(fact)]
+        tokenizer, [*(f" {sentence}" for sentence in sentences), *_texts(fact)]
     )
     ends = list(accumulate(map(len, hay)))
     fitting = [0, *(end for end in ends if end <= settings.haystack)]

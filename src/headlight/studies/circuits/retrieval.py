@@ -51,8 +51,10 @@ class RetrievalCounter:
 
     def scores(self) -> Float64[np.ndarray, "version measure layer head"]:
         """Return `VERSIONS` of the score of each head; NaN if not found, or without such a head."""
+        # Layers may have different numbers of heads; the missing ones are NaN.
         layers = [torch.cat(self._top[layer], 2).cpu().double() for layer in sorted(self._top)]
         top = stacked([layer.movedim(1, 0)[None] for layer in layers])[0].transpose(2, 0, 1, 3)
+        # Only where the model has given the fact again does a copy mean retrieval.
         if not self.recall() > FOUND:
             return np.full((len(VERSIONS), *top.shape[:3]), np.nan)
         has_key = ~np.isnan(top)
@@ -60,8 +62,10 @@ class RetrievalCounter:
         produced = np.array(self.answer.produced)
         same = np.array(self.answer.text.ids)[keys] == produced
         exact = same & _within(keys, (self.text.start, self.text.stop))
+        # Distinct types are counted once each, as the paper defines the score.
         types = [exact[..., produced == token].any(-1) for token in {*produced} & {*self._needle}]
         copied = np.sum(types, axis=0) if types else np.zeros(top.shape[:3])
+        # The authors' program counts steps instead, on a span that it finds by overlap.
         steps = (same & _within(keys, fuzzy_span(self.text.ids, self._needle))).sum(-1)
         scores = np.stack([copied / len({*self._needle}), steps / len(self._needle)])
         return np.where(has_key.all(-1), scores, np.nan)

@@ -69,11 +69,11 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
     each fact it has given again.
 
     Args:
-        source: texts of which haystacks are cut (a path, a glob, ``hf:NAME``, texts, an open
+        source: Texts that haystacks are cut from (a path, a glob, ``hf:NAME``, texts, an open
             corpus); by default the sample corpus.
-        model: of an encoder-decoder its encoder is looked at; with its head where `copying` or
-            `needle` are asked for.
-        settings: see `CircuitsSettings`.
+        model: Model, with its head if `copying` or `needle` are requested; of an encoder-decoder
+            the encoder is observed.
+        settings: Settings of the study.
 
     Source: Elhage et al. (2021), "A mathematical framework for transformer circuits"; Olsson et al.
         (2022), "In-context learning and induction heads"; Wu et al. (2024), "Retrieval head
@@ -133,7 +133,10 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         if "needle" in self.parts:
             facts = [FACTS[number % len(FACTS)] for number in range(self.settings.needles)]
             variables["recall"] = ("needle", tally["recall"]["mean"])
-            variables["fact"] = ("needle", [f"{each.beginning} {each.needle}" for each in facts])
+            variables["fact"] = (
+                "needle",
+                [f"{needle.beginning} {needle.needle}" for needle in facts],
+            )
         sequences = self.settings.sequences if "repeated" in self.parts else 0
         needles = self.settings.needles if "needle" in self.parts else 0
         return self._dataset(variables).assign_attrs(random_sequences=sequences, needles=needles)
@@ -143,7 +146,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         chosen_parts, causal = self.settings.parts, self.kind == "decoder"
         unembeds = self.model.transformer.get_output_embeddings() is not None
         if chosen_parts is None:
-            parts = [each for each in OF_WEIGHTS if unembeds or each != "copying"]
+            parts = [option for option in OF_WEIGHTS if unembeds or option != "copying"]
             return (*parts, *(OF_TEXTS if causal else ()))
         for part in chosen_parts:
             if part in OF_TEXTS and not causal:
@@ -169,7 +172,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         """Return the dataset of these variables and the scores of weights, with coordinates."""
         layers = [site.layer for site in self.sites]
         heads = list(range(max(site.heads for site in self.sites)))
-        variables = {**self._of_weights(), **variables}
+        variables = {**self._score_weights(), **variables}
         coordinates: dict[str, Any] = {
             "layer": layers,
             "head": heads,
@@ -183,11 +186,11 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         }
         used = {*xarray.Dataset(variables).dims, "layer", "head"}
         return described(
-            variables, {each: coordinates[each] for each in coordinates if each in used}, VARIABLES
+            variables, {axis: coordinates[axis] for axis in coordinates if axis in used}, VARIABLES
         )
 
-    def _of_weights(self) -> dict[str, Any]:
-        chosen_parts = [each for each in OF_WEIGHTS if each in self.parts]
+    def _score_weights(self) -> dict[str, Any]:
+        chosen_parts = [part for part in OF_WEIGHTS if part in self.parts]
         if not chosen_parts:
             return {}
         weights = head_weights(self.model)
@@ -197,7 +200,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         embedded = network.get_input_embeddings().weight
         reader = network.get_output_embeddings()
         width = mine[0].output.shape[2]
-        nothing = [torch.full((len(each.output),), torch.nan) for each in mine]
+        nothing = [torch.full((len(head_weight.output),), torch.nan) for head_weight in mine]
         if "copying" in chosen_parts:
             norm = norm_gains(self.model, [reader]).get(reader)
             fits = embedded.shape[1] == reader.weight.shape[1] == width
@@ -206,12 +209,17 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
                 if name != "copying" and (gain is None or product is None):
                     continue
                 weighted = product if gain is None or product is None else gain[:, None] * product
-                scores = [None if weighted is None else copying(each, weighted) for each in mine]
-                variables[name] = _by_head(scores, nothing)
+                scores = [
+                    None if weighted is None else copying(head_weight, weighted)
+                    for head_weight in mine
+                ]
+                variables[name] = _arrange_by_head(scores, nothing)
         if "matching" in chosen_parts:
             product = gram(embedded, embedded) if embedded.shape[1] == width else None
-            scores = [None if product is None else matching(each, product) for each in mine]
-            variables["matching"] = _by_head(scores, nothing)
+            scores = [
+                None if product is None else matching(head_weight, product) for head_weight in mine
+            ]
+            variables["matching"] = _arrange_by_head(scores, nothing)
         if "composition" in chosen_parts:
             axes = ("path", "layer", "head", "later_layer", "later_head")
             variables["composition"] = (axes, self._compositions(mine, embedded.dtype))
@@ -228,9 +236,10 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
         return scores
 
 
-def _by_head(scores: Sequence[Any], nothing: Sequence[torch.Tensor]) -> tuple[Any, np.ndarray]:
-    """Return the scores over layer and head; NaN where a score or a head is missing."""
-    rows = [none if one is None else one for one, none in zip(scores, nothing, strict=True)]
+def _arrange_by_head(
+    scores: Sequence[Any], nothing: Sequence[torch.Tensor]
+) -> tuple[Any, np.ndarray]:
+    rows = [none if score is None else score for score, none in zip(scores, nothing, strict=True)]
     return ("layer", "head"), stacked([row[None].cpu() for row in rows])[0]
 
 

@@ -47,8 +47,4 @@ STUDY = Study(
         ("wiki/ --measures weight,norm --layers 0-5", ""),
     ),
     order=4,
-    no_sentence=(
-        "it compares each head with each other over all texts; what one does, a survey of the "
-        "same texts shows"
-    ),
 )

@@ -145,6 +145,8 @@ class DistancesObserver(Observer):
 
     def visit(self, record: LayerRecord) -> None:
         """Keep the scores of a layer whole, since every pair of layers is compared later."""
+        # Rows are compared in float32 whatever the model computes in, since halves lose small
+        # divergences.
         scores = Scores(record, self.value_bias, precision=torch.float32)
         self._seen[record.site.layer] = {
             measure: single(scores.of(measure)) for measure in self.measures
@@ -156,11 +158,12 @@ class DistancesObserver(Observer):
         Raises:
             CaptureError: a score is not finite.
         """
+        # Layers may have different numbers of heads; all pairs of all of them are compared.
         heads = sum(layer[self.measures[0]].shape[1] for layer in self._seen.values())
         shape = (len(self.measures), heads * (heads - 1) // 2)
         moments, of_texts = Moments(shape), Slots(shape, (1, 1))
         for text in range(len(self.queries.category)):
-            queries, keys = (_there(side.category[text]) for side in (self.queries, self.keys))
+            queries, keys = (_text_slice(side.category[text]) for side in (self.queries, self.keys))
             number = queries.stop - queries.start
             means = np.stack(
                 [self._divergence(name, text, queries, keys) / number for name in self.measures]
@@ -169,6 +172,8 @@ class DistancesObserver(Observer):
                 raise CaptureError(
                     "attention that is not finite cannot be compared; load the model in float32."
                 )
+            # The text's mean enters with its number of queries as weight, without a variance within
+            # it.
             moments.absorb(float(number), means, 0.0, means, means)
             of_texts.update(
                 self.units[[text]], number * means[None], np.full((1, 1, 1), float(number))
@@ -187,14 +192,12 @@ class DistancesObserver(Observer):
         return distances[np.triu_indices(len(distances), 1)]
 
 
-def _there(category: Int64[Tensor, " position"]) -> slice:
-    """Return the positions of a text, without the padding before or after it."""
+def _text_slice(category: Int64[Tensor, " position"]) -> slice:
     places = (category >= 0).nonzero()[:, 0]
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
 def _places(sites: Sequence[AttentionSite]) -> tuple[list[int], list[int]]:
-    """Return the layers and the numbers of all heads, in the order of comparison."""
     ordered = sorted(sites, key=lambda site: site.layer)
     places = [(site.layer, head) for site in ordered for head in range(site.heads)]
     return [layer for layer, _ in places], [head for _, head in places]

@@ -128,5 +128,4 @@ STUDY = Study(
         "max_examples": 4,
     },
     order=14,
-    no_sentence="it removes many tokens at a time, and is not specific to heads",
 )

@@ -81,6 +81,7 @@ def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
             leaves the pieces out, ``attention`` keeps them and hides them from attention.
         mask: Id of the mask token; only ``mask`` needs it.
     """
+    # Numbers stand for single tokens or for words, whose pieces share a number.
     gone = tuple(at for at, word in enumerate(example.words) if word in words)
     if removal == "attention":
         return Cut(example, gone)
@@ -123,9 +124,11 @@ class TargetProbabilities:
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
         """Run the model on numbered texts without these tokens, unless the result is known."""
-        missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
+        # Orders of different maps share many sets of tokens, and `fromkeys` keeps the first of
+        # each.
+        missing = [key for key in dict.fromkeys(wanted) if key not in self._known]
         cuts = [cut(self.examples[text], words, self.removal, self.mask) for text, words in missing]
-        for chosen in length_batches([each.example for each in cuts], self.batch_tokens):
+        for chosen in length_batches([part.example for part in cuts], self.batch_tokens):
             probabilities = self._run([cuts[at] for at in chosen])
             self._known |= {missing[at]: row for at, row in zip(chosen, probabilities, strict=True)}
 
@@ -134,29 +137,32 @@ class TargetProbabilities:
         return self._known[text, words]
 
     def _run(self, cuts: Sequence[Cut[Target]]) -> list[tuple[float, bool]]:
-        examples = [each.example for each in cuts]
+        examples = [part.example for part in cuts]
         batch = _hiding(self.model.collate(examples), cuts)
         probabilities = logits_of(self.model, examples, batch).cpu().double().softmax(-1)
-        targets = torch.tensor([each.output for each in examples])
+        targets = torch.tensor([example.output for example in examples])
         chosen = probabilities.gather(1, targets[:, None])[:, 0]
         largest = chosen == probabilities.amax(-1)
         return list(zip(chosen.tolist(), largest.tolist(), strict=True))
 
     def lost_alone(self) -> list[Float64[np.ndarray, " token"]]:
         """Return what the probability of each text loses without each of its tokens alone."""
-        alone = [[frozenset({at}) for at in range(each.tokens)] for each in self.examples]
-        self.ask((text, words) for text, own in enumerate(alone) for words in (frozenset(), *own))
+        alone = [[frozenset({at}) for at in range(example.tokens)] for example in self.examples]
+        self.ask((text, words) for text, sets in enumerate(alone) for words in (frozenset(), *sets))
         return [
             np.array(
-                [self.without(text, frozenset())[0] - self.without(text, words)[0] for words in own]
+                [
+                    self.without(text, frozenset())[0] - self.without(text, words)[0]
+                    for words in sets
+                ]
             )
-            for text, own in enumerate(alone)
+            for text, sets in enumerate(alone)
         ]
 
 
 def _hiding(batch: Batch, cuts: Sequence[Cut[E]]) -> Batch:
     """Return the batch with the hidden tokens of cuts excluded from attention."""
-    places = [(row, at) for row, each in enumerate(cuts) for at in each.hidden]
+    places = [(row, at) for row, part in enumerate(cuts) for at in part.hidden]
     if not places:
         return batch
     mask = batch.attention_mask.clone()

@@ -226,8 +226,8 @@ def _curves(result: xr.Dataset, names: dict[str, str]) -> Section:
 
 def _range(result: xr.Dataset) -> tuple[float, float]:
     curves_known = [estimates(result, name, ("map", "share")) for name in LOST["tenths"]]
-    ends = [end for each in curves_known for end in (each.value, each.low, each.high)]
-    values = np.concatenate([each.ravel() for each in ends])
+    ends = [end for curve in curves_known for end in (curve.value, curve.low, curve.high)]
+    values = np.concatenate([end.ravel() for end in ends])
     values = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
     return round_domain(float(values.min()), float(values.max()))
 
@@ -248,11 +248,13 @@ def _pairs(result: xr.Dataset, names: dict[str, str]) -> Section:
         ),
     )
     pairs = list(combinations(names, 2))
-    one, other = (xr.DataArray([pair[side] for pair in pairs], dims="pair") for side in (0, 1))
-    by_pair = result.sel(map=one, other=other).drop_vars(["map", "other"])
+    first_map, other = (
+        xr.DataArray([pair[side] for pair in pairs], dims="pair") for side in (0, 1)
+    )
+    by_pair = result.sel(map=first_map, other=other).drop_vars(["map", "other"])
     labels = {
-        name: ("pair", [names[str(each)] for each in side.values])
-        for name, side in (("one", one), ("with", other))
+        name: ("pair", [names[str(name_of_map)] for name_of_map in side.values])
+        for name, side in (("one", first_map), ("with", other))
     }
     table = columns(
         "correlation",

@@ -71,7 +71,7 @@ def removed_sets(order: Order, shares: Shares) -> Iterator[Words]:
 def lost(order: Order, shares: Shares, without: Prediction) -> Lost:
     """Return the drop in the probability of the target for each share and end."""
     whole, _ = without(frozenset())
-    ends = [[whole - without(end)[0] for end in each] for each in removals(order, shares)]
+    ends = [[whole - without(end)[0] for end in sets] for sets in removals(order, shares)]
     return np.array(ends).T
 
 
@@ -105,10 +105,10 @@ def scores_of_removal(by_map: Mapping[str, Sequence[Lost]]) -> Float64[np.ndarra
         or those of a beam search.
     """
     means = {name: np.array(orders).mean(-1) for name, orders in by_map.items()}  # order, end
-    all_means = np.concatenate([each.ravel() for each in means.values()])
+    all_means = np.concatenate([by_text.ravel() for by_text in means.values()])
     low, high = all_means.min(), all_means.max()
     width = high - low if high > low else np.nan
-    mean = np.array([each.mean(0) for each in means.values()])  # map, end
+    mean = np.array([by_text.mean(0) for by_text in means.values()])  # map, end
     return np.stack([mean[:, 0], (mean[:, 0] - low) / width, mean[:, 1]])
 
 
@@ -127,12 +127,12 @@ def pair_scores(
 
     Source: Jain and Wallace (2019), Section 4.1.
     """
-    values = [[each if signed else np.abs(each) for each in rows] for rows in by_map.values()]
+    values = [[draw if signed else np.abs(draw) for draw in rows] for rows in by_map.values()]
     pairs = np.full((len(OF_PAIRS), len(values), len(values)), np.nan)
-    for one, first in enumerate(values):
-        for other, second in enumerate(values[:one]):
+    for row, first in enumerate(values):
+        for other, second in enumerate(values[:row]):
             draws = [_compare(a, b, coefficient) for a in first for b in second]
-            pairs[:, one, other] = pairs[:, other, one] = np.mean(draws, axis=0)
+            pairs[:, row, other] = pairs[:, other, row] = np.mean(draws, axis=0)
     return pairs
 
 

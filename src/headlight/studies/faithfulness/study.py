@@ -144,7 +144,12 @@ class FaithfulnessStudy(CorpusStudy[FaithfulnessSettings]):
     def scores(self) -> list[str]:
         """Return the names of all scores of a map, by question."""
         questions = self.settings.questions
-        names = [name for each in OF_QUESTION if each in questions for name in OF_QUESTION[each]]
+        names = [
+            name
+            for question in OF_QUESTION
+            if question in questions
+            for name in OF_QUESTION[question]
+        ]
         return [*names, *self.references]
 
     @property
@@ -166,14 +171,14 @@ class FaithfulnessStudy(CorpusStudy[FaithfulnessSettings]):
     def _coordinates(self) -> dict[str, list[Any]]:
         """Return the labels of the axes."""
         maps = list(self.settings.compared)
-        every: dict[str, list[Any]] = {
+        labels: dict[str, list[Any]] = {
             "question": self.scores,
             "map": maps,
             "other": maps,
             "share": list(SHARES[self.settings.shares]),
         }
-        dims = {dim for each in self.axes.values() for dim in each}
-        return {name: values for name, values in every.items() if name in dims}
+        dims = {dim for axes in self.axes.values() for dim in axes}
+        return {name: values for name, values in labels.items() if name in dims}
 
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
@@ -205,18 +210,18 @@ class FaithfulnessObserver(Observer):
         self._study = study
         self._model = study.plan.model
         self._settings = settings = study.settings
-        self._ids = [text_id(each) for each in examples]
+        self._ids = [text_id(example) for example in examples]
         self._units = units_of(examples)
         numbered = [
             number_tokens(
                 self._model,
                 study.predicts,
-                each,
+                example,
                 settings.units,
                 seed=settings.seed,
                 text_id=number,
             )
-            for each, number in zip(examples, self._ids, strict=True)
+            for example, number in zip(examples, self._ids, strict=True)
         ]
         self._examples = with_targets(self._model, numbered)
         self._removes = bool(OF_QUESTION.keys() & {*settings.questions})
@@ -233,7 +238,7 @@ class FaithfulnessObserver(Observer):
         maps = self._maps()
         self._answers.ask(self._needed(maps))
         rows = [
-            self._of_text(text, {name: by_text[text] for name, by_text in maps.items()})
+            self._measure_text(text, {name: by_text[text] for name, by_text in maps.items()})
             for text in range(len(self._examples))
         ]
         return Tally(
@@ -246,14 +251,16 @@ class FaithfulnessObserver(Observer):
     def _maps(self) -> dict[str, list[list[Importance]]]:
         """Return the importance of tokens, by map and text; the random map has several."""
         settings = self._settings
-        maps = TokenMaps(self._model, self._examples, self._study.plan.sites, settings).found()
+        maps = TokenMaps(self._model, self._examples, self._study.plan.sites, settings).compute()
         if LEFT_OUT in settings.maps:
             maps[LEFT_OUT] = self._answers.lost_alone()
         drawn = []
         for number, example in zip(self._ids, self._examples, strict=True):
             source = random_source(settings.seed, number, draw=1)
             drawn.append([source.random(example.tokens) for _ in range(settings.random_orders)])
-        return {name: [[each] for each in maps[name]] for name in settings.maps} | {RANDOM: drawn}
+        return {name: [[importance] for importance in maps[name]] for name in settings.maps} | {
+            RANDOM: drawn
+        }
 
     def _needed(self, maps: Mapping[str, list[list[Importance]]]) -> Iterator[tuple[int, Words]]:
         """Yield every set of tokens to be removed, with the number of its text."""
@@ -262,11 +269,11 @@ class FaithfulnessObserver(Observer):
             if not self._removes or example.tokens < 2:
                 continue
             for by_text in maps.values():
-                for each in by_text[text]:
-                    for words in removed_sets(order_of(each), self._settings.shares):
+                for importance in by_text[text]:
+                    for words in removed_sets(order_of(importance), self._settings.shares):
                         yield text, words
 
-    def _of_text(self, text: int, maps: Mapping[str, list[Importance]]) -> dict[str, Any]:
+    def _measure_text(self, text: int, maps: Mapping[str, list[Importance]]) -> dict[str, Any]:
         """Return all numbers of one text; NaN if it has fewer than two removable tokens."""
         tokens, sizes = self._examples[text].tokens, self._study.sizes
         numbers = {
@@ -278,20 +285,22 @@ class FaithfulnessObserver(Observer):
         without = partial(self._answers.without, text)
         numbers["probability"] = np.array(without(frozenset())[0])
         scores = []
-        orders = {name: [order_of(each) for each in own] for name, own in maps.items()}
+        orders = {
+            name: [order_of(importance) for importance in draws] for name, draws in maps.items()
+        }
         shares = self._settings.shares
         if "lost" in numbers:
             ends = {
-                name: [lost(order, shares, without) for order in own]
-                for name, own in orders.items()
+                name: [lost(order, shares, without) for order in draws]
+                for name, draws in orders.items()
             }
-            by_share = np.array([np.mean(each, axis=0) for each in ends.values()])
+            by_share = np.array([np.mean(by_order, axis=0) for by_order in ends.values()])
             numbers["lost"], numbers["lost_least"] = np.moveaxis(by_share, 1, 0)
             scores.append(scores_of_removal(ends))
         if "flips" in self._settings.questions:
             changes = [
-                np.mean([flips(order, shares, without) for order in own], axis=0)
-                for own in orders.values()
+                np.mean([flips(order, shares, without) for order in draws], axis=0)
+                for draws in orders.values()
             ]
             scores.append(np.array(changes).T)
         if "correlation" in numbers:

@@ -97,19 +97,19 @@ def number_tokens(
     For a masked language model a random token becomes the mask; a decoder predicts the token after
     its last one.  The word of this token stays.
     """
-    own = [at for at, word in enumerate(example.words) if word != NO_WORD]
+    word_places = [at for at, word in enumerate(example.words) if word != NO_WORD]
     place: int | None = None
     if predicts == "next":
-        place = own[-1]
+        place = word_places[-1]
         example = example.beginning(place + 1)
     elif predicts == "masked":
-        place = own[int(random_source(seed, text_id).integers(len(own)))]
+        place = word_places[int(random_source(seed, text_id).integers(len(word_places)))]
         mask = mask_id(model)
-        ids = tuple(mask if at == place else each for at, each in enumerate(example.ids))
+        ids = tuple(mask if at == place else token for at, token in enumerate(example.ids))
         example = replace(example, ids=ids)
-    unit = {at: example.words[at] if units == "words" else at for at in own}
+    unit = {at: example.words[at] if units == "words" else at for at in word_places}
     removable = sorted({*unit.values()} - ({unit[place]} if place is not None else set()))
-    numbers = {each: number for number, each in enumerate(removable)}
+    numbers = {unit_number: number for number, unit_number in enumerate(removable)}
     words = [numbers.get(unit.get(at, NO_WORD), NO_WORD) for at in range(len(example.ids))]
     if place is not None:
         words[place] = len(removable)
@@ -126,7 +126,7 @@ def prediction_rows(
         yield lambda output: output.logits
         return
     device = model.transformer.device
-    places = torch.tensor([each.place for each in examples], device=device)
+    places = torch.tensor([example.place for example in examples], device=device)
     with one_position_each(model.transformer, places) as rows:
         yield lambda output: rows(output.logits)
 
@@ -149,11 +149,13 @@ def of_targets(
     values: Float[Tensor, "batch output"], examples: Sequence[Target]
 ) -> Float[Tensor, " batch"]:
     """Return the value of the target of each text."""
-    targets = torch.tensor([each.output for each in examples], device=values.device)
+    targets = torch.tensor([example.output for example in examples], device=values.device)
     return values.gather(1, targets[:, None])[:, 0]
 
 
 def with_targets(model: CapturedModel, examples: Sequence[Target]) -> list[Target]:
     """Return the texts with the output that the model predicts for each."""
     chosen = logits_of(model, examples, model.collate(examples)).argmax(-1).tolist()
-    return [replace(each, output=number) for each, number in zip(examples, chosen, strict=True)]
+    return [
+        replace(example, output=number) for example, number in zip(examples, chosen, strict=True)
+    ]

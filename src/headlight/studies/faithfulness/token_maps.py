@@ -53,19 +53,19 @@ class TokenMaps:
     def __post_init__(self) -> None:
         self._batch = self.model.collate(self.examples)
 
-    def found(self) -> dict[str, list[Importance]]:
+    def compute(self) -> dict[str, list[Importance]]:
         """Return the importance of each removable token, by map and text."""
         maps: dict[str, PerToken] = {}
         names = self.settings.maps
         if of_layers := [name for name in names if name in OF_LAYERS]:
-            maps |= self._of_layers(of_layers)
+            maps |= self._weigh_layers(of_layers)
         if followed := [name for name in names if name in FOLLOWED]:
-            maps |= self._followed(followed)
+            maps |= self._follow(followed)
         if "attribution" in names:
             attribution = attribute(self.model, self._batch, kind=self.sites[0].kind)
             maps["attribution"] = share_of_rows(attribution.contribution[-1], self._rows)
         if "prediction" in names:
-            maps["prediction"] = self._of_prediction()
+            maps["prediction"] = self._decompose_prediction()
         if "gradient_input" in names:
             with prediction_rows(self.model, self.examples) as rows:
                 maps["gradient_input"] = input_times_gradient(
@@ -81,7 +81,7 @@ class TokenMaps:
             for name, values in maps.items()
         }
 
-    def _of_layers(self, names: Sequence[str]) -> dict[str, PerToken]:
+    def _weigh_layers(self, names: Sequence[str]) -> dict[str, PerToken]:
         """Return means over heads of the last layer, or of the layers that the settings name."""
         last = max(self.sites, key=lambda site: site.layer)
         importance = AttentionImportance(self._rows, names)
@@ -90,7 +90,7 @@ class TokenMaps:
             self.model.run(self._batch)
         return importance.means()
 
-    def _followed(self, names: Sequence[str]) -> dict[str, PerToken]:
+    def _follow(self, names: Sequence[str]) -> dict[str, PerToken]:
         """Return the shares of the input tokens in the hidden tokens after the last layer."""
         shares = {name: torch.zeros(self._batch.input_ids.shape) for name in names}
         kind, last = self.sites[0].kind, max(site.layer for site in self.sites)
@@ -103,7 +103,7 @@ class TokenMaps:
                 shares[name][row, :size] = of_rows[0]
         return shares
 
-    def _of_prediction(self) -> PerToken:
+    def _decompose_prediction(self) -> PerToken:
         """Return the contribution of each token's embedding to the target's logit, by text."""
         contributions = torch.zeros(self._batch.input_ids.shape)
         for row, example in enumerate(self.examples):
@@ -129,5 +129,7 @@ class TokenMaps:
             return texts.rows(self.settings.rows)
         if predicted_kind(self.model) == "class":
             return texts.rows("first" if self.sites[0].kind == "encoder" else "last")
-        places = torch.tensor([each.place for each in self.examples], device=texts.queries.device)
+        places = torch.tensor(
+            [example.place for example in self.examples], device=texts.queries.device
+        )
         return torch.arange(texts.queries.shape[1], device=places.device) == places[:, None]

@@ -68,5 +68,4 @@ STUDY = Study(
     ),
     smallest={"methods": ("rollout", "alti", "mixing"), "max_length": 16, "max_examples": 4},
     order=8,
-    no_sentence="it speaks of whole layers; `headlight.token_flow.layer_maps` maps one text",
 )

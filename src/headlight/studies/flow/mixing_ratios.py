@@ -92,25 +92,29 @@ class MixingObserver:
 
     def rows(self) -> dict[str, Float64[np.ndarray, "batch *axes"]]:
         """Return the means over the tokens of each text, by the names of `MIXING_AXES`."""
-        ratios, category = self._of_tokens(), self.texts.category
+        ratios, category = self._select_tokens(), self.texts.category
         band = np.searchsorted(BANDS, self.counts[self.texts.ids], "right") - 1
         valid = category >= 0
+        # No id is `NONE`, so that without a mask token no position is hidden.
         hidden = valid & (self.texts.ids == (NONE if self.mask is None else self.mask))
         states = np.stack([hidden, valid & ~hidden & ~np.isin(category, SPECIAL)], -1)
         return {
             "mixing": _means(ratios, valid[..., None])[..., 0],
             "mixing_by_category": _means(ratios, category[..., None] == np.arange(len(CATEGORIES))),
             "mixing_by_frequency": _means(
-                ratios, (valid & ~hidden)[..., None] & (band[..., None] == np.arange(len(BANDS)))
+                # Mask tokens have no frequency: their type is that of the mask, not of the word
+                # below it.
+                ratios,
+                (valid & ~hidden)[..., None] & (band[..., None] == np.arange(len(BANDS))),
             ),
             "mixing_by_state": _means(ratios, states),
         }
 
     def tokens(self) -> Moments:
         """Return the moments over single tokens, by scope and layer."""
-        return moments(np.moveaxis(self._of_tokens(), (2, 3), (0, 1))[self.texts.category >= 0])
+        return moments(np.moveaxis(self._select_tokens(), (2, 3), (0, 1))[self.texts.category >= 0])
 
-    def _of_tokens(self) -> Float64[np.ndarray, "scope layer batch query"]:
+    def _select_tokens(self) -> Float64[np.ndarray, "scope layer batch query"]:
         return array(torch.stack([self._ratios[layer] for layer in sorted(self._ratios)], 1))
 
 
@@ -134,13 +138,14 @@ def visit_behind_feed_forward(
 
     def begin(record: LayerRecord) -> None:
         before[record.site] = mixing_ratios(record)[:, :texts]
-        others, own = parts_of_block(record)
-        give(record.site, torch.cat([others[:texts], own[texts:]]))
+        others, own_part = parts_of_block(record)
+        give(record.site, torch.cat([others[:texts], own_part[texts:]]))
 
     def end(site: AttentionSite, parts: Float[Tensor, "copy token d_model"]) -> None:
         behind = followed(model.residuals[site]).feed_forward
         norm = None if behind is None else behind.norm
         after = ratios_behind_feed_forward(parts[:texts], parts[texts:], norm)
+        # `pop` frees the ratios of a layer as soon as they are joined with those behind it.
         observer.keep(site.layer, torch.cat([before.pop(site), after]))
 
     copies = batch.repeated(2)

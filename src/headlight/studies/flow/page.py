@@ -52,7 +52,7 @@ def summary(result: xr.Dataset) -> Summary:
         numbers |= {f"own_{name}": float(last.sel(map=name)) for name in result["map"].values}
     if "mixing" in result:
         ratios = result["mixing"]
-        numbers |= {f"mixing_{each}": mean_of(ratios.sel(scope=each)) for each in scopes(result)}
+        numbers |= {f"mixing_{scope}": mean_of(ratios.sel(scope=scope)) for scope in scopes(result)}
     return rounded(numbers)
 
 
@@ -65,7 +65,12 @@ def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections by layer, token and distance, on agreement, and on mixing ratios."""
     parts = []
     if "own" in result:
-        parts += [_by_layer(result), _by_category(result), _by_distance(result), _agreement(result)]
+        parts += [
+            _layers_section(result),
+            _categories_section(result),
+            _distances_section(result),
+            _agreement(result),
+        ]
     if "mixing" in result:
         parts += [_mixing_by_layer(result), *_mixing_by_groups(result)]
     return parts
@@ -96,7 +101,7 @@ def _mixing_by_groups(result: xr.Dataset) -> list[Section]:
     return [_mixing_by_group(result, group, *about) for group, about in groups.items()]
 
 
-def _by_layer(result: xr.Dataset) -> Section:
+def _layers_section(result: xr.Dataset) -> Section:
     whole = result.sel(token="all")
     both = [
         Curve(name, panel=panel, by=BY_METHOD, interval=True, percent=True)
@@ -106,12 +111,12 @@ def _by_layer(result: xr.Dataset) -> Section:
         *(
             columns(
                 name,
-                f"Share of {of} after each layer, all tokens",
+                f"Share of {source} after each layer, all tokens",
                 whole,
                 "layer",
                 Columns(name, ".1%", by=BY_METHOD),
             )
-            for name, of in (("own", "the token itself"), ("first", "the first token"))
+            for name, source in (("own", "the token itself"), ("first", "the first token"))
         ),
         columns(
             "intervals",
@@ -127,14 +132,14 @@ def _by_layer(result: xr.Dataset) -> Section:
         "What stays of a token",
         "The share of a token after a layer that comes from the input token at its own place, and "
         "from the first token of the text, by each method. Each row of shares sums to 100%. "
-        f"{_at_the_end(result)}Intervals: 95%, over documents or texts.",
+        f"{_describe_end(result)}Intervals: 95%, over documents or texts.",
         "",
         [Drawing("layers", "", "Shares by layer, a line for each method.", curves(whole, *both))],
         tables,
     )
 
 
-def _at_the_end(result: xr.Dataset) -> str:
+def _describe_end(result: xr.Dataset) -> str:
     """Describe which vector ends the last layer, if methods of both kinds are compared."""
     through_all = [METHODS[str(name)].layer_map is None for name in result["map"].values]
     if all(through_all) or not any(through_all):
@@ -147,13 +152,17 @@ def _at_the_end(result: xr.Dataset) -> str:
     )
 
 
-def _by_category(result: xr.Dataset) -> Section:
+def _categories_section(result: xr.Dataset) -> Section:
     names = categories(result, "category")
     last = result.isel(layer=-1)
-    occurring = [each for each in names if last["by_category"].sel(category=each).notnull().any()]
+    occurring = [
+        category for category in names if last["by_category"].sel(category=category).notnull().any()
+    ]
     selected = last.sel(category=occurring)
+    shown = [Columns("by_category", ".1%", by=By("category", names))]
     # A decoder's first token, which most attend to, is a kind of its own; its category has it too.
-    first = [Columns("first", ".1%", "first token")] * (result.attrs.get("kind") == "decoder")
+    if result.attrs.get("kind") == "decoder":
+        shown.insert(0, Columns("first", ".1%", "first token"))
     return Section(
         "categories",
         "From which kinds of tokens",
@@ -168,19 +177,18 @@ def _by_category(result: xr.Dataset) -> Section:
                 "Share of the input tokens of each category",
                 selected,
                 (BY_TOKEN, BY_METHOD),
-                *first,
-                Columns("by_category", ".1%", by=By("category", names)),
+                *shown,
             )
         ],
     )
 
 
-def _by_distance(result: xr.Dataset) -> Section:
+def _distances_section(result: xr.Dataset) -> Section:
     last = result.isel(layer=-1)
     occurring = [
-        each
-        for each in last["distance"].values
-        if last["by_distance"].sel(distance=each).notnull().any()
+        distance
+        for distance in last["distance"].values
+        if last["by_distance"].sel(distance=distance).notnull().any()
     ]
     selected = last.sel(distance=occurring)
     curve = Curve(
@@ -266,7 +274,7 @@ def _mixing_by_layer(result: xr.Dataset) -> Section:
         "of what the token gives itself: 0 keeps the token as it is, 1 replaces it by its context. "
         "Seen by weights or norms alone, attention mixes; the residual connection keeps the token, "
         "and so does the norm behind it where there is one. In the paper these are ATTN-W, ATTN-N, "
-        f"ATTNRES-W, ATTNRES-N and ATTNRESLN-N. {_behind_feed_forward(result)}"
+        f"ATTNRES-W, ATTNRES-N and ATTNRESLN-N. {_describe_feed_forward(result)}"
         "Intervals: 95%, over documents or texts.",
         MIXING_PAPER,
         [Drawing("mixing", "", "Mixing ratios by layer.", curves(result, curve))],
@@ -274,7 +282,7 @@ def _mixing_by_layer(result: xr.Dataset) -> Section:
     )
 
 
-def _behind_feed_forward(result: xr.Dataset) -> str:
+def _describe_feed_forward(result: xr.Dataset) -> str:
     """Return the sentences on the feed-forward network; empty where it was left out."""
     if result.sizes["scope"] < len(SCOPES):
         return ""
@@ -293,7 +301,7 @@ def _mixing_by_group(
     variable, by = f"mixing_by_{group}", By(group, names)
     last = str(result["scope"].values[-1])
     whole = result.sel(scope=last)
-    occurring = [each for each in names if whole[variable].sel({group: each}).notnull().any()]
+    occurring = [label for label in names if whole[variable].sel({group: label}).notnull().any()]
     selected = whole.sel({group: occurring})
     curve = Curve(variable, panel=SCOPES[last], by=by, interval=True, percent=True)
     table = columns(

@@ -120,6 +120,7 @@ class FlowStudy(CorpusStudy[FlowSettings]):
         Tokens are masked, and types are counted for mixing ratios, if the settings say so.
         """
         settings = self.settings
+        # Only maps that include the residual connection need it recorded and verified.
         needs = {METHODS[name].layer_map for name in settings.followed}
         residual = settings.mixes or bool(needs - {None, "weight", "merged_norm"})
         passes = (Pass(residual=residual),)
@@ -139,6 +140,8 @@ class FlowStudy(CorpusStudy[FlowSettings]):
         ratios = MixingObserver(Texts.of(batch, examples, plan.kind), self._counts, mask)
         behind = "mixing_feed_forward" in self.settings.methods
         if behind:
+            # With the feed-forward network, the model runs before the pass, on two copies of the
+            # batch.
             visit_behind_feed_forward(ratios, plan, batch, self.settings.slope)
         return FlowObserver(plan, examples, self.settings, ratios, visits=not behind)
 
@@ -220,22 +223,23 @@ def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarr
     far = np.abs(places[:, None] - places)
     band = np.searchsorted(DISTANCES, far, "right") - 1
     category = np.array(example.categories)
-    own = maps.diagonal(axis1=2, axis2=3)
+    diagonal = maps.diagonal(axis1=2, axis2=3)
     of_category = np.stack([maps[..., category == code].sum(-1) for code in range(len(CATEGORIES))])
-    of_band = np.stack([(maps * (band == each)).sum(-1) for each in range(len(DISTANCES))])
+    of_band = np.stack([(maps * (band == number)).sum(-1) for number in range(len(DISTANCES))])
+    # A category that a text lacks has no share; 0 would pull its mean over texts down.
     occurs = [(category == code).any() for code in range(len(CATEGORIES))]
     of_category[~np.array(occurs)] = np.nan
-    of_band[[not (band == each).any() for each in range(len(DISTANCES))]] = np.nan
+    of_band[[not (band == number).any() for number in range(len(DISTANCES))]] = np.nan
     return {
-        "own": _of_tokens(own),
-        "first": _of_tokens(maps[..., 0]),
-        "by_category": _of_tokens(np.moveaxis(of_category, 0, 1)),
-        "by_distance": _of_tokens(np.moveaxis(of_band, 0, 1)),
+        "own": _stack_tokens(diagonal),
+        "first": _stack_tokens(maps[..., 0]),
+        "by_category": _stack_tokens(np.moveaxis(of_category, 0, 1)),
+        "by_distance": _stack_tokens(np.moveaxis(of_band, 0, 1)),
         "agreement": agreement(maps, causal=causal),
     }
 
 
-def _of_tokens(shares: np.ndarray) -> np.ndarray:
+def _stack_tokens(shares: np.ndarray) -> np.ndarray:
     return np.stack([shares.mean(-1), shares[..., 0], shares[..., -1]])
 
 
@@ -255,6 +259,7 @@ def agreement(maps: Maps, *, causal: bool) -> Float64[np.ndarray, "method other 
         # Centred ranks: their cosine is Spearman's correlation.
         ranks = rankdata(maps[:, :, query, :keys], axis=-1) - (keys + 1) / 2
         length = np.linalg.norm(ranks, axis=-1, keepdims=True)
+        # A constant row has no ranks to compare, and its correlation is undefined.
         unit = np.where(length > 0, ranks / np.where(length > 0, length, 1), np.nan)
         correlations[..., query] = np.einsum("alk,blk->abl", unit, unit)
     defined = ~np.isnan(correlations)

@@ -26,8 +26,8 @@ class BlockRows:
         if record.block is None:
             self.rows.update(rows)
             return
-        for name, each in rows.items():
+        for name, values in rows.items():
             if name not in self.rows:
-                shape = (*each.shape[:2], record.block.queries, *each.shape[3:])
-                self.rows[name] = each.new_empty(shape)
-            self.rows[name][:, :, first : first + each.shape[2]] = each
+                shape = (*values.shape[:2], record.block.queries, *values.shape[3:])
+                self.rows[name] = values.new_empty(shape)
+            self.rows[name][:, :, first : first + values.shape[2]] = values

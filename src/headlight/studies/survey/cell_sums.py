@@ -45,13 +45,16 @@ class CellSums:
             first: Number of the first query.
         """
         heads = heads_of(measured)
+        # Loops read float32 in host memory; any other precision or device takes the products.
         in_loops = self._compiled and all(
-            each.device.type == "cpu" and each.dtype == torch.float32 for each in measured.values()
+            score.device.type == "cpu" and score.dtype == torch.float32
+            for score in measured.values()
         )
         if in_loops:
-            return self._in_loops(measured, heads, first)
+            return self._sum_in_loops(measured, heads, first)
         score = torch.cat([*measured.values()], 1).detach()
         queries, keys = score.shape[2:]
+        # Masks and lists of pairs depend on the form alone, and are made once for all layers.
         asked, form = self._asked, (first, queries, keys, str(heads), score.dtype, score.device)
         if form not in self._constants:
             self._constants[form] = self._constants_of(heads, score, first)
@@ -64,10 +67,12 @@ class CellSums:
         if constants.linked is not None and constants.barred is not None:
             linked = (score[constants.linked] + constants.barred).amax(-1)
         counted = whole = factor = constants.present.expand_as(total)
+        # Rows of a measure that is no share count only where they give something at all.
         if constants.share is not None:
             counted = counted * (constants.share | (total > 0))
             whole = torch.where(constants.share, 1, total) * counted
             factor = (counted / whole).where(whole > 0, 0)
+        # Signed measures cancel in a plain sum, so that entropy is taken of sizes.
         signed = any(measure(name).signed for name in heads)
         return RowSums(
             heads=heads,
@@ -81,10 +86,10 @@ class CellSums:
             pairs=self._pairs(score, constants, len(pairs.lists), pairs.copies),
             received=self._received(factor, score),
             diagonal=over_offsets(score, counted)[..., constants.order],
-            **self._by_products(score.abs() if signed else score, score, total),
+            **self._sum_by_products(score.abs() if signed else score, score, total),
         )
 
-    def _in_loops(
+    def _sum_in_loops(
         self, measured: Mapping[str, Score], heads: Mapping[str, slice], first: int
     ) -> RowSums:
         """Return the sums of rows of float32 on a CPU."""
@@ -95,7 +100,7 @@ class CellSums:
         arrays = sum_written(scores, shares, first, WHOLE, compiled.keys, listed)
         return compiled.row_sums(arrays, heads, first, keys)
 
-    def _by_products(self, size: Score, score: Score, total: Tensor) -> dict[str, Tensor]:
+    def _sum_by_products(self, size: Score, score: Score, total: Tensor) -> dict[str, Tensor]:
         """Return the sums that take one operation each, on every device and in every precision."""
         return {
             "entropy": entropy_of_sizes(size),
@@ -104,7 +109,7 @@ class CellSums:
         }
 
     def _received(self, factor: Tensor, score: Score) -> Float[Tensor, "batch head key"]:
-        """Return the amount that each key of the text receives from these queries."""
+        # A causal block sees no key behind its last query.
         received = (factor[:, :, None] @ score)[:, :, 0]
         missing = self._asked.keys - score.shape[3]
         return pad(received, (0, missing)) if missing else received
@@ -113,6 +118,7 @@ class CellSums:
         self, score: Score, constants: "_Constants", lists: int, copies: int
     ) -> Float[Tensor, "batch head query list"]:
         """Return the sums over the keys of each list."""
+        # A copy is the largest of its row, which needs the row's maximum rather than its sum.
         text, query, key, row, copy = constants.pairs
         values, largest = score[text, :, query, key], score.amax(3)[text, :, query]
         values = torch.where(copy, values >= largest, values)
@@ -191,7 +197,7 @@ def order_of_offsets(first: int, queries: int, columns: int, keys: int) -> Tenso
 
 def heads_of(measured: Mapping[str, Score]) -> dict[str, slice]:
     """Return the slice of heads of each measure, where measures are concatenated."""
-    ends = np.cumsum([each.shape[1] for each in measured.values()]).tolist()
+    ends = np.cumsum([score.shape[1] for score in measured.values()]).tolist()
     places = pairwise([0, *ends])
     return {name: slice(*ends) for name, ends in zip(measured, places, strict=True)}
 

@@ -30,6 +30,7 @@ class CompiledSums:
     def keys(self) -> Keys:
         """Return the arrays that describe keys."""
         asked = self._asked
+        # Loops take no None: no text is linked where its number is -1.
         linked, barred = np.full(len(asked.columns), -1), np.zeros((0, asked.keys), np.float32)
         if asked.links is not None:
             linked[asked.links.texts.numpy()] = np.arange(len(asked.links.texts))
@@ -69,6 +70,7 @@ class CompiledSums:
         shares = torch.tensor([measure(name).share for name in heads])
         share = torch.repeat_interleave(shares, torch.tensor(sizes))[:, None]
         present = self._asked.present[:, None, first : first + queries]
+        # `WHOLE` is the column of all keys, which loops sum along with the others.
         total = columns[..., WHOLE]
         counted = (present & (share | (total > 0))).to(total)
         whole = torch.where(share, counted, total * counted)
@@ -79,7 +81,8 @@ class CompiledSums:
         return RowSums(
             heads=heads,
             columns=columns,
-            neighbours=torch.from_numpy(arrays.neighbours) * self._beside(first, queries, keys),
+            neighbours=torch.from_numpy(arrays.neighbours)
+            * self._mark_neighbours(first, queries, keys),
             entropy=torch.from_numpy(rows.entropy),
             size=torch.from_numpy(rows.size),
             total=total,
@@ -88,12 +91,15 @@ class CompiledSums:
             whole=whole,
             factor=(counted / whole).where(whole > 0, 0),
             pairs=torch.from_numpy(rows.pairs),
+            # The loops bar keys by a large finite number, which is −∞ everywhere else.
             linked=linked.masked_fill(linked <= float(BARRED) / 2, -torch.inf),
             received=torch.from_numpy(rows.received.sum(0)),
             diagonal=torch.from_numpy(diagonal),
         )
 
-    def _beside(self, first: int, queries: int, keys: int) -> Float[Tensor, "query offset"]:
+    def _mark_neighbours(
+        self, first: int, queries: int, keys: int
+    ) -> Float[Tensor, "query offset"]:
         """Return 1 where a query has such a neighbour, else NaN."""
         form = first, queries, keys
         if form not in self._beside_by:

@@ -91,11 +91,11 @@ class DrawnTexts(PartObserver):
         self._found: dict[int, tuple[Tensor, Tensor, list[Tensor]]] = {}
         self._texts = torch.as_tensor(chosen, device=batch.input_ids.device)
         ids, categories = sides(host, plan.kind)
-        self._ids = [each[chosen] for each in ids]
-        places = [token_places(each[chosen]) for each in categories]
-        self._places = [each.masked_fill(each >= LONGEST, -1) for each in places]
-        self._spans = [_span(each) for each in self._places]
-        queries, keys = map(_ordinary, [each[chosen] for each in categories], self._places)
+        self._ids = [side[chosen] for side in ids]
+        places = [token_places(side[chosen]) for side in categories]
+        self._places = [side.masked_fill(side >= LONGEST, -1) for side in places]
+        self._spans = [_span(side) for side in self._places]
+        queries, keys = map(_ordinary, [side[chosen] for side in categories], self._places)
         if plan.kind == "decoder":
             later = keys & (self._places[1] > 0)
             keys = torch.where(later.any(1, keepdim=True), later, keys)
@@ -128,7 +128,7 @@ class DrawnTexts(PartObserver):
             else:  # the layer came in one block, whose cells were not copied
                 place = self._texts[:, None], head, in_batch[number]
                 rows.append(
-                    self._filled(single_rows(block.scores, name, *place)[..., self._spans[1]])
+                    self._fill(single_rows(block.scores, name, *place)[..., self._spans[1]])
                 )
         score = strengths.gather(-1, query[..., None])[..., 0]
         self._found[record.site.layer] = score, query, rows
@@ -159,7 +159,7 @@ class DrawnTexts(PartObserver):
             text, position = np.nonzero(places.numpy() >= 0)
             ids[text, side, places[text, position]] = numbers[text, position]
         rows = np.concatenate(
-            [each.reshape(texts, math.prod(each.shape[1:])) for each in (ids, links)], 1
+            [columns.reshape(texts, math.prod(columns.shape[1:])) for columns in (ids, links)], 1
         )
         drawn = Strongest((), SAMPLED, rows.shape[1])
         drawn.update(-self._hashes, self._hashes, rows)
@@ -176,8 +176,8 @@ class DrawnTexts(PartObserver):
         layers = [self._found[layer] for layer in sorted(self._found)]
         missing = (of_keys < 0)[:, None]
         rows = [
-            torch.stack(each).float().masked_fill(missing, -torch.inf).flatten(0, 2)
-            for *_, each in layers
+            torch.stack(measured).float().masked_fill(missing, -torch.inf).flatten(0, 2)
+            for *_, measured in layers
         ]
         keys, values = _largest(torch.cat(rows).numpy())
         numbers, begin = [], 0
@@ -186,34 +186,38 @@ class DrawnTexts(PartObserver):
             of_layer = slice(begin, begin + score.numel())
             begin = of_layer.stop
             key, value = (
-                torch.from_numpy(each[of_layer]).view(*score.shape, each.shape[1])
-                for each in (keys, values)
+                torch.from_numpy(top[of_layer]).view(*score.shape, top.shape[1])
+                for top in (keys, values)
             )
             place = of_keys[text[..., None], key]
-            linked = [each.float().masked_fill(place < 0, torch.nan) for each in (place, value)]
-            linked = [pad(each, (0, LINKS - each.shape[-1]), value=torch.nan) for each in linked]
+            linked = [
+                per_link.float().masked_fill(place < 0, torch.nan) for per_link in (place, value)
+            ]
+            linked = [
+                pad(per_link, (0, LINKS - per_link.shape[-1]), value=torch.nan)
+                for per_link in linked
+            ]
             about = torch.stack([score, of_queries[text, query].float()], -1)
             of_heads = torch.cat([about, *linked], -1).movedim(0, 2)
             numbers.append(of_heads.where(of_heads[..., :1].isfinite(), torch.nan))
         return numbers
 
     def _rows_of(self, record: LayerRecord) -> slice:
-        """Return the range of queries of a block that lie in the texts."""
         queries = self._spans[0]
         return slice(*(max(0, at - record.first) for at in (queries.start, queries.stop)))
 
-    def _of_texts(self, rows: Tensor) -> Tensor:
-        """Select the rows of the texts from those of the batch, without a copy if all are kept."""
+    def _select_texts(self, rows: Tensor) -> Tensor:
+        # Where all texts of a batch are kept, no rows are copied.
         return rows if len(self._texts) == len(rows) else rows[self._texts]
 
     def _cells_of(
         self, score: Score, record: LayerRecord
     ) -> Float[Tensor, "text head row key_of_text"]:
         cells = score.detach()[:, :, self._rows_of(record), self._spans[1]]
-        return self._filled(self._of_texts(cells).float())
+        return self._fill(self._select_texts(cells).float())
 
-    def _filled(self, rows: Tensor) -> Tensor:
-        """Pad rows to all keys; those that a block leaves out get 0."""
+    def _fill(self, rows: Tensor) -> Tensor:
+        # Keys that a block leaves out are behind all of its queries, and get 0.
         span = self._spans[1]
         missing = span.stop - span.start - rows.shape[-1]
         return pad(rows, (0, missing)) if missing else rows
@@ -221,6 +225,7 @@ class DrawnTexts(PartObserver):
 
 def highest_hash(examples: Sequence[Encoded], kind: Kind) -> float:
     """Return the hash of the last text of a shard that may be drawn from the corpus."""
+    # A shard cannot hold more of the drawn texts than are drawn from the whole corpus.
     return sorted(hash_of(example, kind) for example in examples)[:SAMPLED][-1]
 
 
@@ -230,7 +235,6 @@ def with_links(measures: Sequence[str]) -> list[str]:
 
 
 def _span(places: Int64[Tensor, "text position"]) -> slice:
-    """Return the positions from the first to the last with a place in a text."""
     positions = (places >= 0).any(0).nonzero()[:, 0].tolist()
     return slice(positions[0], positions[-1] + 1) if positions else slice(0, 0)
 
@@ -254,6 +258,7 @@ def _strongest(
     """Return the query of the strongest link of each head, the first of those within tolerance."""
     wide = double(strengths)
     top = wide.amax(-1, keepdim=True)
+    # Rounding differs between batches and devices, and must not decide which link is shown.
     alike = wide >= top - top.abs() / (2 * ALIKE)
     return alike.to(torch.uint8).argmax(-1).to(strengths.device)
 
@@ -266,6 +271,7 @@ def _largest(
     Of equal keys the first are kept; NaN is the highest.
     """
     number = min(LINKS, rows.shape[1])
+    # A partition is faster than a sort, which only rows with ties or NaN need.
     top = np.partition(rows, rows.shape[1] - number, axis=1)[:, rows.shape[1] - number :]
     chosen = rows >= top.min(1, keepdims=True)
     unclear = np.flatnonzero((chosen.sum(1) != number) | np.isnan(top).any(1))
@@ -287,6 +293,7 @@ def of_deciles(
         measures: Measures of the survey.
     """
     rows = drawn.compute()["rows"]
+    # A corpus of fewer texts leaves rows empty, which begin with NaN.
     rows = rows[np.isfinite(rows[:, 0])]
     ids, numbers = np.split(rows, [2 * LONGEST], 1)
     by, heads = with_links(measures), max(site.heads for site in plan.sites)
@@ -322,10 +329,13 @@ def _chosen(links: Float64[np.ndarray, "text measure layer head number"]) -> dic
 def _texts(ids: Float64[np.ndarray, "text side place"], kind: Kind) -> dict[str, Any]:
     """Return the token ids of the texts, padded with NaN."""
     named = {"drawn_key": ids[:, 1]} | ({"drawn_query": ids[:, 0]} if kind == "cross" else {})
-    longest = {name: int(np.isfinite(each).sum(1).max(initial=0)) for name, each in named.items()}
+    longest = {
+        name: int(np.isfinite(ids_of_texts).sum(1).max(initial=0))
+        for name, ids_of_texts in named.items()
+    }
     return {
-        name: (("drawn", f"{name}_place"), each[:, : longest[name]].astype(np.float32))
-        for name, each in named.items()
+        name: (("drawn", f"{name}_place"), ids_of_texts[:, : longest[name]].astype(np.float32))
+        for name, ids_of_texts in named.items()
     }
 
 
@@ -343,11 +353,11 @@ def observe(subject: Subject) -> PartObserver | None:
     if not shows_texts(subject) or subject.plan.model.hears:
         return None
     highest = subject.known.get("drawn", inf)
-    one, sides = subject.one, (subject.batch, subject.examples)
-    return DrawnTexts(*sides, subject.plan, one.measures, highest, subject.host)
+    model_pass, sides = subject.model_pass, (subject.batch, subject.examples)
+    return DrawnTexts(*sides, subject.plan, model_pass.measures, highest, subject.host)
 
 
 def shows_texts(subject: Subject) -> bool:
     """Return whether passages of texts are shown; patches have no words to show."""
     passages = subject.settings.passages and not subject.plan.model.sees
-    return passages and "weight" in subject.one.measures
+    return passages and "weight" in subject.model_pass.measures

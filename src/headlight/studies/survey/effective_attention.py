@@ -17,7 +17,7 @@ OF_EFFECTIVE = {
 
 def effective(outcome: Outcome) -> Variables:
     """Return effective attention compared with the weights; nothing if it was not observed."""
-    statistics = outcome.found
+    statistics = outcome.statistics
     if "correlation" not in statistics:
         return {}
     correlation, by_head = statistics["correlation"], ("layer", "head")

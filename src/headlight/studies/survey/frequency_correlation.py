@@ -31,6 +31,7 @@ def counted(
             without a rank.
     """
     series = values.shape[1:]
+    # Only float32 has the bits that bins are made of; 0.5% of a bin is far above its rounding.
     ranked = values[twice_mid_rank > 0].astype(np.float32)
     # The bits of a positive float32 grow with its logarithm: exponent, then mantissa.
     bins = np.clip((ranked.view(np.int32) >> (23 - OCTAVE_BITS)) - LOWEST, 0, BINS - 1)
@@ -66,6 +67,7 @@ def correlated(
         ``count`` and ``correlation`` (NaN where one side is constant).
     """
     count = counts.sum(-1)
+    # Ranks are centred before they are multiplied, so that large corpora lose no digits.
     middle = (count + 1)[..., None] / 2
     rank = np.cumsum(counts, axis=-1) - counts + (counts + 1) / 2 - middle
     types = ranks / 2 - counts * middle  # Σ of the deviations of the ranks of types, bin by bin

@@ -67,7 +67,7 @@ class FrequencyRanks:
         """
         categories = Categories.from_tokenizer(tokenizer).of_id
         types = sorted(categories)
-        first = [token for each in FIRST for token in types if categories[token] == each]
+        first = [token for category in FIRST for token in types if categories[token] == category]
         single = (token for piece, token in tokenizer.get_vocab().items() if len(piece) == 1)
         rank = np.full(len(tokenizer), np.nan)
         others = np.setdiff1d(
@@ -84,7 +84,7 @@ class FrequencyRanks:
         before = np.cumsum(equal) - equal
         return FrequencyRanks(before[place] + 1.0, "the corpus itself")
 
-    def of(self, ids: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    def look_up(self, ids: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
         """Return the ranks of tokens; NaN where a type is left out."""
         ranks: Float64[np.ndarray, "*shape"] = self.rank[ids]
         return ranks

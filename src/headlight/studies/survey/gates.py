@@ -64,6 +64,7 @@ class GateObserver(PartObserver):
         record = block.record
         if record.gate is None:
             shape = (*record.weight.shape[:3], 2)
+            # A layer without gates has NaN, and so the same shape as its neighbours.
             rows = single(record.weight[..., :2]).new_full(shape, torch.nan)
         else:
             gate = single(record.gate)
@@ -84,11 +85,11 @@ class GateObserver(PartObserver):
 
 def gates(outcome: Outcome) -> Variables:
     """Return the variables of gates; nothing if the model has no gates."""
-    if "gate" not in outcome.found:
+    if "gate" not in outcome.statistics:
         return {}
     variables: Variables = {}
     for at, name in enumerate(VARIABLES):
-        variables |= number(name, ("layer", "head"), outcome.found, "gate", at)
+        variables |= number(name, ("layer", "head"), outcome.statistics, "gate", at)
     return variables
 
 

@@ -54,7 +54,7 @@ def importance(outcome: Outcome) -> Variables:
 
     Source: Clark et al. (2019), Section 3.2.
     """
-    statistics = outcome.found
+    statistics = outcome.statistics
     if "importance" not in statistics:
         return {}
     if not statistics["loss"]["count"] > 0:
@@ -74,10 +74,10 @@ def importance(outcome: Outcome) -> Variables:
 
 def attributes(outcome: Outcome) -> dict[str, Any]:
     """Return the number of texts without a prediction, and the settings of the objective."""
-    objective = outcome.one.objective
-    if "importance" not in outcome.found or objective is None:
+    objective = outcome.model_pass.objective
+    if "importance" not in outcome.statistics or objective is None:
         return {}
-    unpredicted = int(outcome.found["unpredicted"]["total"])
+    unpredicted = int(outcome.statistics["unpredicted"]["total"])
     return {"unpredicted": unpredicted, "objective": json.dumps(objective.settings())}
 
 
@@ -103,12 +103,14 @@ class ImportanceObserver(PartObserver):
         queries, keys = Positions.for_kind(batch, kind)
         of_source = batch.masked
         none_masked = torch.zeros_like(queries.category, dtype=torch.bool)
+        # Only the side that the model reads masked has mask tokens; the other keeps all categories.
         self._queries = _members(
             queries.category, of_source if queries.category is batch.category else none_masked
         )
         self._keys = _members(
             keys.category, of_source if keys.category is batch.category else none_masked
         )
+        # The first category of queries is every token, masked ones included, unlike that of keys.
         self._queries[..., 0] = (queries.category >= 0).float()
         self._masked = of_source.sum(-1)
         self._predicted = batch.predicted
@@ -143,6 +145,7 @@ class ImportanceObserver(PartObserver):
         predicted, losses = self._predicted, self._losses
         assert losses is not None  # noqa: S101 - the model was run backward
         counted = torch.ones_like(losses, dtype=torch.bool) if predicted is None else predicted > 0
+        # The sum over tokens is divided again, so that the printed loss is that of a token.
         if predicted is not None and self._reduction == "sum":
             losses = losses / predicted.clamp_min(1)
         predicting = array(counted) > 0
@@ -167,7 +170,6 @@ class ImportanceObserver(PartObserver):
 def _members(
     category: Int64[Tensor, "batch position"], masked: Bool[Tensor, "batch position"]
 ) -> Membership:
-    """Return the membership in all unmasked positions, each category, and masked positions."""
     named = membership(category.masked_fill(masked, -1), len(CATEGORIES))
     return torch.cat([named.sum(-1, keepdim=True), named, masked[..., None].float()], dim=-1)
 
@@ -181,7 +183,7 @@ def token_count(numbers: Tensor) -> Count:
 
 def observe(subject: Subject) -> PartObserver:
     """Return the observer of the gradients of a batch."""
-    batch, objective = subject.batch, subject.one.objective
+    batch, objective = subject.batch, subject.model_pass.objective
     assert isinstance(batch, Prepared)  # noqa: S101 - its pass has an objective
     assert objective is not None  # noqa: S101
     return ImportanceObserver(batch, subject.plan.kind, objective.reduction, subject.units)

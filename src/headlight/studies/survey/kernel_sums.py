@@ -87,8 +87,8 @@ def made_by_kernel(record: LayerRecord) -> MadeByKernel | None:
 
 def alike(*places: Int64[Tensor, "..."]) -> list[Int64[Tensor, "*row"]]:
     """Return the tensors, broadcast to one shape."""
-    shape = np.broadcast_shapes(*(each.shape for each in places))
-    return [each.expand(shape) for each in places]
+    shape = np.broadcast_shapes(*(place.shape for place in places))
+    return [place.expand(shape) for place in places]
 
 
 class KernelSums:
@@ -148,6 +148,7 @@ class KernelSums:
     def _mend(self, record: PlainRecord, arrays: KernelArrays, merged: Tensor) -> None:
         """Correct the norms of sums over heads that lost their digits because heads cancel."""
         losses, columns = torch.from_numpy(arrays.losses), self._asked.columns
+        # Too many lost cells for the list of the loops: all norms of the batch are computed again.
         if bool((losses > arrays.lost.shape[1]).any()):
             whole = Scores(record, precision=torch.float32, vectors=None).merged_norm
             merged.copy_(whole @ columns)
@@ -157,6 +158,8 @@ class KernelSums:
             return
         number = torch.arange(len(task)) - (losses.cumsum(0) - losses)[task]
         text = task // (len(losses) // len(merged))
+        # Only the listed cells are formed exactly; every sum that holds one is moved by the
+        # difference.
         query, key = torch.from_numpy(arrays.lost)[task, number].unbind(1)
         heads = torch.arange(record.shape[1])
         places = alike(text[:, None], heads, query[:, None])

@@ -79,6 +79,7 @@ class ResidualObserver(PartObserver):
         ids, categories = sides(batch, kind)
         self._ids = ids[0]
         self._masks = [category >= 0 for category in categories]
+        # Padding may stand before a text, so that texts need not begin at 0.
         self._begins = [mask.int().argmax(1) for mask in self._masks]
         self._units = units_of(examples)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
@@ -103,23 +104,25 @@ class ResidualObserver(PartObserver):
         rows = np.full((len(self._ids), len(layers), 7), np.nan)
         for at, of_stream in enumerate(layers):
             if of_stream:
-                rows[:, at] = self._of_stream(*of_stream)
+                rows[:, at] = self._measure_stream(*of_stream)
         members = means("residual", rows[..., :4], self._units)
         members["residual_largest"] = self._largest(rows[..., 0], rows[..., 4:])
+        # Where some layer's inputs were not captured, none are reported.
         if len(self._inputs) == len(layers):
-            of_inputs = [self._of_inputs(*self._inputs[layer]) for layer in sorted(self._inputs)]
+            of_inputs = [
+                self._measure_inputs(*self._inputs[layer]) for layer in sorted(self._inputs)
+            ]
             rows = np.stack(of_inputs, 1)
             members |= means("activation", rows[..., :2], self._units)
             members["largest_activation"] = self._largest(rows[..., 0], rows[..., 2:])
         return members
 
     def _largest(self, score: Array, rows: Array) -> Strongest:
-        """Return the row of the text with the highest score, by layer, as an accumulator."""
         largest = Strongest(score.shape[1:], width=rows.shape[-1])
         largest.update(score, np.broadcast_to(self._ranks[:, None], score.shape), rows)
         return largest
 
-    def _of_stream(
+    def _measure_stream(
         self,
         place: Int64[Tensor, " batch"],
         size: Float[Tensor, "batch size"],
@@ -135,16 +138,16 @@ class ResidualObserver(PartObserver):
         beside = length[texts, begin] / torch.from_numpy(medians(others.numpy()))
         token = self._ids[texts, place]
         statistics = largest, ratio, massive, beside, dimension, place - begin, token
-        return torch.stack([double(each) for each in statistics], 1).numpy()
+        return torch.stack([double(values) for values in statistics], 1).numpy()
 
-    def _of_inputs(
+    def _measure_inputs(
         self, place: Int64[Tensor, " batch"], size: Float[Tensor, "batch size"]
     ) -> Float64[np.ndarray, "batch 4"]:
         """Return size, ratio to the median of its vector, dimension and place of the largest."""
         largest, dimension = size.max(1)
         ratio = largest / torch.from_numpy(medians(size.numpy()))
         statistics = largest, ratio, dimension, place - self._begins[1]
-        return torch.stack([double(each) for each in statistics], 1).numpy()
+        return torch.stack([double(values) for values in statistics], 1).numpy()
 
 
 Vectors = Float[Tensor, "batch position size"]
@@ -180,7 +183,7 @@ def _medians(vectors: Vectors, sample: Int64[Tensor, "batch sampled"]) -> Float[
 
 
 def _bits(vectors: Vectors) -> Int32[np.ndarray, "batch position size"] | None:
-    """Return the bits of vectors that compiled loops can read; None for all others."""
+    # Compiled loops read float32 in the memory of the host; other vectors go another way.
     if vectors.device.type != "cpu" or vectors.dtype != torch.float32:
         return None
     return np.asarray(vectors.contiguous().numpy().view(np.int32))
@@ -198,6 +201,7 @@ def _find_peaks(bits, peaks):
         for position in range(bits.shape[1]):
             vector, peak = bits[text, position], np.int32(0)
             for place in range(len(vector)):
+                # Without the sign, the bits of floats are ordered as their sizes are.
                 peak = max(peak, np.int32(vector[place] & MAGNITUDE))
             peaks[text, position] = peak
 
@@ -217,6 +221,7 @@ def _find_medians(bits, sample, medians):
             for place in range(size):
                 entries[begin + place] = np.int32(vector[place] & MAGNITUDE)
         count, rank = len(entries), (len(entries) - 1) // 2
+        # Three steps of 11, 11 and 9 bits cover the 31 bits below the sign.
         for shift in (20, 9, 0):
             counts[:] = 0
             for place in range(count):
@@ -228,13 +233,13 @@ def _find_medians(bits, sample, medians):
             end = 0
             for place in range(count):
                 entries[end] = entries[place]
+                # The entry is written first and kept only if the end moves, which saves a branch.
                 end += ((entries[end] >> shift) & 2047) == part
             count = end
         medians[text] = entries[0]
 
 
 def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
-    """Return `SAMPLED` evenly spaced positions in each text, with repeats in a short one."""
     steps = torch.arange(SAMPLED, device=lengths.device)
     places: Tensor = steps * lengths[:, None] // SAMPLED
     return places
@@ -242,7 +247,7 @@ def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
 
 def residual(outcome: Outcome) -> Variables:
     """Return the variables of the residual stream; nothing where it was not recorded."""
-    statistics, tokenizer = outcome.found, outcome.tokenizer
+    statistics, tokenizer = outcome.statistics, outcome.tokenizer
     if "residual" not in statistics or not np.isfinite(statistics["residual"]["mean"]).any():
         return {}
     largest = statistics["residual_largest"]
@@ -255,8 +260,8 @@ def residual(outcome: Outcome) -> Variables:
     variables["residual_place"] = "layer", place
     if tokenizer is not None:
         names = [
-            token_names(tokenizer, [int(each)])[0] if np.isfinite(each) else ""
-            for each in token.tolist()
+            token_names(tokenizer, [int(token_id)])[0] if np.isfinite(token_id) else ""
+            for token_id in token.tolist()
         ]
         variables["residual_token"] = "layer", np.array(names, dtype=object)
     return variables

@@ -17,7 +17,7 @@ OF_MERGED_NORMS = {
 
 def merged_norms(outcome: Outcome) -> Variables:
     """Return ‖Σ_h α f(x)‖; nothing if no norm was observed."""
-    statistics = outcome.found
+    statistics = outcome.statistics
     if "merged" not in statistics:
         return {}
     dims, slots = ("layer", "query_category", "key_category"), dict(statistics["slots_merged"])

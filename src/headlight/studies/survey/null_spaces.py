@@ -67,7 +67,7 @@ def null_space(outcome: Outcome) -> Variables:
     Source: Brunner et al. (2020), Eq. 6 and Figure 1a; that a correlation is over all layers,
     heads and cells of one text is our reading.
     """
-    statistics = outcome.found
+    statistics = outcome.statistics
     if "null_keys" not in statistics:
         return {}
     variables: Variables = {"point_field": list(POINT)}
@@ -116,7 +116,9 @@ class NullSpaceObserver(PartObserver):
         layer, numbers = block.record.site.layer, self._look(block.scores)
         if block.record.first:
             before = self._seen[layer]
-            numbers = {name: _TOGETHER[name](before[name], each) for name, each in numbers.items()}
+            numbers = {
+                name: _TOGETHER[name](before[name], later) for name, later in numbers.items()
+            }
         self._seen[layer] = numbers
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:

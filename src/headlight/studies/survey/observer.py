@@ -109,7 +109,7 @@ class HeadsObserver(Observer):
         self._key_lengths, self._key_mask = keys.lengths, keys.category >= 0
         self._begin = self._key_mask.int().argmax(1)
         self._first_category = keys.category.gather(1, self._begin[:, None])
-        self._asked = self._all_asked(queries)
+        self._asked = self._requested_sums(queries)
         self._cells = CellSums(self._asked, compiled=compiled)
         # If some cells have to be written anyway, all sums are taken from written cells.
         writes = any(part.wants_cells for part in parts) or not set(measures) <= set(MADE)
@@ -158,11 +158,11 @@ class HeadsObserver(Observer):
 
     def tally(self) -> Tally:
         """Return the statistics of the batch, over documents, or over tokens for dispersion."""
-        layers = [self._side_by_side(self._seen[layer]) for layer in sorted(self._seen)]
+        layers = [self._align_measures(self._seen[layer]) for layer in sorted(self._seen)]
         sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = sums_by_name.pop("comoments", None)
         if (first := sums_by_name.pop("first", None)) is not None:
-            sums_by_name["class"] = self._beside_first(sums_by_name["total"], first)
+            sums_by_name["class"] = self._separate_first(sums_by_name["total"], first)
         members: dict[str, Accumulator] = {}
         for name, rows in sums_by_name.items():
             if name in LENGTHS:
@@ -172,7 +172,7 @@ class HeadsObserver(Observer):
                 members[f"slots_{name}_powers"] = Slots.of(self._units, powers[..., 1:], counts)
             else:
                 members |= means(name, rows, self._units)
-        members |= self._beside_whole(sums_by_name)
+        members |= self._divide_by_whole(sums_by_name)
         for part in self._parts:
             members |= part.members()
         if self._measures:
@@ -188,7 +188,7 @@ class HeadsObserver(Observer):
         members |= means("entropy_uniform", np.log(array(self._key_lengths)), self._units)
         return Tally(members)
 
-    def _beside_whole(self, sums_by_name: dict[str, Array]) -> dict[str, Accumulator]:
+    def _divide_by_whole(self, sums_by_name: dict[str, Array]) -> dict[str, Accumulator]:
         """Return ratios of parts of rows to whole rows, for measures that are no shares."""
         of_whole: dict[str, Accumulator] = {}
         if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
@@ -206,11 +206,11 @@ class HeadsObserver(Observer):
             )
         return of_whole
 
-    def _beside_first(self, total: Array, first: Array) -> Array:
+    def _separate_first(self, total: Array, first: Array) -> Array:
         """Return the sums for the first token, followed by each category without it."""
         category = array(self._first_category)
-        own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
-        beside = total - np.where(own, first[..., None], 0)
+        is_own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
+        beside = total - np.where(is_own, first[..., None], 0)
         unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]
         # Rounding may leave a small sum in a category that holds the first token alone.
         beside = np.where(unsigned | (np.abs(beside) < ROUNDING), np.maximum(beside, 0), beside)
@@ -274,14 +274,14 @@ class HeadsObserver(Observer):
         )
         return moments_by_row(raw, effective, scores.record.visible_counts, self._key_lengths)
 
-    def _all_asked(self, queries: Positions) -> Asked:
+    def _requested_sums(self, queries: Positions) -> Asked:
         """Return the sums that all parts request of the rows of a batch.
 
         The columns are the keys of each category, then those of behaviours: all keys, words, and
         last the first token.
         """
-        counter = next((each for each in self._parts if isinstance(each, BehaviourCounter)), None)
-        links = next((each.links for each in self._parts if each.links is not None), None)
+        counter = next((part for part in self._parts if isinstance(part, BehaviourCounter)), None)
+        links = next((part.links for part in self._parts if part.links is not None), None)
         if counter is None:
             places = torch.arange(self._key_members.shape[1], device=self._begin.device)
             first = (places == self._begin[:, None]).float()
@@ -299,7 +299,7 @@ class HeadsObserver(Observer):
         if self._measures:
             together = double(self._mean_weights(self._heads) @ rows["rows"])
             summary |= {"heads": self._heads, "together": together}
-            means = self._apart(self._heads, together)
+            means = self._split_measures(self._heads, together)
         for part in self._parts:
             part.note_layer(SeenLayer(scores.record, scores, means))
         if "norm" in self._measures:
@@ -309,7 +309,7 @@ class HeadsObserver(Observer):
             summary["comoments"] = summed(rows["comoments"], self._present)
         return summary
 
-    def _apart(
+    def _split_measures(
         self, heads: Mapping[str, slice], together: Float[Tensor, "batch head category number"]
     ) -> dict[str, dict[str, Tensor]]:
         """Split the means of all measures into those of each measure."""
@@ -322,21 +322,23 @@ class HeadsObserver(Observer):
         if self._kind == "decoder":
             means["first"] = first[..., 0]
         by_name = {}
-        for name, of in heads.items():
-            by_name[name] = {kind: each[:, of] for kind, each in means.items()}
+        for name, heads_of_measure in heads.items():
+            by_name[name] = {kind: values[:, heads_of_measure] for kind, values in means.items()}
             if measure(name).needs == "gradient":
-                by_name[name]["entropy"] = entropy[:, of] / others[:, of, ..., 0]
+                by_name[name]["entropy"] = (
+                    entropy[:, heads_of_measure] / others[:, heads_of_measure, ..., 0]
+                )
         return by_name
 
-    def _side_by_side(self, of_layer: dict[str, Any]) -> dict[str, Tensor]:
+    def _align_measures(self, of_layer: dict[str, Any]) -> dict[str, Tensor]:
         """Return the statistics of a layer, with measures along the third axis."""
         if not of_layer:
             return {}
-        means = self._apart(of_layer.pop("heads"), of_layer.pop("together"))
+        means = self._split_measures(of_layer.pop("heads"), of_layer.pop("together"))
         by_measure = [means[name] for name in self._measures]
-        heads = max(each["entropy"].shape[1] for each in by_measure)
+        heads = max(statistics["entropy"].shape[1] for statistics in by_measure)
         for name in by_measure[0]:
-            parts = [double(filled(each[name], heads)) for each in by_measure]
+            parts = [double(filled(statistics[name], heads)) for statistics in by_measure]
             of_layer[name] = torch.stack(parts, dim=1).movedim(2, 1)  # attribution: one row
         return of_layer
 
@@ -354,7 +356,6 @@ class HeadsObserver(Observer):
         return weights[str(key)]
 
     def _members_of(self, name: str) -> Membership:
-        """Return the membership of the queries that a measure is averaged over."""
         if self._sample is None or name in OF_ALL_QUERIES:
             return self._query_members
         return self._query_members * self._sample[..., None]
@@ -379,6 +380,5 @@ class HeadsObserver(Observer):
 
 
 def _no_pairs(texts: int, queries: slice, keys: int) -> PairLists:
-    """Return no lists of pairs, since no part counts behaviours."""
     del keys
     return PairLists((), 0, texts, queries)

@@ -32,7 +32,7 @@ class Subject:
 
     Attributes:
         plan: Plan for one kind of attention.
-        one: Pass in which the batch is observed.
+        model_pass: Pass in which the batch is observed.
         settings: Settings of the survey.
         batch: Batch of texts.
         examples: Examples that the batch holds.
@@ -42,7 +42,7 @@ class Subject:
     """
 
     plan: StudyPlan[Encoded]
-    one: Pass
+    model_pass: Pass
     settings: SurveySettings
     batch: Batch
     examples: Sequence[Encoded]
@@ -82,7 +82,7 @@ class Outcome:
 
     Attributes:
         plan: Plan for one kind of attention.
-        one: Pass in which attention was observed.
+        model_pass: Pass in which attention was observed.
         settings: Settings of the survey.
         tally: Statistics from the observers of all batches.
         known: Knowledge of the corpus from before the passes, by part.
@@ -90,7 +90,7 @@ class Outcome:
     """
 
     plan: StudyPlan[Encoded]
-    one: Pass
+    model_pass: Pass
     settings: SurveySettings
     tally: Tally
     known: Mapping[str, Any] = field(default_factory=dict)
@@ -99,12 +99,12 @@ class Outcome:
     @property
     def measures(self) -> tuple[str, ...]:
         """Return the measures of the pass."""
-        return self.one.measures
+        return self.model_pass.measures
 
     @cached_property
-    def found(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, Any]:
         """Return the statistics of every member of the tally, except those that hold texts."""
-        return {name: each.compute() for name, each in self.tally.items() if name not in TEXTS}
+        return {name: member.compute() for name, member in self.tally.items() if name not in TEXTS}
 
     @property
     def tokenizer(self) -> Any:
@@ -140,5 +140,5 @@ class Part:
     def observer(self, subject: Subject) -> PartObserver | None:
         """Return the observer of a batch; None in passes where the part has none."""
         left_out = self.chosen and self.name not in subject.settings.numbers
-        passed = subject.one.objective if self.of_loss else subject.one.measures
+        passed = subject.model_pass.objective if self.of_loss else subject.model_pass.measures
         return None if left_out or not passed or self.observe is None else self.observe(subject)

@@ -106,7 +106,7 @@ class PassageSeeker(PartObserver):
         # Attention from special tokens says least about a text; a text may have no other tokens.
         is_token = self._category[0] >= 0
         askable = torch.where(words.any(1, keepdim=True), words, is_token)
-        masks = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
+        masks = torch.stack([_rows_beside_words(askable, words, name) for name in STATISTICS])
         self._barred = masks.new_zeros(masks.shape, dtype=torch.float32)
         self._barred = self._barred.masked_fill(~masks, -torch.inf)[:, :, None]
         self._found: dict[int, Row] = {}
@@ -117,7 +117,7 @@ class PassageSeeker(PartObserver):
         record, sums = block.record, block.sums
         places = sums.heads["weight"]
         shares, neighbours, entropies = (
-            each[:, places] for each in (sums.columns, sums.neighbours, sums.entropy)
+            values[:, places] for values in (sums.columns, sums.neighbours, sums.entropy)
         )
         of_rows = *_shares(shares), *neighbours.unbind(-1), entropies, -entropies
         score = torch.stack([*of_rows, *self._counter.rows_of_weight()])
@@ -141,7 +141,7 @@ class PassageSeeker(PartObserver):
         means = torch.cat([means, behaviours.to(means.device, means.dtype)])
         order = _steps(means) * means.shape[1] + self._before
         example = order.argmax(1).to(query.device)
-        score, query = (each.gather(1, example[:, None])[:, 0] for each in (means, query))
+        score, query = (values.gather(1, example[:, None])[:, 0] for values in (means, query))
         if weights is None:
             rows = self._rows_of(layer.scores, example, query)
         else:
@@ -193,16 +193,16 @@ class PassageSeeker(PartObserver):
         kept_keys = _kept(weight, middle, is_key)
         is_kept = np.take_along_axis(is_key, kept_keys, -1)
         values = [
-            np.take_along_axis(each, kept_keys, -1)
-            for each in (key_places[example], key_ids[example], weight)
+            np.take_along_axis(by_key, kept_keys, -1)
+            for by_key in (key_places[example], key_ids[example], weight)
         ]
-        values = [np.where(is_kept, each, np.nan) for each in values]
-        values = [_widened(each) for each in values]
+        values = [np.where(is_kept, by_key, np.nan) for by_key in values]
+        values = [_widened(by_key) for by_key in values]
         about = [ranks, is_key.sum(-1), query_places[example, query], query_ids[example, query]]
         return np.concatenate([np.stack(about, -1), *values], axis=-1)
 
 
-def _beside_words(
+def _rows_beside_words(
     askable: Bool[Tensor, "batch query"], words: Bool[Tensor, "batch query"], name: str
 ) -> Bool[Tensor, "batch query"]:
     """Return the mask of rows to choose from: for neighbours, those whose neighbour is a word.
@@ -231,12 +231,12 @@ def _means(
     size = double(lengths)
     uniform = torch.where(size > 1, size.log(), torch.nan)
     broad = double(statistics["entropy"][..., 0]) / uniform[:, None]
-    means = torch.stack([double(each) for each in (*shares, *neighbours, broad, -broad)])
+    means = torch.stack([double(statistic) for statistic in (*shares, *neighbours, broad, -broad)])
     return back_to(means, lengths.device)
 
 
 def _steps(score: Tensor) -> Float64[Tensor, "..."]:
-    """Round scores to whole numbers of steps, so that close ones tie."""
+    # Scores that differ by rounding alone tie, and the first of them is shown everywhere.
     return double(score.nan_to_num(-100.0, torch.inf, -100.0)).mul_(ALIKE).round_()
 
 
@@ -254,7 +254,9 @@ def _kept(
     if size > KEPT:
         away = np.arange(size, dtype=np.int32) - middle[:, None].astype(np.int32)
         distance = np.where(is_key, 2 * np.abs(away) + (away < 0), np.int32(4 * size))
-        weights, highest = (each.numpy() for each in torch.from_numpy(weight).topk(HIGHEST))
+        weights, highest = (
+            found_keys.numpy() for found_keys in torch.from_numpy(weight).topk(HIGHEST)
+        )
         # Keys without weight are not marked as highest: the nearest of them are kept.
         marks = np.where(weights > 0, np.int32(-1), np.take_along_axis(distance, highest, -1))
         np.put_along_axis(distance, highest, marks, -1)
@@ -309,7 +311,9 @@ def passages(outcome: Outcome) -> Variables:
         "does": list(STATISTICS),
         "token": ids,
         **{name: (group, values) for name, values in by_head.items()},
-        **{name: ((*group, "kept"), each.astype(np.float32)) for name, each in by_token.items()},
+        **{
+            name: ((*group, "kept"), values.astype(np.float32)) for name, values in by_token.items()
+        },
         "token_text": ("token", token_names(outcome.tokenizer, ids.tolist())),
     }
 

@@ -55,8 +55,8 @@ class PairSample:
         """Fetch the values of the pairs drawn from this layer."""
         here = np.flatnonzero(self._layer == self._row[layer])
         text, head, query, key = (
-            torch.from_numpy(each[here]).to(weight.device)
-            for each in (self._text, self._head, self._query, self._key)
+            torch.from_numpy(places[here]).to(weight.device)
+            for places in (self._text, self._head, self._query, self._key)
         )
         pairs = torch.stack([weight[text, head, query, key].to(norm), norm[text, head, key]], -1)
         if visible is not None:
@@ -64,7 +64,7 @@ class PairSample:
             pairs = pairs.masked_fill(~is_visible[:, None], torch.nan)
         self._values[here] = array(pairs)
 
-    def found(self) -> Sample:
+    def collect(self) -> Sample:
         """Return the sample, once all layers were seen."""
         self._sample.rows = self._values
         return self._sample

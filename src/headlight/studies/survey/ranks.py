@@ -77,7 +77,7 @@ class Known:
     occurrences: Occurrences
 
     @classmethod
-    def of(cls, plan: StudyPlan[Encoded], settings: SurveySettings) -> "Known":
+    def from_corpus(cls, plan: StudyPlan[Encoded], settings: SurveySettings) -> "Known":
         """Read the corpus, and run the model over its beginning.
 
         Raises:
@@ -153,8 +153,8 @@ class RankObserver(PartObserver):
         members = self._members.to(norm.dtype)
         numbers = {
             "category_norm": (norm @ members) / members.sum(1)[:, None],  # NaN where there is none
-            "length": self._of_tokens(norm),
-            "received": self._of_tokens(received / self._watching(record.visible)),
+            "length": self._select_tokens(norm),
+            "received": self._select_tokens(received / self._watching(record.visible)),
         }
         if self._known.sinks is not None:
             numbers["group_weight"], numbers["group_norm"] = mean @ members, (mean * norm) @ members
@@ -166,25 +166,25 @@ class RankObserver(PartObserver):
         """Return the statistics of the batch."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
-        frequency = self._of_frequency(rows.pop("received"), rows.pop("length"))
+        frequency = self._correlate_frequency(rows.pop("received"), rows.pop("length"))
         tokens = Count((self._members.shape[2],))
         tokens.update(array(self._members.sum(1)))
         return {
-            "ranks": self._ranks.found(),
-            "pairs": self._pairs.found(),
+            "ranks": self._ranks.correlation(),
+            "pairs": self._pairs.collect(),
             **frequency,
-            **self._of_texts(rows),
+            **self._average_texts(rows),
             "group_tokens": tokens,
         }
 
-    def _of_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
+    def _average_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
         """Return means over texts, and their sums in blocks of the corpus."""
         members: dict[str, Accumulator] = {}
-        for name, each in rows.items():
-            members |= means(name, each, self._units)
+        for name, values in rows.items():
+            members |= means(name, values, self._units)
         return Tally(members)
 
-    def _of_frequency(
+    def _correlate_frequency(
         self,
         received: Float64[np.ndarray, "token layer head"],
         norm: Float64[np.ndarray, "token layer head"],
@@ -193,14 +193,15 @@ class RankObserver(PartObserver):
         occurrences = self._known.occurrences
         ids = self._texts.ids[self._texts.category >= 0]
         means = [np.nanmean(values, axis=(1, 2)) for values in (received, norm)]
-        fields = np.stack([occurrences.ranks.of(ids), *means, ids], axis=-1)
+        fields = np.stack([occurrences.ranks.look_up(ids), *means, ids], axis=-1)
         return {
             **seen_with(occurrences.twice_mid_rank[ids], received, norm),
             "occurrences": occurrence_sample(self._texts, fields, self._tokens),
         }
 
-    def _of_tokens(self, per_key: Float[Tensor, "batch *head key"]) -> Float[Tensor, "token *head"]:
-        """Return the keys of all documents along one axis, without padding."""
+    def _select_tokens(
+        self, per_key: Float[Tensor, "batch *head key"]
+    ) -> Float[Tensor, "token *head"]:
         return per_key.movedim(-1, 1)[self._texts.keys >= 0]
 
     def _watching(
@@ -232,7 +233,7 @@ def ranks(outcome: Outcome) -> Variables:
     """Return the variables of ranks; nothing if ranks were not compared."""
     if "group_tokens" not in outcome.tally:
         return {}
-    statistics, ranking = outcome.found, outcome.known["ranks"]
+    statistics, ranking = outcome.statistics, outcome.known["ranks"]
     of_pairs, by_key = outcome.tally["ranks"], (*HEAD, "key_group")
     assert isinstance(of_pairs, RankCorrelation)  # noqa: S101 - so the observer makes it
     pooled = of_pairs.pooled((0, 1)).compute()
@@ -244,9 +245,12 @@ def ranks(outcome: Outcome) -> Variables:
         "token_count": ("key_group", statistics["group_tokens"]["total"]),
         **_correlation("weight_norm_spearman", ("key_group",), pooled, statistics["ranks"]),
     }
-    of = correlations(outcome.tally, ranking.occurrences)
+    frequency_correlations = correlations(outcome.tally, ranking.occurrences)
     variables |= _correlation(
-        "frequency_spearman", ("quantity",), of["frequency"], of["frequency_by_head"]
+        "frequency_spearman",
+        ("quantity",),
+        frequency_correlations["frequency"],
+        frequency_correlations["frequency_by_head"],
     )
     if "group_weight" in statistics:
         shape = statistics["group_weight"]["mean"].shape
@@ -358,7 +362,7 @@ class PairRanks:
         entries = np.where(category < 0, NOWHERE, head * categories + category)
         self._ranks.update(columns, lengths.ravel(), entries.ravel())
 
-    def found(self) -> RankCorrelation:
+    def correlation(self) -> RankCorrelation:
         """Return the correlation, by layer, head and category."""
         return self._ranks
 

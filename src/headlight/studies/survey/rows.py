@@ -36,7 +36,7 @@ OF_ROWS = {
 
 def rows(outcome: Outcome) -> Variables:
     """Return the variables of categories, neighbours and entropies of rows."""
-    statistics, measures = outcome.found, outcome.measures
+    statistics, measures = outcome.statistics, outcome.measures
     if not measures:
         return {}
     by_query = (*GROUP, "query_category")
@@ -66,13 +66,13 @@ def attributes(outcome: Outcome) -> dict[str, Any]:
 
     There the kernel's output for the first batch differed from that of the model's own function.
     """
-    largest = outcome.found.get("kernel_difference", {}).get("maximum")
+    largest = outcome.statistics.get("kernel_difference", {}).get("maximum")
     if largest is None or not np.isfinite(largest).any():
         return {}
     differences = {
-        int(layer): float(f"{each:.2g}")
-        for layer, each in zip(outcome.plan.layers, largest.tolist(), strict=True)
-        if np.isfinite(each)
+        int(layer): float(f"{difference:.2g}")
+        for layer, difference in zip(outcome.plan.layers, largest.tolist(), strict=True)
+        if np.isfinite(difference)
     }
     return {"written_attention": json.dumps(differences)}
 
@@ -80,8 +80,8 @@ def attributes(outcome: Outcome) -> dict[str, Any]:
 def measures_first(variables: Mapping[str, Any]) -> Variables:
     """Move the measure, and the behaviour where there is one, to the first axes of variables."""
     return {
-        name: each.transpose("measure", "behaviour", ..., missing_dims="ignore")
-        for name, each in variables.items()
+        name: variable.transpose("measure", "behaviour", ..., missing_dims="ignore")
+        for name, variable in variables.items()
     }
 
 
@@ -94,7 +94,9 @@ def _shares_of_rows(
 ) -> Variables:
     """Return shares of rows; for measures that are no shares, ratios to the whole row."""
     value, slots = sums[member]["mean"].copy(), dict(sums[f"slots_{member}"])
-    sizes = [at for at, each in enumerate(measures) if not measure(each).share]
+    sizes = [
+        at for at, name_of_measure in enumerate(measures) if not measure(name_of_measure).share
+    ]
     if sizes:
         along = dims.index("measure")
         value[(slice(None),) * along + (sizes,)] = sums[f"{_SIZES[member]}_of_sizes"]["ratio"]

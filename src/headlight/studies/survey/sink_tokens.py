@@ -85,7 +85,9 @@ class Sinks:
         self, category: Int64[Tensor, "batch key"], ids: Int64[Tensor, "batch key"]
     ) -> Int64[Tensor, "batch key"]:
         """Return the categories, with `SINK` in place of the category of sinks."""
-        types = torch.tensor([each.id for each in self.tokens], device=ids.device, dtype=ids.dtype)
+        types = torch.tensor(
+            [token.id for token in self.tokens], device=ids.device, dtype=ids.dtype
+        )
         drawing = torch.isin(ids, types)
         if self.first:
             drawing |= first_tokens(category)
@@ -146,7 +148,7 @@ def _judged(
         drawn, heads = _drawn(mean, settings)
         if heads >= settings.sink_share and count.max() >= OCCURRENCES:
             tokens.append(SinkType(int(token), _spelled(model, int(token)), drawn, heads))
-    tokens.sort(key=lambda each: (-each.multiple, each.id))
+    tokens.sort(key=lambda kept: (-kept.multiple, kept.id))
     return Sinks(bool(share >= settings.sink_share), multiple, share, tuple(tokens), exempt)
 
 
@@ -206,5 +208,4 @@ def first_tokens(category: Int64[Tensor, "batch key"]) -> Bool[Tensor, "batch ke
 def _free(
     category: Int64[Tensor, "batch key"], exempt: tuple[int, ...]
 ) -> Bool[Tensor, "batch key"]:
-    """Return the mask of tokens that may be sinks: no padding, and of no exempt category."""
     return (category >= 0) & ~torch.isin(category, torch.tensor(exempt, device=category.device))

@@ -134,7 +134,9 @@ PARTS = (
 )
 """All parts, in the order in which they observe and are computed."""
 
-VARIABLES = long_names({name: each for part in PARTS for name, each in part.variables.items()})
+VARIABLES = long_names(
+    {name: long_name for part in PARTS for name, long_name in part.variables.items()}
+)
 """Long name and unit of every variable; norms are in units of the model's hidden states."""
 
 
@@ -151,7 +153,7 @@ def observe(subject: Subject) -> HeadsObserver:
         keys,
         subject.plan.kind,
         subject.settings.value_bias,
-        subject.one.measures,
+        subject.model_pass.measures,
         tuple(subject.observers.values()),
         units=subject.units,
         sampled=query_sample(queries.category >= 0, most) if gated else None,
@@ -208,16 +210,16 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
             check_repeatable(plan.corpus)
         if "ranks" not in settings.numbers:
             return replace(plan, begin_shard=self._draw)
-        known_by_kind = {kind: Known.of(part, settings) for kind, part in kinds.items()}
-        for kind, each in known_by_kind.items():
-            self._known[kind]["ranks"] = each
-        depends = {str(kind): each.signature() for kind, each in known_by_kind.items()}
+        known_by_kind = {kind: Known.from_corpus(part, settings) for kind, part in kinds.items()}
+        for kind, known in known_by_kind.items():
+            self._known[kind]["ranks"] = known
+        depends = {str(kind): known.signature() for kind, known in known_by_kind.items()}
         options = {**plan.options, **(depends if plan.all_kinds else depends[plan.kind])}
         # Pairs are counted key by key, which needs all queries of a layer at once.
         return replace(plan, begin_shard=self._draw, options=options, query_block=0)
 
     def _draw(self, shard: Sequence[Encoded]) -> None:
-        """Choose the texts of a shard that may be drawn, the same for every worker."""
+        # The choice depends on the shard alone, so that all workers draw the same texts.
         for kind, known in self._known.items():
             known["drawn"] = highest_hash(shard, kind)
 
@@ -241,9 +243,11 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> HeadsObserver:
         """Return the observer of every layer, with all parts."""
-        one, settings, words = plan.passes[0], self.settings, self._words
+        model_pass, settings, words = plan.passes[0], self.settings, self._words
         corpus_knowledge = self._known[plan.kind]
-        return observe(Subject(plan, one, settings, batch, examples, words, corpus_knowledge))
+        return observe(
+            Subject(plan, model_pass, settings, batch, examples, words, corpus_knowledge)
+        )
 
     @cached_property
     def _words(self) -> dict[str, tuple[int, ...]]:

@@ -65,10 +65,10 @@ class TextStatistics:
 
     def _observe(self, example: Encoded) -> HeadsObserver:
         """Return the observer of rows and behaviours, without statistics that need a corpus."""
-        plan, (one,) = self._plan, self._plan.passes
+        plan, (model_pass,) = self._plan, self._plan.passes
         batch = plan.model.collate([example])
         words = words_of(plan.model)
-        subject = Subject(plan, one, self._settings, batch, [example], words)
+        subject = Subject(plan, model_pass, self._settings, batch, [example], words)
         behaviours = observe_behaviours(subject)
         bias = self._settings.value_bias
         # For a short text, loading the compiler of loops takes longer than all sums.
@@ -86,9 +86,9 @@ class TextStatistics:
         Args:
             heads: Numbers of the heads to keep.
         """
-        plan, (one,) = self._plan, self._plan.passes
+        plan, (model_pass,) = self._plan, self._plan.passes
         self._observer.to_host()
-        result = dataset(Outcome(plan, one, self._settings, self._observer.tally()))
+        result = dataset(Outcome(plan, model_pass, self._settings, self._observer.tally()))
         result.attrs["kind"] = plan.kind
         rows = statistics_of(result)
         axes = {"statistic": [row.name for row, _ in rows], "measure": [*self._measures, ""]}
@@ -96,9 +96,9 @@ class TextStatistics:
         shape = (len(rows), len(axes["measure"]), result.sizes["layer"], len(heads))
         numbers: NDArray[np.float64] = np.full(shape, np.nan)
         for place, (_, by) in enumerate(rows):
-            for name, each in by.items():
+            for name, estimate in by.items():
                 values = numbers[place, axes["measure"].index(name)]
-                values[:, : len(kept_heads)] = each.value[:, kept_heads]
+                values[:, : len(kept_heads)] = estimate.value[:, kept_heads]
         counts = [(count_rows(result, row) or (0, 0))[0] for row, _ in rows]
         of_numbers = {"long_name": "statistics of the heads in this text", "units": ""}
         of_rows = {"long_name": "rows of attention", "units": "1"}

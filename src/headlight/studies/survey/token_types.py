@@ -73,7 +73,7 @@ class TokenCounter(PartObserver):
         ids, categories = sides(host or batch.on_host(), kind)
         masks = [category >= 0 for category in categories]
         if kind != "cross":
-            masks = [each & (each.cumsum(1) > 1) for each in masks]
+            masks = [mask & (mask.cumsum(1) > 1) for mask in masks]
         self._types = [
             _Types(ids[side], _is_special(categories[side]), masks[side]) for side in (1, 0)
         ]
@@ -118,7 +118,7 @@ class TokenCounter(PartObserver):
         layers = [self._found[layer] for layer in sorted(self._found)]
         members: dict[str, Accumulator] = {}
         for side, (name_of_side, types) in enumerate(zip(SIDES, self._types, strict=True)):
-            sums = stacked([types.sums([each[side] for each in layer]) for layer in layers])
+            sums = stacked([types.sums([by_side[side] for by_side in layer]) for layer in layers])
             for name, rows in (("sums", sums), ("counts", types.counts)):
                 type_sums = KeyedSums(rows.shape[1:], self._limit)
                 type_sums.update(types.keys, rows)
@@ -148,8 +148,10 @@ class _Types:
         self, by_measure: Sequence[Float[Tensor, "batch _ position"]]
     ) -> Float[Tensor, "type head measure"]:
         """Sum the values of all tokens of each type."""
-        heads = max(each.shape[1] for each in by_measure)
-        values = torch.stack([filled(double(each), heads) for each in by_measure])
+        heads = max(values_of_measure.shape[1] for values_of_measure in by_measure)
+        values = torch.stack(
+            [filled(double(values_of_measure), heads) for values_of_measure in by_measure]
+        )
         rows = double(values.permute(1, 3, 2, 0)[self._there])
         return rows.new_zeros(len(self.keys), *rows.shape[1:]).index_add_(0, self._place, rows)
 
@@ -172,21 +174,26 @@ def of_token_types(sums: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     """
     if "token_key_sums" not in sums:
         return {}
-    parts = [_of_side(*(sums[f"token_{side}_{of}"] for of in ("sums", "counts"))) for side in SIDES]
-    ids, *numbers = (np.stack(each) for each in zip(*parts, strict=True))
+    parts = [
+        _summarise_side(*(sums[f"token_{side}_{statistic}"] for statistic in ("sums", "counts")))
+        for side in SIDES
+    ]
+    ids, *numbers = (np.stack(values) for values in zip(*parts, strict=True))
     types = np.unique(ids[np.isfinite(ids)]).astype(int)
     names = dict(zip(types.tolist(), tokenizer.convert_ids_to_tokens(types.tolist()), strict=True))
-    texts = np.array([names.get(each, "") for each in np.nan_to_num(ids, nan=-1).ravel().tolist()])
+    texts = np.array(
+        [names.get(token_id, "") for token_id in np.nan_to_num(ids, nan=-1).ravel().tolist()]
+    )
     top = (*GROUP, "top")
     dims = (top, top, top, GROUP, "side")
     variables = {"top_token": (top, texts.reshape(ids.shape).astype(object))}
     return variables | {
-        name: (of, values)
-        for name, of, values in zip(list(VARIABLES)[1:], dims, numbers, strict=True)
+        name: (axes, values)
+        for name, axes, values in zip(list(VARIABLES)[1:], dims, numbers, strict=True)
     }
 
 
-def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Array, ...]:
+def _summarise_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Array, ...]:
     """Return ids, shares, lifts and counts of the tokens of each head; divergence; coverage."""
     keys, received, whole = (
         sums["key"],
@@ -204,8 +211,8 @@ def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Ar
     divergence = np.where(whole > 0, part.sum(0) + of_others, np.nan)
     best = np.argsort(-part, axis=0, kind="stable")[:SHOWN]
     chosen = [
-        np.take_along_axis(np.broadcast_to(each, part.shape), best, 0)
-        for each in (
+        np.take_along_axis(np.broadcast_to(values, part.shape), best, 0)
+        for values in (
             np.where(keys < 0, -1 - keys, keys)[:, None, None, None],
             share,
             lift,
@@ -215,20 +222,20 @@ def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Ar
     real = np.take_along_axis(part, best, 0) > 0
     missing = ((0, SHOWN - len(best)), (0, 0), (0, 0), (0, 0))
     chosen = [
-        np.pad(np.where(real, each, np.nan), missing, constant_values=np.nan) for each in chosen
+        np.pad(np.where(real, values, np.nan), missing, constant_values=np.nan) for values in chosen
     ]
-    return (*(np.moveaxis(each, 0, -1) for each in chosen), divergence, np.array(1 - rare))
+    return (*(np.moveaxis(values, 0, -1) for values in chosen), divergence, np.array(1 - rare))
 
 
 def token_types(outcome: Outcome) -> Variables:
     """Return the types of tokens that stand out by head; nothing if none were counted."""
-    variables = of_token_types(outcome.found, outcome.tokenizer)
+    variables = of_token_types(outcome.statistics, outcome.tokenizer)
     return {"side": list(SIDES), **variables} if variables else {}
 
 
 def observe(subject: Subject) -> PartObserver | None:
     """Return the counter of types of tokens; None if none are counted."""
-    plan, measures = subject.plan, subject.one.measures
+    plan, measures = subject.plan, subject.model_pass.measures
     limit = _types(plan, subject.settings.token_types, len(measures))
     if not limit:
         return None

@@ -11,7 +11,7 @@ OF_LENGTHS = {
 
 def lengths(outcome: Outcome) -> Variables:
     """Return the dispersion of the lengths of transformed vectors, and of their inputs."""
-    statistics = outcome.found
+    statistics = outcome.statistics
     return dispersion("vector_norm", statistics, ("layer", "head")) | dispersion(
         "input_norm", statistics, ("layer",)
     )

@@ -39,20 +39,20 @@ def bars(
             With ``dots=False`` there are bars, which begin at zero.
     """
 
-    def mark(one: Mapping[Hashable, Any]) -> Mark:
-        name = str(one[series]) if series else value
+    def mark(record: Mapping[Hashable, Any]) -> Mark:
+        name = str(record[series]) if series else value
         colour = colours.get(name, name if name in series_styles() else "")
-        return Mark(name, one[value], one.get("low", nan), one.get("high", nan), colour)
+        return Mark(name, record[value], record.get("low", nan), record.get("high", nan), colour)
 
     def draw() -> Figure:
         rows = [
             BarRow(
                 str(label),
-                [mark(one) for one in some.to_dict("records")],
-                {name: some[name].iloc[0] for name in ticks},
-                str(some[note].iloc[0]) if note else "",
+                [mark(record) for record in marks.to_dict("records")],
+                {name: marks[name].iloc[0] for name in ticks},
+                str(marks[note].iloc[0]) if note else "",
             )
-            for label, some in frame.groupby(row, sort=False)
+            for label, marks in frame.groupby(row, sort=False)
         ]
         return draw_bars(rows, **{"dots": True, **axis})
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from headlight.views.dimensions import ByWhich, cells, each_by
+from headlight.views.dimensions import ByWhich, as_dimensions, cells
 from headlight.views.parts.section import Figure
 from headlight.views.pictures import Box, BoxPanel, boxes as draw_boxes
 
@@ -39,11 +39,11 @@ def boxes(
     """
     labels = frame[box].astype("category").cat.categories
 
-    def of(some: pd.DataFrame) -> list[Box]:
+    def boxes_side_by_side(rows: pd.DataFrame) -> list[Box]:
         return [
-            Box.of(
+            Box.from_values(
                 "" if at else str(label),
-                some.loc[(some[box] == label) & (some["series"] == name), value].to_numpy(),
+                rows.loc[(rows[box] == label) & (rows["series"] == name), value].to_numpy(),
                 colour,
             )
             for label in labels
@@ -52,8 +52,8 @@ def boxes(
 
     def draw() -> Figure:
         panels = [
-            BoxPanel(str(title), of(some), **axes)
-            for title, some in frame.groupby(panel, sort=False, observed=True)
+            BoxPanel(str(title), boxes_side_by_side(rows), **axes)
+            for title, rows in frame.groupby(panel, sort=False, observed=True)
         ]
         legend = {name: colours[value] for value, name in (names or {}).items()}
         return draw_boxes(panels, columns=columns, colours=legend)
@@ -84,24 +84,24 @@ def boxes_of(
         columns: Panels in a row; as many as fit when None.
         axes: Labels of the axes, their limits, and whether values are shares; see `BoxPanel`.
     """
-    (across,) = each_by(box)
+    (across,) = as_dimensions(box)
 
     def draw() -> Figure:
         marks = result[[variable]].sel(mark=list(MARKS))
         panels = [
             BoxPanel(
-                each.said(panel),
+                cell.said(panel),
                 [
                     Box(str(label), colour=colour, **dict(zip(MARKS, five, strict=True)))
                     for label, five in zip(
                         across.labels(result),
-                        each.values.transpose(across.dim, "mark").values.tolist(),
+                        cell.values.transpose(across.dim, "mark").values.tolist(),
                         strict=True,
                     )
                 ],
                 **axes,
             )
-            for each in cells(marks, variable, each_by(by), (across.dim, "mark"))
+            for cell in cells(marks, variable, as_dimensions(by), (across.dim, "mark"))
         ]
         return draw_boxes(panels, columns=columns)
 

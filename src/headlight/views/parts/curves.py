@@ -13,8 +13,8 @@ from headlight.views.colours import series_styles
 from headlight.views.dimensions import (
     ByWhich,
     Cell,
+    as_dimensions,
     cells,
-    each_by,
     named,
     template_of,
     variable_of,
@@ -41,7 +41,7 @@ class Curve:
         by: Dimensions whose labels have a line each.
         over: Dimension of the horizontal axis; or a variable or coordinate, which has a value for
             each point.
-        of: Labels of coordinates, by name; only values with these labels are shown.
+        selection: Labels of coordinates, by name; only values with these labels are shown.
         interval: Whether the interval of 95% is drawn as a band.
         error: Variable that is drawn as a band to either side.
         percent: Whether values are shares.
@@ -64,7 +64,7 @@ class Curve:
     panel: str = ""
     by: ByWhich = ()
     over: str = "layer"
-    of: Mapping[str, Hashable] = field(default_factory=dict)
+    selection: Mapping[str, Hashable] = field(default_factory=dict)
     interval: bool = False
     error: str = ""
     percent: bool = False
@@ -96,12 +96,13 @@ def curves(result: xr.Dataset, *specs: Curve, columns: int | None = None) -> Cal
     """
 
     def draw() -> Figure:
-        by_layer = all(one.by_layer for one in specs)
-        drawn = [each for one in specs for each in _drawn(result, one, by_layer=by_layer)]
-        drawn = [each for each in drawn if each.seen] or drawn
+        by_layer = all(spec.by_layer for spec in specs)
+        drawn = [line for spec in specs for line in _drawn(result, spec, by_layer=by_layer)]
+        # Where nothing was observed at all, empty panels say so better than no picture.
+        drawn = [line for line in drawn if line.seen] or drawn
         panels: dict[str, list[_Drawn]] = {}
-        for each in drawn:
-            panels.setdefault(each.panel, []).append(each)
+        for line in drawn:
+            panels.setdefault(line.panel, []).append(line)
         if by_layer:
             return points_by_layer(
                 [_layer_panel(result, *panel) for panel in panels.items()], columns=columns
@@ -131,13 +132,14 @@ class _Drawn:
 
 
 def _drawn(result: xr.Dataset, spec: Curve, *, by_layer: bool) -> list[_Drawn]:
-    by, result = each_by(spec.by), _part(result, spec.of)
+    by, result = as_dimensions(spec.by), _part(result, spec.selection)
     across = variable_of(result, spec.over)
-    along = [str(dim) for dim in across.dims if dim not in {each.dim for each in by}]
+    apart = {dimension.dim for dimension in by}
+    along = [str(dim) for dim in across.dims if dim not in apart]
     along_kept = ["layer", "head"] if by_layer else along
     label = spec.label or (template_of("", by[-1:], result, spec.variable) if by else "")
     if spec.interval:
-        result = with_ends(result, spec.variable, {*along_kept, *(each.dim for each in by)})
+        result = with_ends(result, spec.variable, {*along_kept, *apart})
     ends = [f"{spec.variable}_low", f"{spec.variable}_high"] if spec.interval else []
     ends = ends or ([spec.error] if spec.error else [])
     beside = [list(cells(result, name, by, along_kept)) for name in ends]
@@ -153,7 +155,7 @@ def _drawn(result: xr.Dataset, spec: Curve, *, by_layer: bool) -> list[_Drawn]:
             _dashed(spec, cell),
             x.values.transpose(*along).values.ravel(),
             cell.values if by_layer else cell.values.transpose(*along),
-            _ends(cell.values, [each[n].values for each in beside]),
+            _ends(cell.values, [cells_of_end[n].values for cells_of_end in beside]),
         )
         for n, (cell, x) in enumerate(
             zip(cells(result, spec.variable, by, along_kept), places, strict=True)
@@ -161,9 +163,9 @@ def _drawn(result: xr.Dataset, spec: Curve, *, by_layer: bool) -> list[_Drawn]:
     ]
 
 
-def _part(result: xr.Dataset, of: Mapping[str, Hashable]) -> xr.Dataset:
+def _part(result: xr.Dataset, selection: Mapping[str, Hashable]) -> xr.Dataset:
     """Return the part with these labels of coordinates, which need not have a dimension's name."""
-    for name, label in of.items():
+    for name, label in selection.items():
         (dim,) = result[name].dims
         result = result.isel({dim: np.flatnonzero(result[name].values == label)})
     return result
@@ -186,31 +188,33 @@ def _colour(spec: Curve, cell: Cell) -> str:
     if isinstance(spec.colour, str):
         colour_name = spec.colour
     else:
-        colour_name = next((spec.colour[each] for each in cell.labels if each in spec.colour), "")
-    of_label = (str(each) for each in reversed(cell.labels) if each in series_styles())
+        colour_name = next(
+            (spec.colour[label] for label in cell.labels if label in spec.colour), ""
+        )
+    of_label = (str(label) for label in reversed(cell.labels) if label in series_styles())
     return colour_name or next(of_label, "")
 
 
 def _dashed(spec: Curve, cell: Cell) -> bool:
     if isinstance(spec.dashed, bool):
         return spec.dashed
-    return any(each in spec.dashed for each in cell.labels)
+    return any(label in spec.dashed for label in cell.labels)
 
 
 def _layer_panel(result: xr.Dataset, title: str, drawn: Sequence[_Drawn]) -> LayerPanel:
     """Draw a gap for layers that were not observed; name heads where all are there."""
     layers = result["layer"].values
-    every = range(int(layers.min()), int(layers.max()) + 1)
+    all_layers = range(int(layers.min()), int(layers.max()) + 1)
     series = [
         LayerSeries(
-            each.label,
-            each.values.reindex(layer=every).transpose("layer", ...).values,
-            each.colour,
+            line.label,
+            line.values.reindex(layer=all_layers).transpose("layer", ...).values,
+            line.colour,
         )
-        for each in drawn
+        for line in drawn
     ]
-    heads = [each.values["head"].values for each in drawn if "head" in each.values.dims]
-    whole = all(np.array_equal(each, range(len(each))) for each in heads)
+    heads = [line.values["head"].values for line in drawn if "head" in line.values.dims]
+    whole = all(np.array_equal(numbers, range(len(numbers))) for numbers in heads)
     curve = drawn[0].asked
     return LayerPanel(
         title,
@@ -219,7 +223,7 @@ def _layer_panel(result: xr.Dataset, title: str, drawn: Sequence[_Drawn]) -> Lay
         curve.percent,
         curve.limits,
         curve.references,
-        first_layer=every[0],
+        first_layer=all_layers[0],
         named=bool(heads) and whole,
     )
 
@@ -230,18 +234,18 @@ def _line_panel(title: str, drawn: Sequence[_Drawn]) -> LinePanel:
         title,
         [
             Line(
-                each.label,
-                each.x,
-                each.values.values.ravel(),
+                line.label,
+                line.x,
+                line.values.values.ravel(),
                 low,
                 high,
-                colour=each.colour,
-                dashed=each.dashed,
-                marked=each.asked.marked or not each.asked.joined,
-                joined=each.asked.joined,
+                colour=line.colour,
+                dashed=line.dashed,
+                marked=line.asked.marked or not line.asked.joined,
+                joined=line.asked.joined,
             )
-            for each in drawn
-            for low, high in [each.ends or (None, None)]
+            for line in drawn
+            for low, high in [line.ends or (None, None)]
         ],
         drawn[0].over if curve.x_label is None else curve.x_label,
         curve.y_label,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import xarray as xr
 
-from headlight.views.dimensions import By, ByWhich, cells, each_by, template_of
+from headlight.views.dimensions import By, ByWhich, as_dimensions, cells, template_of
 from headlight.views.number_formats import Number
 from headlight.views.parts.section import Figure
 from headlight.views.pictures import HeadMap, head_map
@@ -60,18 +60,19 @@ def maps(result: xr.Dataset, *specs: Map, columns: int | None = None) -> Callabl
     """
 
     def draw() -> Figure:
-        drawn = [one for each in specs for one in _drawn(result, each)]
-        filled = [one for one, valid in drawn if valid]
-        annotate = None if all(each.annotated for each in specs) else False
-        return head_map(filled or [one for one, _ in drawn], columns=columns, annotate=annotate)
+        drawn = [pair for spec in specs for pair in _drawn(result, spec)]
+        filled = [heat_map for heat_map, valid in drawn if valid]
+        shown = filled or [heat_map for heat_map, _ in drawn]
+        annotate = None if all(spec.annotated for spec in specs) else False
+        return head_map(shown, columns=columns, annotate=annotate)
 
     return draw
 
 
 def _drawn(result: xr.Dataset, spec: Map) -> list[tuple[HeadMap, bool]]:
     """Return the maps of one variable, and whether they have values."""
-    by, (rows,), (columns,) = map(each_by, (spec.by, spec.rows, spec.columns))
-    down, across = ([str(each) for each in side.labels(result)] for side in (rows, columns))
+    by, (rows,), (columns,) = map(as_dimensions, (spec.by, spec.rows, spec.columns))
+    down, across = ([str(label) for label in side.labels(result)] for side in (rows, columns))
     template = template_of(spec.title, by, result, spec.variable)
     unit = str(result[spec.variable].attrs.get("units", "")) if spec.unit is None else spec.unit
     return [
@@ -84,7 +85,7 @@ def _drawn(result: xr.Dataset, spec: Map) -> list[tuple[HeadMap, bool]]:
                 rows.called,
                 columns.called,
                 scale=spec.scale
-                or next((str(each) for each in cell.labels if each in measure_names()), "weight"),
+                or next((str(name) for name in cell.labels if name in measure_names()), "weight"),
                 limits=spec.limits,
                 format=spec.format,
                 unit="" if unit in UNITLESS else unit,

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.result.estimate import with_ends
-from headlight.views.dimensions import By, ByWhich, cells, each_by, template_of
+from headlight.views.dimensions import By, ByWhich, as_dimensions, cells, template_of
 from headlight.views.parts.section import Table
 
 ENDS = ("low", "high")
@@ -41,7 +41,7 @@ class Columns:
     interval: bool | tuple[str, str] = False
     whole: bool = False
 
-    def of(self, scope: str) -> "Columns":
+    def in_scope(self, scope: str) -> "Columns":
         """Return these columns for the variable that begins with a scope, such as ``layer_``."""
         return replace(self, variable=f"{scope}{self.variable}")
 
@@ -70,21 +70,27 @@ def columns(
         UsageError: The result has no such variable, it has a dimension that nothing chooses, or two
             columns have the same label.
     """
-    across = each_by(rows)
-    index = [each.labels(result) for each in across]
+    across = as_dimensions(rows)
+    index = [dimension.labels(result) for dimension in across]
     product = pd.MultiIndex.from_product(index) if index else pd.MultiIndex.from_tuples([()])
     frame = pd.DataFrame(
-        {each.called: product.get_level_values(n) for n, each in enumerate(across) if each.called},
+        {
+            dimension.called: product.get_level_values(level)
+            for level, dimension in enumerate(across)
+            if dimension.called
+        },
         index=range(len(product)),
     )
-    formats = {each.called: each.format for each in across if each.format}
-    several = sum(_count(result, each.by) for each in specs if each.interval is True) > 1
+    formats = {dimension.called: dimension.format for dimension in across if dimension.format}
+    several = sum(_count(result, spec.by) for spec in specs if spec.interval is True) > 1
     labels, values = [], []
-    for each in specs:
-        for label, column in _values(result, across, each, several):
+    for spec in specs:
+        for label, column in _values(result, across, spec, several):
             labels.append(label)
-            values.append(column.astype(np.int64) if each.whole else column)
-            formats |= {label: each.format} if each.format else {}
+            values.append(column.astype(np.int64) if spec.whole else column)
+            if spec.format:
+                formats[label] = spec.format
+    # Labels are set last: as keys, two equal ones would be one, and `Table` could not refuse them.
     numbers = pd.DataFrame(dict(enumerate(values)), index=frame.index).set_axis(labels, axis=1)
     frame = pd.concat([frame, numbers], axis=1)
     if len(across) > 1:
@@ -93,20 +99,20 @@ def columns(
 
 
 def _count(result: xr.Dataset, by: ByWhich) -> int:
-    return math.prod(result.sizes[each.dim] for each in each_by(by))
+    return math.prod(result.sizes[dimension.dim] for dimension in as_dimensions(by))
 
 
 def _values(
     result: xr.Dataset, rows: tuple[By, ...], spec: Columns, several: bool
 ) -> Sequence[tuple[str, np.ndarray]]:
     """Return names and values of the columns; of several intervals the ends bear their name."""
-    by, dims = each_by(spec.by), [each.dim for each in rows]
+    by, dims = as_dimensions(spec.by), [row.dim for row in rows]
     sizes = {dim: result.sizes[dim] for dim in dims}
     template = template_of(spec.label, by, result, spec.variable)
     names = [spec.variable]
     labels = [template]
     if spec.interval:
-        result = with_ends(result, spec.variable, {*dims, *(each.dim for each in by)})
+        result = with_ends(result, spec.variable, {*dims, *(dimension.dim for dimension in by)})
         names += [f"{spec.variable}_{end}" for end in ENDS]
         ends = [f"{template}, {end}" for end in ENDS] if several else ENDS
         labels += spec.interval if isinstance(spec.interval, tuple) else ends
@@ -119,6 +125,6 @@ def _values(
 
 
 def _along(values: xr.DataArray, sizes: dict[str, int]) -> np.ndarray:
-    """Return values row by row, the same along dimensions that they do not have."""
+    # What lacks a dimension is the same in all rows along it.
     missing = {dim: size for dim, size in sizes.items() if dim not in values.dims}
     return np.ravel(values.expand_dims(missing).transpose(*sizes).values)

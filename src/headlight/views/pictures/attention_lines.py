@@ -228,6 +228,7 @@ def _lines(
             darkness[query, key] = max(darkness[query, key], _NAMED)
     pairs = np.argwhere(darkness >= _FAINTEST)
     red = np.array([_is_red(drawing, int(query), int(key)) for query, key in pairs], dtype=bool)
+    # By the last key first: red ones are drawn last, and so on top.
     order = np.lexsort((darkness[tuple(pairs.T)], red))
     pairs, red = pairs[order], red[order]
     segments = [

@@ -53,8 +53,8 @@ def share_range(panels: Sequence[Axes]) -> None:
 def free_shares(axes: Sequence[Axes], panels: Sequence[Any]) -> list[Axes]:
     """Return the axes of the panels that show shares and have no limits of their own."""
     return [
-        one
-        for one, panel in zip(axes, panels, strict=True)
+        panel_axes
+        for panel_axes, panel in zip(axes, panels, strict=True)
         if panel.percent and panel.limits is None
     ]
 

@@ -143,6 +143,7 @@ def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
     else:
         handle = axes.barh(y, mark.value, _BAR * 0.86, color=colour, label=mark.series, zorder=2)
     if math.isfinite(mark.low) and math.isfinite(mark.high):
+        # A light line under the dark one, which is seen on dark bars as well.
         for width, line, order in ((2.6, PAPER, 2.5), (1.1, INK, 3)):
             axes.plot([mark.low, mark.high], [y, y], color=line, linewidth=width, zorder=order)
     return handle
@@ -189,6 +190,7 @@ def _axis(
     pitch = lane + _BETWEEN
     middles = [place * pitch + lane / 2 for place in range(len(rows))]
     axes.set_yticks(middles, [shortened(row.label, 32) for row in rows], color=INK)
+    # From the top: the first row has the lowest number.
     axes.set_ylim(len(rows) * pitch - _BETWEEN / 2, -_BETWEEN / 2)
     axes.margins(y=0)
     axes.grid(visible=True, axis="x")

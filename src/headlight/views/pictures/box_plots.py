@@ -36,7 +36,7 @@ class Box:
     colour: str = ""
 
     @classmethod
-    def of(cls, label: str, values: NDArray[Any], colour: str = "") -> "Box":
+    def from_values(cls, label: str, values: NDArray[Any], colour: str = "") -> "Box":
         """Return the box of values, whose whiskers end at the 5th and the 95th percentile."""
         finite = np.asarray(values, dtype=np.float64)
         finite = finite[np.isfinite(finite)]
@@ -123,7 +123,7 @@ def _draw(axes: Axes, box: Box, place: int) -> None:
         [box.median] * 2,
         color=INK,
         linewidth=1.6,
-        solid_capstyle="butt",
+        solid_capstyle="butt",  # the default cap stands out of the box
         zorder=3,
     )
 

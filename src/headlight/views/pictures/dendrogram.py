@@ -50,6 +50,7 @@ def dendrogram(
         UsageError: There is not one label, or one group, for each leaf.
     """
     from matplotlib.figure import Figure as Sheet
+    from scipy.cluster import hierarchy
 
     leaves = len(linkage) + 1
     if len(labels) != leaves or (groups is not None and len(groups) != leaves):
@@ -60,53 +61,21 @@ def dendrogram(
         )
     figure = Sheet(figsize=(min(WIDEST, 2.2 + 0.16 * leaves), _HEIGHT), layout="constrained")
     axes = figure.subplots()
-    order = leaf_order(linkage)
-    for across, up in brackets(linkage, order):
-        axes.plot(across, up, color=QUIET, linewidth=0.9, solid_joinstyle="miter")
+    tree = hierarchy.dendrogram(linkage, no_plot=True)
+    for across, up in zip(tree["icoord"], tree["dcoord"], strict=True):
+        # scipy puts the leaves at 5, 15, 25, …
+        places = (np.array(across) - 5) / 10
+        axes.plot(places, up, color=QUIET, linewidth=0.9, solid_joinstyle="miter")
     top = float(np.nanmax(linkage[:, 2], initial=0.0)) or 1.0
     axes.set(xlim=(-0.8, leaves - 0.2), ylim=(-0.045 * top, 1.04 * top))
     axes.spines["bottom"].set_visible(False)
     axes.set_ylabel(shortened(y_label, 44))
-    _draw_leaves(axes, order, labels)
+    _draw_leaves(axes, tree["leaves"], labels)
     if groups is not None:
-        handles = _draw_groups(axes, order, groups, top, ordered=ordered)
+        handles = _draw_groups(axes, tree["leaves"], groups, top, ordered=ordered)
         _legend(axes, handles, group_label)
     entitle(figure, title)
     return figure
-
-
-def leaf_order(linkage: NDArray[Any]) -> list[int]:
-    """Return the leaves from left to right, so that no two lines of the tree cross."""
-    leaves = len(linkage) + 1
-    order, waiting = [], [2 * leaves - 2]
-    while waiting:
-        cluster = waiting.pop()
-        if cluster < leaves:
-            order.append(cluster)
-        else:
-            left, right = (int(child) for child in linkage[cluster - leaves, :2])
-            waiting += [right, left]
-    return order
-
-
-def brackets(linkage: NDArray[Any], order: Sequence[int]) -> list[tuple[list[float], list[float]]]:
-    """Return the four corners of the bracket of each merge: places across, and heights."""
-    leaves = len(order)
-    place = np.zeros(2 * leaves - 1)
-    height = np.zeros(2 * leaves - 1)
-    place[list(order)] = np.arange(leaves)
-    corners = []
-    for merge, (one, other, distance, _) in enumerate(linkage):
-        left, right = int(one), int(other)
-        place[leaves + merge] = (place[left] + place[right]) / 2
-        height[leaves + merge] = distance
-        corners.append(
-            (
-                [float(place[c]) for c in (left, left, right, right)],
-                [float(height[left]), float(distance), float(distance), float(height[right])],
-            )
-        )
-    return corners
 
 
 def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> None:

@@ -52,7 +52,7 @@ class DensityPanel:
             )
 
     @classmethod
-    def of(
+    def from_pairs(
         cls,
         title: str,
         x: NDArray[Any],
@@ -132,7 +132,7 @@ def density(
 
 
 def _draw(axes: Axes, panel: DensityPanel, norm: Any) -> Any:
-    """Draw the cells of a panel as one image, as they are many."""
+    """Draw the cells of a panel."""
     counts = np.ma.masked_less_equal(np.asarray(panel.counts, dtype=np.float64), 0)
     mesh = axes.pcolormesh(
         panel.x_edges,
@@ -140,7 +140,7 @@ def _draw(axes: Axes, panel: DensityPanel, norm: Any) -> Any:
         counts.T,
         cmap=colour_map(panel.scale),
         norm=norm,
-        rasterized=True,
+        rasterized=True,  # as shapes, thousands of cells make a large SVG
     )
     logarithms(axes, x=panel.x_log, y=panel.y_log)
     finish(axes, panel.title, panel.x_label, panel.y_label)

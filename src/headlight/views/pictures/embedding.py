@@ -166,6 +166,7 @@ def _draw_labels(
     anchors = (points[labelled] - low) * scale
     centres = place_labels(anchors, sizes, inches, (_SQUARE, _SQUARE))
     for word, anchor, centre, size in zip(words, anchors, centres, sizes, strict=True):
+        # The point of the label's box that is nearest to the anchor.
         edge = np.clip(anchor, centre - size / 2 - 0.02, centre + size / 2 + 0.02)
         if np.hypot(*(edge - anchor)) > _FAR:
             line = np.array([anchor, edge]) / scale + low

@@ -107,14 +107,14 @@ def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None
 
 
 def _format(largest: float) -> str:
-    """Return the format that gives the largest number three digits."""
+    # The largest number has three digits.
     if 0 < largest < 1e-2 or largest >= 1e5:
         return ".1e"
     return f".{min(2, max(0, 2 - math.floor(math.log10(largest or 1))))}f"
 
 
 def _bare(text: str) -> str:
-    """Drop the zero before the decimals of a number up to one, and the sign of zero: ``.46``."""
+    # ``.46`` and not ``0.46``; and no sign before a zero, which a small negative number rounds to.
     unsigned = text.removeprefix("-")
     sign = "-" if text != unsigned and unsigned.strip("0.e+") else ""
     return sign + (unsigned if "e" in unsigned else unsigned.replace("0.", ".", 1))

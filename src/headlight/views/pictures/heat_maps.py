@@ -131,25 +131,28 @@ def head_map(
     """
     if not maps:
         raise UsageError("a picture needs at least one map; none was given.")
-    rows, tops = ([name for one in maps for name in one.labels[side]] for side in (0, 1))
-    layout = lay_out([one.values.shape for one in maps], rows, tops, columns)
-    room = layout.cell[0] * max(one.values.shape[1] for one in maps) + _BESIDE
-    titles = [wrapped(one.title, room) for one in maps]
+    rows, tops = ([name for panel in maps for name in panel.labels[side]] for side in (0, 1))
+    layout = lay_out([panel.values.shape for panel in maps], rows, tops, columns)
+    room = layout.cell[0] * max(panel.values.shape[1] for panel in maps) + _BESIDE
+    titles = [wrapped(panel.title, room) for panel in maps]
     more = _TITLE_LINE * max(name.count("\n") for name in titles)
-    panel = (layout.panel[0], layout.panel[1] + more)
-    figure, all_axes = panels_on(len(maps), panel, layout.across)
+    size = (layout.panel[0], layout.panel[1] + more)
+    figure, all_axes = panels_on(len(maps), size, layout.across)
     entitle(figure, title)
     meshes = []
-    for axes, one, name in zip(all_axes, maps, titles, strict=True):
-        alike = (each for each in maps if (each.scale, each.unit) == (one.scale, one.unit))
-        together = list(alike) if shared else [one]
-        limits = _range(one, together)
-        meshes.append(_draw(axes, one, limits))
-        _labels(axes, one, layout)
-        if texts := _numbers(one, together, layout, annotate):
-            _annotate(axes, one, limits, texts)
-        finish(axes, name, one.column_label, one.row_label)
-    one_range = shared and len({(one.scale, one.limits, one.unit) for one in maps}) == 1
+    for axes, panel, name in zip(all_axes, maps, titles, strict=True):
+        together = [panel]
+        if shared:
+            together = [
+                other for other in maps if (other.scale, other.unit) == (panel.scale, panel.unit)
+            ]
+        limits = _range(panel, together)
+        meshes.append(_draw(axes, panel, limits))
+        _labels(axes, panel, layout)
+        if texts := _numbers(panel, together, layout, annotate):
+            _annotate(axes, panel, limits, texts)
+        finish(axes, name, panel.column_label, panel.row_label)
+    one_range = shared and len({(panel.scale, panel.limits, panel.unit) for panel in maps}) == 1
     bars = [(0, all_axes)] if one_range else list(enumerate(all_axes))
     for place, beside in bars:
         bar = figure.colorbar(meshes[place], ax=beside, shrink=0.8, aspect=22, pad=0.02)
@@ -159,30 +162,30 @@ def head_map(
     return figure
 
 
-def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
+def _range(panel: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
     """Return the values at the ends of the ramp.
 
     The ramp begins at zero, so that twice as dark is twice as much; zero is the middle of a
     two-sided ramp.
     """
-    if one.limits is not None:
-        return one.limits
-    values = np.concatenate([each.values.ravel() for each in together])
+    if panel.limits is not None:
+        return panel.limits
+    values = np.concatenate([other.values.ravel() for other in together])
     finite = values[np.isfinite(values)].astype(np.float64)
-    if one.scale == "change":
+    if panel.scale == "change":
         most = float(np.abs(finite).max(initial=0.0)) or 1.0
         return -most, most
     low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
     return round_domain(low, high)
 
 
-def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
+def _draw(axes: Axes, panel: HeadMap, limits: tuple[Number, Number]) -> Any:
     """Draw the cells; those without a value are hatched, or blank."""
     from matplotlib.patches import Rectangle
 
-    values = np.ma.masked_invalid(np.asarray(one.values, dtype=np.float64))
+    values = np.ma.masked_invalid(np.asarray(panel.values, dtype=np.float64))
     rows, columns = values.shape
-    if one.hatched and values.mask.any():
+    if panel.hatched and values.mask.any():
         hatched: dict[str, Any] = {
             "facecolor": FAINT,
             "edgecolor": LINE,
@@ -190,16 +193,16 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
             "zorder": 0,
         }
         axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, **hatched))
-    settings: dict[str, Any] = {"cmap": one.colours, "vmin": limits[0], "vmax": limits[1]}
+    settings: dict[str, Any] = {"cmap": panel.colours, "vmin": limits[0], "vmax": limits[1]}
     mesh: Any
     if values.size > _AS_IMAGE:
         mesh = axes.imshow(values, aspect="auto", interpolation="none", **settings)
     else:
         edges = (np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5)
         mesh = axes.pcolormesh(*edges, values, edgecolors=PAPER, linewidth=0.6, **settings)
-    if one.named:
-        mesh.set_gid(heads_id(axes, _heads(one)))
-    for row, column in one.framed:
+    if panel.named:
+        mesh.set_gid(heads_id(axes, _heads(panel)))
+    for row, column in panel.framed:
         frame: dict[str, Any] = {"fill": False, "edgecolor": STRONG, "linewidth": 1.4}
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **frame))
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
@@ -208,18 +211,18 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
     return mesh
 
 
-def _heads(one: HeadMap) -> list[str]:
+def _heads(panel: HeadMap) -> list[str]:
     """Return the heads of the cells, row by row; empty where there is no value."""
-    rows, columns = one.labels
+    rows, columns = panel.labels
     return [
         head_name(int(rows[row]), int(columns[column])) if np.isfinite(value) else ""
-        for (row, column), value in np.ndenumerate(one.values)
+        for (row, column), value in np.ndenumerate(panel.values)
     ]
 
 
-def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
+def _labels(axes: Axes, panel: HeadMap, layout: MapLayout) -> None:
     """Write as many labels of rows and columns as there is room for."""
-    rows, columns = one.labels
+    rows, columns = panel.labels
     step = label_step(columns, layout.cell[0]) if layout.upright else 1
     rotation = 90 if layout.upright else 0
     axes.set_xticks(range(0, len(columns), step), columns[::step], rotation=rotation)
@@ -229,30 +232,30 @@ def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
 
 
 def _numbers(
-    one: HeadMap, together: Sequence[HeadMap], layout: MapLayout, wanted: bool | None
+    panel: HeadMap, together: Sequence[HeadMap], layout: MapLayout, wanted: bool | None
 ) -> tuple[list[list[str]], float] | None:
     """Return the numbers in the cells, and their size; None if there are none.
 
     Maps that share a range have numbers of one form, or none of them has any.
     """
-    finite = [np.nan_to_num(np.asarray(each.values, dtype=np.float64)) for each in together]
+    finite = [np.nan_to_num(np.asarray(other.values, dtype=np.float64)) for other in together]
     largest = max(float(np.abs(values).max(initial=0.0)) for values in finite)
     texts = [
-        cell_texts(np.asarray(each.values, dtype=np.float64), one.format, largest)
-        for each in together
+        cell_texts(np.asarray(other.values, dtype=np.float64), panel.format, largest)
+        for other in together
     ]
-    size = text_size([row for each in texts for row in each], layout.cell)
-    few = size is not None and all(each.values.size <= _NUMBERS for each in together)
+    size = text_size([row for rows in texts for row in rows], layout.cell)
+    few = size is not None and all(other.values.size <= _NUMBERS for other in together)
     if not (few if wanted is None else wanted):
         return None
-    return next(
-        text for text, each in zip(texts, together, strict=True) if each is one
-    ), size or 5.0
+    # By identity: maps hold arrays, and to compare these gives an array.
+    index = next(at for at, other in enumerate(together) if other is panel)
+    return texts[index], size or 5.0
 
 
 def _annotate(
     axes: Axes,
-    one: HeadMap,
+    panel: HeadMap,
     limits: tuple[Number, Number],
     written: tuple[list[list[str]], float],
 ) -> None:
@@ -260,8 +263,8 @@ def _annotate(
     from matplotlib.colors import Normalize, to_hex
 
     texts, size = written
-    colours = one.colours(Normalize(*limits)(np.asarray(one.values, dtype=np.float64)))
-    for (row, column), value in np.ndenumerate(one.values):
+    colours = panel.colours(Normalize(*limits)(np.asarray(panel.values, dtype=np.float64)))
+    for (row, column), value in np.ndenumerate(panel.values):
         if np.isfinite(value):
             axes.text(
                 column,

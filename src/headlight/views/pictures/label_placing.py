@@ -103,7 +103,9 @@ def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, Number]]
         axes: Axes of the points.
         points: Points as place across and up, name, and degree to which they stand out.
     """
+    # Limits are set lazily: without this, places would be those in empty axes.
     axes.autoscale_view()
+    # In shares of the panel, since the layout is settled later and moves the panel.
     room, share = _room(axes), axes.transData + axes.transAxes.inverted()
     spots = []
     for x, y, name, apart in points:
@@ -188,8 +190,8 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> l
     for rank, index in enumerate(order):
         blocks.append((positions[index] - rank * gap, 1))
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (one, few), (other, more) = blocks[-2:]
-            blocks[-2:] = [((one * few + other * more) / (few + more), few + more)]
+            (lower, few), (upper, more) = blocks[-2:]
+            blocks[-2:] = [((lower * few + upper * more) / (few + more), few + more)]
     flat = [value for value, times in blocks for _ in range(times)]
     top = high - (count - 1) * gap
     moved = [0.0] * count
@@ -214,7 +216,7 @@ def _overlaps(
     others: NDArray[np.float64],
     their_sizes: NDArray[np.float64],
 ) -> float:
-    """Return the area shared with other labels, in label areas."""
+    # In areas of this label, and 1 for every label touched: a thin overlap is bad as well.
     reach = (size + their_sizes) / 2 - np.abs(centre - others)
     shared = np.prod(np.clip(reach, 0.0, None), axis=1)
     return float(shared.sum() / size.prod() + (shared > 0).sum())
@@ -232,7 +234,9 @@ def _crossed(
     """Count other points on the line from a point to its label."""
     line = centre - anchor
     along = (points - anchor) @ line / max(float(line @ line), 1e-12)
+    # The point of a segment nearest to a point: its projection, kept between both ends.
     beside = points - anchor - np.clip(along, 0.0, 1.0)[:, None] * line
+    # The anchor is one of the points, and crosses nothing.
     far = np.abs(points - anchor).max(axis=1) > 1e-9
     return int((far & ((beside**2).sum(axis=1) < 0.04**2)).sum())
 

@@ -25,7 +25,7 @@ def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence
     in a legend of the panel where lines are many.
     """
     names = [[line.get_label() for line in drawn] for _, drawn in panels]
-    same = len(names[0]) > 1 and all(set(each) == set(names[0]) for each in names)
+    same = len(names[0]) > 1 and all(set(panel_names) == set(names[0]) for panel_names in names)
     points = any(line.get_linestyle() == "None" for _, drawn in panels for line in drawn)
     if same and (len(panels) > 1 or points):
         legend_above(figure, panels[0][1], title)
@@ -90,6 +90,7 @@ def legend_beside(axes: Axes, handles: Sequence[Any], title: str, **settings: An
 def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
     """Write the names of lines at their right ends, moved apart where the ends are close."""
     ends = [_end(line) for line in drawn]
+    # Limits are set lazily: without this, heights would be those in empty axes.
     axes.autoscale_view()
     upward = axes.transData + axes.transAxes.inverted()
     heights = [float(upward.transform(end)[1]) for end in ends]
@@ -103,7 +104,7 @@ def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
             va="center_baseline",
             color=readable(line.get_color()),
             size=SMALL + 0.5,
-            annotation_clip=False,
+            annotation_clip=False,  # names stand outside the axes
         )
 
 

@@ -86,13 +86,13 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
         UsageError: There is nothing to draw.
     """
     figure, all_axes = panels_on(len(panels), panel_size(len(panels), SIZE), columns)
-    labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
+    labels = list(dict.fromkeys(line.label for panel in panels for line in panel.series))
     named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):
         drawn = [
-            _draw(axes, one, labels.index(one.label))
-            for one in panel.series
-            if np.isfinite(one.y).any()
+            _draw(axes, line, labels.index(line.label))
+            for line in panel.series
+            if np.isfinite(line.y).any()
         ]
         values_up(axes, percent=panel.percent, limits=panel.limits)
         logarithms(axes, x=panel.x_log, y=panel.y_log)
@@ -106,31 +106,33 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
         name_points(
             axes,
             [
-                (one.x[at], one.y[at], name, -place)
-                for one in panel.series
-                for place, (at, name) in enumerate(one.named.items())
+                (line.x[at], line.y[at], name, -place)
+                for line in panel.series
+                for place, (at, name) in enumerate(line.named.items())
             ],
         )
     name_lines(figure, title, named)
     return figure
 
 
-def _draw(axes: Axes, one: Line, place: int) -> Any:
-    """Draw the line with its band, and return the line."""
-    colour = colour_of(one.colour, place)
-    if one.low is not None and one.high is not None:
-        axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.16, linewidth=0, zorder=1)
-    (line,) = axes.plot(
-        one.x,
-        one.y,
+def _draw(axes: Axes, line: Line, place: int) -> Any:
+    """Draw a line with its band, and return matplotlib's line."""
+    colour = colour_of(line.colour, place)
+    if line.low is not None and line.high is not None:
+        axes.fill_between(
+            line.x, line.low, line.high, color=colour, alpha=0.16, linewidth=0, zorder=1
+        )
+    (drawn,) = axes.plot(
+        line.x,
+        line.y,
         color=colour,
-        linestyle=(_DASHED if one.dashed else _WHOLE) if one.joined else "none",
-        marker=marker_of(one.colour, place) if one.marked else "",
+        linestyle=(_DASHED if line.dashed else _WHOLE) if line.joined else "none",
+        marker=marker_of(line.colour, place) if line.marked else "",
         markersize=4.6,
         markeredgecolor=PAPER,
         markeredgewidth=0.6,
-        label=one.label,
+        label=line.label,
     )
-    if one.heads:
-        line.set_gid(heads_id(axes, one.heads, place))
-    return line
+    if line.heads:
+        drawn.set_gid(heads_id(axes, line.heads, place))
+    return drawn

@@ -41,6 +41,7 @@ def panels_on(
         across = math.ceil(count / 2)  # None alone in a row.
     down = math.ceil(count / across)
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06, wspace=0.03, hspace=0.04)
+    # Without pyplot, which keeps every figure until it is closed.
     figure = Sheet(figsize=(size[0] * across, size[1] * down), layout=layout)
     axes = list(figure.subplots(down, across, squeeze=False).ravel())
     for unused in axes[count:]:
@@ -62,7 +63,7 @@ def panels_across(figure: Figure) -> int:
     """Return the number of panels side by side."""
     if starts := panel_starts(figure):
         return len(starts)
-    grids = [each.get_subplotspec() for each in figure.axes[:1]]
+    grids = [axes.get_subplotspec() for axes in figure.axes[:1]]
     return max((grid.get_gridspec().ncols for grid in grids if grid is not None), default=1)
 
 

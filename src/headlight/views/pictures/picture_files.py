@@ -50,11 +50,13 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
     figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"], bbox_inches=crop)
     text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
     text = _QUOTED.sub(lambda quoted: f"“{isolated(quoted[1])}”", text)
+    # Matplotlib names markers by hashes; numbers are shorter, and do not depend on its version.
     names: dict[str, str] = {}
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
     columns = " ".join(f"{start:.2f}" for start in _columns(figure, crop))
     about = f'data-panels="{panels_across(figure)}" data-columns="{columns}"'
-    about += ' data-bars=""' * (figure.get_gid() == BARS)
+    if figure.get_gid() == BARS:
+        about += ' data-bars=""'
     return text.replace("<svg ", f"<svg {about} ", 1)
 
 
@@ -139,19 +141,16 @@ def _content(figure: Figure, suffix: str, crop: Any = None) -> bytes:
 
 
 def _crop(figure: Figure) -> Any:
-    """Return the box of all that is drawn with a margin, in inches.
-
-    Matplotlib's own "tight" would draw the figure once more for each file.
-    """
+    # Matplotlib's own "tight" would draw the figure once more for each file.
     return figure.get_tightbbox().padded(_MARGIN)
 
 
 def _tidied(tag: re.Match[str]) -> str:
-    """Round coordinates of a tag to two decimals, a fiftieth of a pixel, and add spare fonts."""
+    # A hundredth of a point cannot be seen.
     return _LONG_NUMBER.sub(r"\1", tag.group()).replace(f"'{FONT}'", _FONTS)
 
 
 def _hoisted(group: re.Match[str]) -> str:
-    """Move the style of markers to their group, as a picture has thousands of them."""
+    # A picture has thousands of markers, and matplotlib repeats the style at every one.
     about, markers, style = group.groups()
     return f"<g{about}{style}>{''.join(_MARKER.findall(markers.replace(style, '')))}</g>"

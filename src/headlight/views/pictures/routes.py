@@ -41,7 +41,7 @@ def routes_picture(
         f"“{tokens[token]}”, after layer {after}: links of at least {least:.1%}", _TITLE
     )
     axes.text(LEFT, 0.25, title, fontweight="bold")
-    for depth, name in enumerate(["input", *(f"L{each}" for each in layers)]):
+    for depth, name in enumerate(["input", *(f"L{layer}" for layer in layers)]):
         axes.text(LEFT - 0.1, _y(depth, layers), name, ha="right", va="center", color=QUIET)
     for at, text in enumerate(tokens):
         axes.text(
@@ -73,7 +73,6 @@ def _x(token: int) -> float:
 
 
 def _y(depth: Any, layers: list[int]) -> Any:
-    """Return the height of the states after a number of layers, or after each of several."""
     return ABOVE + UP * (len(layers) - depth)
 
 

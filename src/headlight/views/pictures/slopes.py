@@ -79,7 +79,7 @@ def _draw_slopes(axes: Axes, panel: SlopePanel, place: int) -> None:
         markeredgewidth=0,
         color=colour,
         alpha=0.5,
-        clip_on=False,
+        clip_on=False,  # dots at the edge, such as 0%, would be cut in half
         zorder=2,
     )
     dots.set_gid(heads_id(axes, [panel.heads[n] for n in head.tolist()]))

@@ -49,21 +49,21 @@ def token_bars(series: Sequence[TokenBars], tokens: Sequence[str], *, title: str
     figure, panels = panels_on(len(series), (width, 1.35), 1)
     entitle(figure, title)
     places = np.arange(len(tokens))
-    top = max(float(each.shares.max(initial=0)) for each in series)
+    top = max(float(bars.shares.max(initial=0)) for bars in series)
     least = max(_STANDS_OUT, top / 5)
-    for place, (axes, each) in enumerate(zip(panels, series, strict=True)):
-        high = each.shares >= least
-        axes.bar(places, each.shares, color=np.where(high, colour_of(each.colour, place), GREY))
+    for place, (axes, bars) in enumerate(zip(panels, series, strict=True)):
+        high = bars.shares >= least
+        axes.bar(places, bars.shares, color=np.where(high, colour_of(bars.colour, place), GREY))
         for at in np.flatnonzero(high):
-            share = float(each.shares[at])
+            share = float(bars.shares[at])
             axes.text(float(at), share + top / 40, f"{share:.0%}", ha="center", weight="bold")
         axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(0, 1.25 * top), yticks=[])
         axes.spines["left"].set_visible(False)
-        axes.set_title(each.title)
+        axes.set_title(bars.title)
         axes.set_xticks(places, [])
     named = places
     if len(tokens) * _LEAST > WIDEST:
-        named = np.flatnonzero(np.any([each.shares >= least for each in series], axis=0))
+        named = np.flatnonzero(np.any([bars.shares >= least for bars in series], axis=0))
     names = [shortened(tokens[int(at)], 20) for at in named]
     panels[-1].set_xticks(named, names, rotation=55, ha="right", rotation_mode="anchor")
     return figure

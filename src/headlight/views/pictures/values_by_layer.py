@@ -83,20 +83,22 @@ def points_by_layer(
     (2020), Figure 1. Series of one label have one colour in all panels.
     """
     figure, all_axes = panels_on(len(panels), panel_size(len(panels), SIZE), columns)
-    labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
-    looks = components_of([(one.label, one.colour) for panel in panels for one in panel.series])
+    labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
+    looks = components_of(
+        [(series.label, series.colour) for panel in panels for series in panel.series]
+    )
     named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):
-        with_heads = [one for one in panel.series if np.isfinite(one.heads).any()]
+        with_heads = [series for series in panel.series if np.isfinite(series.heads).any()]
         drawn = [
             _draw(
                 axes,
-                one,
+                series,
                 panel,
                 _lane(lane, len(with_heads)),
-                (labels.index(one.label), looks.get(one.label, 0)),
+                (labels.index(series.label), looks.get(series.label, 0)),
             )
-            for lane, one in enumerate(with_heads)
+            for lane, series in enumerate(with_heads)
         ]
         refer_to(axes, panel.references)
         _layers(axes, panel)
@@ -112,16 +114,16 @@ def points_by_layer(
 
 
 def _lane(index: int, lanes: int) -> float:
-    """Return the offset of a series' dots within a layer, so that series do not hide."""
+    # Dots of several series stand beside each other, so that none hides another.
     return (index - (lanes - 1) / 2) * min(0.16, 0.7 / lanes)
 
 
 def _draw(
-    axes: Axes, one: LayerSeries, panel: LayerPanel, lane: float, places: tuple[int, int]
+    axes: Axes, series: LayerSeries, panel: LayerPanel, lane: float, places: tuple[int, int]
 ) -> Any:
     """Draw the dots and the line of a series by its place and its look, and return the line."""
     place, look = places
-    values, colour = one.heads, colour_of(one.colour, look)
+    values, colour = series.heads, colour_of(series.colour, look)
     layers = np.arange(len(values)) + panel.first_layer
     if values.shape[1] > 1:
         layer, head = np.nonzero(np.isfinite(values))
@@ -134,7 +136,7 @@ def _draw(
             markeredgewidth=0,
             color=colour,
             alpha=0.36,
-            clip_on=False,
+            clip_on=False,  # dots at the edge, such as 0%, would be cut in half
             zorder=2,
         )
         if panel.named:
@@ -146,11 +148,11 @@ def _draw(
         layers[finite],
         means[finite],
         color=colour,
-        marker=marker_of(one.colour, look),
+        marker=marker_of(series.colour, look),
         markersize=4.6,
         markeredgecolor=PAPER,
         markeredgewidth=0.6,
-        label=one.label,
+        label=series.label,
         clip_on=False,
         zorder=3,
     )
@@ -160,9 +162,10 @@ def _draw(
 def _name_heads(axes: Axes, panel: LayerPanel) -> None:
     """Write the names of the heads that stand out, where there is room."""
     low, high = map(float, axes.get_ylim())
-    with_heads = [one.heads for one in panel.series if np.isfinite(one.heads).any()]
+    with_heads = [series.heads for series in panel.series if np.isfinite(series.heads).any()]
     named = []
     for place, values in enumerate(with_heads):
+        # Of a layer without any value, the median would warn.
         filled = np.where(np.isfinite(values).any(axis=1, keepdims=True), values, 0)
         apart = np.abs(values - np.nanmedian(filled, axis=1, keepdims=True)) / (high - low)
         for row, head in np.argwhere(apart > STANDS_OUT).tolist():
@@ -175,7 +178,7 @@ def _name_heads(axes: Axes, panel: LayerPanel) -> None:
 
 def _layers(axes: Axes, panel: LayerPanel) -> None:
     """Set a tick for each layer, or for every few of them."""
-    count = max((len(one.heads) for one in panel.series), default=1)
+    count = max((len(series.heads) for series in panel.series), default=1)
     step = max(1, -(-count // 16))
     axes.set_xticks(np.arange(0, count, step) + panel.first_layer)
     axes.set_xlim(panel.first_layer - 0.55, panel.first_layer + count - 0.45)

@@ -65,7 +65,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 def _rows(result: xr.Dataset) -> pd.DataFrame:
     """Return a row for each query that was examined."""
-    labels = [each.label for each in pieces_of(result, "query_token")]
+    labels = [piece.label for piece in pieces_of(result, "query_token")]
     here = result.isel(query=result["asked"].values)
     moved = here["total_variation"].values.T
     return pd.DataFrame(
@@ -85,7 +85,7 @@ def _rows(result: xr.Dataset) -> pd.DataFrame:
 def _maps(result: xr.Dataset) -> Figure:
     """Draw the rows that were examined, of the model and of alternatives, side by side."""
     labels, columns = (
-        [each.label for each in pieces_of(result, f"{side}_token")] for side in ("query", "key")
+        [piece.label for piece in pieces_of(result, f"{side}_token")] for side in ("query", "key")
     )
     result = result.isel(query=result["asked"].values)
     rows = [labels[query] for query in result["query"].values.tolist()]

@@ -64,6 +64,7 @@ def strongest(
     maps: Float[np.ndarray, "head query key"], cells: int
 ) -> Int[np.ndarray, "head query cell"]:
     """Return the keys of the largest sizes of each row, largest first."""
+    # Negative, as numpy sorts the smallest first; what was not observed is last.
     size = -np.nan_to_num(np.abs(maps), nan=-1)
     number = min(cells, size.shape[-1])
     some = np.argpartition(size, number - 1, axis=-1)[..., :number]
@@ -76,6 +77,7 @@ def pictures(maps: Float[np.ndarray, "head query key"]) -> UInt8[np.ndarray, "he
     small = np.nan_to_num(np.abs(maps), nan=0)
     for axis in (1, 2):
         length = small.shape[axis]
+        # A short axis has fewer cells than the picture: reduceat takes no start twice.
         starts = np.unique(np.arange(PICTURE) * length // PICTURE)
         small = np.maximum.reduceat(small, starts, axis=axis)
     largest = small.max((1, 2), keepdims=True)
@@ -85,5 +87,7 @@ def pictures(maps: Float[np.ndarray, "head query key"]) -> UInt8[np.ndarray, "he
 
 def shortened(values: NDArray[Any]) -> NDArray[np.float32]:
     """Round sizes up to numbers of which only half the bits are not 0, which deflate well."""
+    # Read as integers, positive floats keep their order: to add the mask rounds up, and to clear
+    # its bits leaves 11 of the 23 of the fraction.
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.int32)
     return np.asarray(((bits + 0xFFF) & ~0xFFF).view(np.float32))

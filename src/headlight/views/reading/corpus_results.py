@@ -103,7 +103,6 @@ def _beside(part: Mapping[str, Any], survey: xr.Dataset) -> list[dict[str, Any]]
 
 
 def _places(part: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return layers and heads of the text, in the order of its statistics."""
     layers = zip(part["layers"], part["heads"], strict=True)
     return [(layer, head) for layer, heads in layers for head in range(heads)]
 
@@ -111,9 +110,10 @@ def _places(part: Mapping[str, Any]) -> list[tuple[int, int]]:
 def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
     """Return the sentences about each head, by its name."""
     sentences_by_head: dict[str, list[str]] = {}
-    for each in highlights(survey):
-        if each.layer is not None and each.head is not None:
-            sentences_by_head.setdefault(head_name(each.layer, each.head), []).append(each.text)
+    for finding in highlights(survey):
+        if finding.layer is not None and finding.head is not None:
+            name = head_name(finding.layer, finding.head)
+            sentences_by_head.setdefault(name, []).append(finding.text)
     return sentences_by_head
 
 
@@ -129,8 +129,8 @@ def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, An
     for name in sorted(frequent):
         row = Statistic(name=f"relation {name}", short=name, title=name)
         by = {
-            each: estimates(of_best.sel(relation=name), "accuracy", measure=each)
-            for each in measures
+            measure: estimates(of_best.sel(relation=name), "accuracy", measure=measure)
+            for measure in measures
         }
         rows.append((row, by))
     numbers = numbers_as_json(of_best, rows, _places(part))
@@ -143,4 +143,6 @@ def _better_direction(result: xr.Dataset) -> xr.Dataset:
     if "low" in result:
         result = result.rename(low="accuracy_low", high="accuracy_high")
     names = ("accuracy", "accuracy_low", "accuracy_high")
-    return result.drop_vars([each for each in result if each not in names]).isel(direction=better)
+    return result.drop_vars([variable for variable in result if variable not in names]).isel(
+        direction=better
+    )

@@ -151,7 +151,7 @@ def _by_method(result: xr.Dataset) -> list[str]:
 def summary(result: xr.Dataset) -> Summary:
     """Return the text, and the share of a token in itself."""
     place = followed(result)
-    own = result["share"].isel(layer=-1, query=place, key=place)
+    share_of_itself = result["share"].isel(layer=-1, query=place, key=place)
     return {"text": shortened(text_title(result.attrs), 60)} | {
-        f"own_{name}": float(own.sel(map=name)) for name in _methods(result)
+        f"own_{name}": float(share_of_itself.sel(map=name)) for name in _methods(result)
     }

@@ -62,8 +62,8 @@ def check_format(header: Mapping[str, Any]) -> None:
         ResultError: The format is another one.
     """
     name, _, number = str(header.get("format", "")).partition("/")
-    own, _, supported = FORMAT.partition("/")
-    if name != own or not number.isdecimal() or int(number) > int(supported):
+    ours, _, supported = FORMAT.partition("/")
+    if name != ours or not number.isdecimal() or int(number) > int(supported):
         raise ResultError(
             f"this view is of the format {header.get('format')!r}, and {FORMAT} is read here; make "
             "it again, or take the newest Headlight."
@@ -72,6 +72,7 @@ def check_format(header: Mapping[str, Any]) -> None:
 
 def deflated(array: NDArray[Any], level: int = 6) -> bytes:
     """Return an array as a blob."""
+    # Without the time, the same reading is the same bytes.
     return gzip.compress(np.ascontiguousarray(array).tobytes(), level, mtime=0)
 
 

@@ -58,7 +58,7 @@ def generated(reading: xr.Dataset) -> pd.DataFrame:
 
 
 def _generating(reading: xr.Dataset) -> xr.Dataset | None:
-    """Return the kind of attention of a generated text that is shown first; None of other texts."""
+    # Cross-attention, where there is any, shows what of the source a token is made of.
     parts = {kind: part for kind, part in split_kinds(reading).items() if "query_next" in part}
     return parts.get("cross", next(iter(parts.values()), None))
 

@@ -74,16 +74,15 @@ def _sides(part: xr.Dataset) -> dict[str, Any]:
     return {
         side: {
             **tokens,
-            "texts": [each.text for each in pieces[side]],
-            "marks": [each.mark for each in pieces[side]],
-            "unsaid": unsaid(part, one),
-            "unknown": unknown(part, f"{one}_token"),
+            "texts": [piece.text for piece in pieces[side]],
+            "marks": [piece.mark for piece in pieces[side]],
+            "unsaid": unsaid(part, axis),
+            "unknown": unknown(part, f"{axis}_token"),
         }
-        for one, (side, tokens) in zip(("query", "key"), token_sides(part).items(), strict=True)
+        for axis, (side, tokens) in zip(("query", "key"), token_sides(part).items(), strict=True)
     }
 
 
 def _equal(part: xr.Dataset) -> dict[str, Any]:
-    """Return the layers whose effective attention is the weight, and why; else nothing."""
     reason = equal_to_weight(part)
     return {"equal": {"layers": equal_layers(part), "said": reason}} if reason else {}

@@ -103,7 +103,7 @@ def token_sides(reading: xr.Dataset) -> dict[str, Side]:
 
 def _tokens(reading: xr.Dataset, side: str) -> Side:
     times = reading.coords.get(f"{side}_time")
-    timed: Side = {} if times is None else {"times": [round(float(each), 4) for each in times]}
+    timed: Side = {} if times is None else {"times": [round(float(second), 4) for second in times]}
     names = reading.coords.get(f"{side}_segment")
     segments: Side = {} if names is None else {"segments": [str(name) for name in names.values]}
     places = reading[side].values.tolist()

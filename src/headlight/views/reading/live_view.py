@@ -59,14 +59,14 @@ class LiveView:
         self._kinds: dict[str, _LiveKind | _LivePair] = {}
         if second is None:
             parts = split_kinds(reading)
-            self._kinds |= {kind: _LiveKind.of(part) for kind, part in parts.items()}
+            self._kinds |= {kind: _LiveKind.from_part(part) for kind, part in parts.items()}
         else:
             pairs = matched(reading, second)
-            self._kinds |= {kind: _LivePair.of(pair) for kind, pair in pairs.items()}
+            self._kinds |= {kind: _LivePair.from_pair(pair) for kind, pair in pairs.items()}
         self.pictures: Blobs = {}
         headers: dict[str, Any] = {}
-        for kind, own in self._kinds.items():
-            headers[kind], blobs = own.header(kind, on_progress)
+        for kind, live in self._kinds.items():
+            headers[kind], blobs = live.header(kind, on_progress)
             self.pictures |= blobs
         self.header = header_of(reading, headers, second) | {"live": True}
 
@@ -79,8 +79,8 @@ class LiveView:
         if name in self.pictures:
             return self.pictures[name]
         kind, *parts = name.split("/")
-        own = self._kinds.get(kind)
-        blob = own.blob(*parts) if own is not None and len(parts) == 3 else None
+        live = self._kinds.get(kind)
+        blob = live.blob(*parts) if live is not None and len(parts) == 3 else None
         if blob is None:
             # The name comes from a browser, and may be of any length.
             raise UnknownNameError("blob", name[:100], self._kinds)
@@ -96,10 +96,10 @@ class _LiveKind:
     sources: Mapping[str, list[str]]
 
     @classmethod
-    def of(cls, part: xr.Dataset, heads: list[int] | None = None) -> "_LiveKind":
+    def from_part(cls, part: xr.Dataset, heads: list[int] | None = None) -> "_LiveKind":
         rows = pairwise_rows(part)
         inputs = {row.name: sources_of(part, row.name, cells_of(part, row.name)) for row in rows}
-        sources = {name: each for name, each in inputs.items() if each}
+        sources = {name: factors for name, factors in inputs.items() if factors}
         return cls(part, heads or heads_of(part), sources)
 
     def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:
@@ -116,7 +116,7 @@ class _LiveKind:
     def overview(self, kind: str, row: Measure) -> tuple[dict[str, Any], Blobs]:
         """Return the header of a measure, and the pictures of its heads."""
         maps = [self._maps(row.name, layer) for layer in range(len(self.heads))]
-        largest = [largest_of(each) for each in maps]
+        largest = [largest_of(heads) for heads in maps]
         about: dict[str, Any] = {"per": "head" if row.per_head else "layer"}
         sources = self.sources.get(row.name)
         if sources:
@@ -127,8 +127,8 @@ class _LiveKind:
         blobs: Blobs = {}
         if sources is None or len(sources) > 1:
             blobs = {
-                f"{kind}/{row.name}/{layer}/picture": deflated(pictures(each))
-                for layer, each in enumerate(maps)
+                f"{kind}/{row.name}/{layer}/picture": deflated(pictures(heads))
+                for layer, heads in enumerate(maps)
             }
         return about | {"largest": largest}, blobs
 
@@ -163,6 +163,7 @@ class _LiveKind:
             if len(self.sources[name]) == 1:
                 worst.append(step + SAME)
                 continue
+            # `shortened` leaves 11 bits of the fraction of a length.
             rounded = float(np.nanmax(self._maps(name, layer), initial=0)) * 2**-11
             worst.append(step * float(np.nanmax(self._lengths(layer), initial=0)) + rounded)
         return max(worst)
@@ -177,8 +178,10 @@ class _LivePair:
     pair: Matched
 
     @classmethod
-    def of(cls, pair: Matched) -> "_LivePair":
-        first, second = (_LiveKind.of(part, pair.heads) for part in (pair.first, pair.second))
+    def from_pair(cls, pair: Matched) -> "_LivePair":
+        first, second = (
+            _LiveKind.from_part(part, pair.heads) for part in (pair.first, pair.second)
+        )
         return cls(first, second, pair)
 
     def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:

@@ -67,7 +67,7 @@ def matched(first: xr.Dataset, second: xr.Dataset) -> dict[str, Matched]:
 def _matched(first: xr.Dataset, second: xr.Dataset) -> Matched:
     heads = [_heads(part) for part in (first, second)]
     layers = sorted(heads[0].keys() | heads[1].keys())
-    sizes = [max(each.get(layer, 0) for each in heads) for layer in layers]
+    sizes = [max(counts.get(layer, 0) for counts in heads) for layer in layers]
     places = {side: _places(first, second, side) for side in ("query", "key")}
     laid = [_laid(part, at, places, layers, max(sizes)) for at, part in enumerate((first, second))]
     coordinates = _tokens((first, second), places)
@@ -93,7 +93,7 @@ def side_of(pair: Pair) -> str:
 
 
 def _heads(part: xr.Dataset) -> dict[int, int]:
-    """Return the number of heads in each layer, by its number."""
+    # Heads that a layer does not have are filled up with NaN.
     name = next(row.name for row in measure_table() if row.name in part and row.axes == PER_HEAD)
     head_counts = np.isfinite(part[name].transpose(*PER_HEAD).values).any((-1, -2)).sum(-1)
     return dict(zip(part["layer"].values.tolist(), head_counts.tolist(), strict=True))
@@ -101,22 +101,22 @@ def _heads(part: xr.Dataset) -> dict[int, int]:
 
 def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
     """Return the tokens of both in one order."""
-    one, other = _words(first, side), _words(second, side)
-    matcher = SequenceMatcher(None, [w for w, _ in one], [w for w, _ in other], autojunk=False)
+    words = _words(first, side), _words(second, side)
+    pieces = [[piece for piece, _ in text] for text in words]
+    # Without "autojunk" a word that is frequent in a long text is matched like any other.
+    matcher = SequenceMatcher(None, pieces[0], pieces[1], autojunk=False)
     pairs: list[Pair] = []
     for what, i, j, k, n in matcher.get_opcodes():
-        before = [at for _, places in one[i:j] for at in places]
-        after = [at for _, places in other[k:n] for at in places]
-        kinds = [
-            _kinds(part, side, words) for part, words in ((first, one[i:j]), (second, other[k:n]))
-        ]
-        if what == "equal" or (what == "replace" and kinds[0] == kinds[1]):
-            for (_, own), (_, its) in zip(one[i:j], other[k:n], strict=True):
-                shared = min(len(own), len(its))
-                pairs += zip(own, its, strict=False)
-                pairs += [(at, -1) for at in own[shared:]] + [(-1, at) for at in its[shared:]]
+        old, new = words[0][i:j], words[1][k:n]
+        alike = _kinds(first, side, old) == _kinds(second, side, new)
+        if what == "equal" or (what == "replace" and alike):
+            for (_, before), (_, after) in zip(old, new, strict=True):
+                shared = min(len(before), len(after))
+                pairs += zip(before, after, strict=False)
+                pairs += [(at, -1) for at in before[shared:]] + [(-1, at) for at in after[shared:]]
         else:
-            pairs += [(at, -1) for at in before] + [(-1, at) for at in after]
+            pairs += [(at, -1) for _, places in old for at in places]
+            pairs += [(-1, at) for _, places in new for at in places]
     return pairs
 
 
@@ -160,19 +160,19 @@ def _tokens(
     """Return the coordinates of the tokens of both; words are renumbered."""
     coordinates: dict[str, Any] = {}
     for side, pairs in places.items():
-        owner = [(parts[0], one) if one >= 0 else (parts[1], other) for one, other in pairs]
+        owner = [(parts[0], old) if old >= 0 else (parts[1], new) for old, new in pairs]
         with_segments = all(f"{side}_segment" in part.coords for part in parts)
         for name in ("token", "category", *(["segment"] if with_segments else [])):
             values = [part[f"{side}_{name}"].values[at] for part, at in owner]
             named = category_name if name == "category" else str
             coordinates[f"{side}_{name}"] = (side, [named(value) for value in values])
-        own = [part[f"{side}_word"].values.tolist() for part in parts]
-        shared = {own[1][two]: own[0][one] for one, two in pairs if min(one, two) >= 0}
+        first, second = (part[f"{side}_word"].values.tolist() for part in parts)
+        shared = {second[new]: first[old] for old, new in pairs if min(old, new) >= 0}
         words = [
-            (True, own[0][one])
-            if one >= 0
-            else (own[1][two] in shared, shared.get(own[1][two], own[1][two]))
-            for one, two in pairs
+            (True, first[old])
+            if old >= 0
+            else (second[new] in shared, shared.get(second[new], second[new]))
+            for old, new in pairs
         ]
         coordinates[f"{side}_word"] = (side, numbered(words))
     return coordinates
@@ -189,7 +189,7 @@ def swapped(pair: Matched, side: str) -> list[dict[str, Any]]:
         Words with the places of their pieces, the first in both, and their names.
     """
     places, numbers = pair.places[side], pair.first[f"{side}_word"].values.tolist()
-    texts = [[each.text for each in pieces_of(part, f"{side}_token")] for part in pair.alone]
+    texts = [[piece.text for piece in pieces_of(part, f"{side}_token")] for part in pair.alone]
     words = []
     for number, run in groupby(range(len(places)), lambda at: numbers[at]):
         of_word = list(run)

@@ -92,8 +92,9 @@ class EncodedLayer:
             f"{name}/codes": deflated(kept_codes),
             f"{name}/picture": deflated(self.pictures),
         }
-        own = (head for head in whole if head < len(self.codes))
-        return blobs | {f"{name}/{head}": deflated(self.codes[head]) for head in own}
+        # Layers may have different numbers of heads.
+        present = (head for head in whole if head < len(self.codes))
+        return blobs | {f"{name}/{head}": deflated(self.codes[head]) for head in present}
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class EncodedMeasure:
         if cells is None:
             return about | {"dense": []}
         chosen = [list(head) for head in dense] if self.row.per_head else []
-        return about | {"dense": chosen, "largest": [each.largest for each in self.layers]}
+        return about | {"dense": chosen, "largest": [layer.largest for layer in self.layers]}
 
 
 @dataclass(frozen=True)
@@ -158,23 +159,27 @@ class EncodedKind:
         blobs: Blobs = {}
         for name, measured in self.measures.items():
             for layer, encoded in enumerate(measured.layers):
-                own = sorted(head for each, head in dense if each == layer)
-                whole = own if measured.row.per_head else []
+                of_layer = sorted(head for place, head in dense if place == layer)
+                whole = of_layer if measured.row.per_head else []
                 blobs |= encoded.blobs(f"{kind}/{name}/{layer}", cells, whole)
-        several = {name: each for name, each in self.products.items() if len(each.sources) > 1}
+        several = {
+            name: product for name, product in self.products.items() if len(product.sources) > 1
+        }
         lengths = lengths_of(self.part) if several else None
         for layer, number in enumerate(self.heads):
             if lengths is not None:
                 name = f"{kind}/vector_norm/{layer}/codes"
                 blobs[name] = deflated(lengths[layer, :number].astype("<f4"))
-            for name, each in several.items() if cells is not None else ():
-                blobs[f"{kind}/{name}/{layer}/picture"] = deflated(pictures(each.layers[layer]))
+            if cells is not None:
+                for name, product in several.items():
+                    maps = product.layers[layer]
+                    blobs[f"{kind}/{name}/{layer}/picture"] = deflated(pictures(maps))
         return blobs
 
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
         """Return the header of this kind."""
-        measures = {name: each.header(cells, dense) for name, each in self.measures.items()}
-        measures |= {name: each.header(cells) for name, each in self.products.items()}
+        measures = {name: stored.header(cells, dense) for name, stored in self.measures.items()}
+        measures |= {name: product.header(cells) for name, product in self.products.items()}
         return header_of_kind(self.part, self.heads, measures)
 
 
@@ -189,8 +194,8 @@ class EncodedPair:
     @property
     def measures(self) -> dict[str, EncodedMeasure]:
         """Stored measures of both readings."""
-        ends = {f"{name}{SECOND}": each for name, each in self.second.measures.items()}
-        return self.first.measures | ends
+        seconds = {f"{name}{SECOND}": stored for name, stored in self.second.measures.items()}
+        return self.first.measures | seconds
 
     @property
     def part(self) -> xr.Dataset:

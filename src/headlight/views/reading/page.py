@@ -84,8 +84,8 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
     kinds = view.header["kinds"]
     second = view.header.get("second", {})
     texts = [text_title(attributes, " / "), str(attributes.get("answer", ""))]
-    own = [attributes.get("text", ""), attributes.get("pair") or ""]
-    texts += [second[name] for name in ("text", "pair") if second and second[name] not in own]
+    read = [attributes.get("text", ""), attributes.get("pair") or ""]
+    texts += [second[name] for name in ("text", "pair") if second and second[name] not in read]
     pairwise = [row for row in measure_table() if row.pairwise]
     sentence, same = read_by_both(attributes, second) if second else ("", True)
     return render(
@@ -137,7 +137,7 @@ def _choices(row: Measure, measures: Iterable[Mapping[str, Any]]) -> list[Choice
         "": Choice(row, row.name, row.short, row.colour),
         SECOND: Choice(row, f"{row.name}{SECOND}", f"{row.short}, second", row.colour),
     }
-    names = {name for each in measures for name in each}
+    names = {name for of_kind in measures for name in of_kind}
     return [choice for choice in both.values() if choice.name in names]
 
 

@@ -32,11 +32,11 @@ def difference_pictures(pair: Matched, kind: str) -> Blobs:
 def difference_maps(pair: Matched, name: str, layer: int) -> Float[np.ndarray, "head query key"]:
     """Return the second reading of a layer less the first; NaN where either has nothing."""
     row = measure(name)
-    one, other = (
+    before, after = (
         part[name].isel(layer=layer).transpose(*row.axes[1:]).values.astype(np.float32)
         for part in (pair.first, pair.second)
     )
-    far: NDArray[np.float32] = other - one
+    far: NDArray[np.float32] = after - before
     return far[: pair.heads[layer]] if row.per_head else far[None]
 
 

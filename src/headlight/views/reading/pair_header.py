@@ -52,8 +52,8 @@ def header_of_both(
     apart = {name: _apart(pair, name) for name in pair.names} if pair.same_shape else {}
     opens = _opens(pair, apart["weight"]) if "weight" in apart else {}
     sides = {
-        many: {**first[many], **_named(pair, one), **_compared(pair, one)}
-        for one, many in (("query", "queries"), ("key", "keys"))
+        many: {**first[many], **_named(pair, axis), **_compared(pair, axis)}
+        for axis, many in (("query", "queries"), ("key", "keys"))
     }
     return {
         **{name: facts for name, facts in first.items() if name != "equal" or name in second},
@@ -85,8 +85,8 @@ def _unsaid(pair: Matched, side: str) -> list[int]:
     later = {at for word in swapped(pair, side) for at in word["places"][first:]}
     return [
         at
-        for at, (one, two) in enumerate(pair.places[side])
-        if min(one, two) < 0 or one in hidden[0] or two in hidden[1] or at in later
+        for at, (old, new) in enumerate(pair.places[side])
+        if min(old, new) < 0 or old in hidden[0] or new in hidden[1] or at in later
     ]
 
 
@@ -94,19 +94,19 @@ def _named(pair: Matched, side: str) -> dict[str, Any]:
     """Return the text and the name of each token; a substituted word is named by both texts."""
     written = [part[f"{side}_token"].values.tolist() for part in pair.alone]
     instead = {
-        str(place): written[1][two]
-        for place, (one, two) in enumerate(pair.places[side])
-        if min(one, two) >= 0 and written[0][one] != written[1][two]
+        str(place): written[1][new]
+        for place, (old, new) in enumerate(pair.places[side])
+        if min(old, new) >= 0 and written[0][old] != written[1][new]
     }
-    texts = [[each.text for each in pieces_of(part, f"{side}_token")] for part in pair.alone]
+    texts = [[piece.text for piece in pieces_of(part, f"{side}_token")] for part in pair.alone]
     names = [
         [text[at] for text, at in zip(texts, places, strict=True) if at >= 0]
         for places in pair.places[side]
     ]
     return {
-        "of": [side_of(each) for each in pair.places[side]],
+        "of": [side_of(places) for places in pair.places[side]],
         "instead": instead,
-        "texts": [" / ".join(dict.fromkeys(each)) for each in names],
+        "texts": [" / ".join(dict.fromkeys(both)) for both in names],
     }
 
 
@@ -117,12 +117,13 @@ def read_by_both(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[s
         first: Attributes of the first.
         second: Attributes of the second.
     """
-    models = [model_name(each) for each in (first, second)]
+    both = (first, second)
+    models = [model_name(attributes) for attributes in both]
     texts = [
-        " / ".join(filter(None, (str(each.get(name) or "") for name in ("text", "pair"))))
-        for each in (first, second)
+        " / ".join(filter(None, (str(attributes.get(name) or "") for name in ("text", "pair"))))
+        for attributes in both
     ]
-    revisions = [each.get("revision", "") for each in (first, second)]
+    revisions = [attributes.get("revision", "") for attributes in both]
     same = revisions[0] == revisions[1] and models[0] == models[1]
     by = f"The same model, {models[0]}." if same else f"Two models, {models[0]} and {models[1]}."
     if texts[0] == texts[1]:
@@ -150,13 +151,13 @@ def _apart(pair: Matched, name: str) -> Numbers:
     tokens it is the mean total variation of their rows.
     """
     axes = measure(name).axes
-    one, other = _both(pair, name)
-    far = np.nansum(np.abs(other - one), axis=(-1, -2))
-    in_both = np.isfinite(one) & np.isfinite(other)
-    sizes = np.where(in_both, np.abs(one) + np.abs(other), 0).sum((-1, -2))
+    before, after = _both(pair, name)
+    far = np.nansum(np.abs(after - before), axis=(-1, -2))
+    in_both = np.isfinite(before) & np.isfinite(after)
+    sizes = np.where(in_both, np.abs(before) + np.abs(after), 0).sum((-1, -2))
     shares = far / np.where(sizes > 0, sizes, np.nan)
     rows = shares if "head" in axes else shares[:, None]
-    return [[None if np.isnan(each) else float(f"{each:.4g}") for each in row] for row in rows]
+    return [[None if np.isnan(share) else float(f"{share:.4g}") for share in row] for row in rows]
 
 
 def _both(pair: Matched, name: str) -> list[NDArray[np.float64]]:
@@ -176,7 +177,7 @@ def _apart_row(apart: Mapping[str, Numbers], heads: Sequence[int]) -> list[dict[
     if not apart:
         return []
     flat = {
-        name: [each for row, n in zip(numbers, heads, strict=True) for each in _filled(row, n)]
+        name: [far for row, n in zip(numbers, heads, strict=True) for far in _filled(row, n)]
         for name, numbers in apart.items()
     }
     by = {
@@ -189,7 +190,7 @@ def _apart_row(apart: Mapping[str, Numbers], heads: Sequence[int]) -> list[dict[
 
 
 def _filled(row: Sequence[float | None], heads: int) -> list[float | None]:
-    """Return the numbers of a layer; a number that heads share stands at the first."""
+    # A number that all heads of a layer share stands at the first.
     return [*row, *[None] * heads][:heads]
 
 
@@ -202,11 +203,12 @@ def _largest(numbers: Numbers) -> list[int]:
 def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
     """Return the head whose weights are farthest apart, and the cell of its largest difference."""
     layer, head = _largest(apart)
-    one, other = (each[layer, head] for each in _both(pair, "weight"))
-    change = np.nan_to_num(other - one)
+    before, after = (weights[layer, head] for weights in _both(pair, "weight"))
+    change = np.nan_to_num(after - before)
     for axis, side in enumerate(("query", "key")):
         hidden = _unsaid(pair, side)
         if len(hidden) < change.shape[axis]:
+            # All along the axes before this one: rows of hidden queries, columns of hidden keys.
             change[(slice(None),) * axis + (hidden,)] = 0
     return {"first": [layer, head], "cell": list(largest_cell(change))}
 
@@ -220,6 +222,6 @@ def _statistics(pair: Matched) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for part, end in zip(pair.alone, ("", SECOND), strict=True):
         for row in numbers_as_json(part, statistics_of(part), places):
-            one = rows.setdefault(row["name"], {**row, "by": {}})
-            one["by"] |= {f"{name}{end}": numbers for name, numbers in row["by"].items()}
+            both = rows.setdefault(row["name"], {**row, "by": {}})
+            both["by"] |= {f"{name}{end}": numbers for name, numbers in row["by"].items()}
     return list(rows.values())

@@ -37,7 +37,7 @@ def frame_of(result: xr.Dataset) -> pd.DataFrame:
 
 
 def _difference(result: xr.Dataset) -> float:
-    """Return the difference of the two texts; NaN where it is rounding."""
+    # Shares of a difference that is mere rounding mean nothing.
     difference = float(result["score"] - result["other_score"])
     return difference if abs(difference) > SAME else float("nan")
 
@@ -46,7 +46,7 @@ def findings(result: xr.Dataset) -> list[str]:
     """Return the difference of the texts, and the heads that carry most of it."""
     attributes, frame = result.attrs, frame_of(result)
     texts = text_title(attributes), str(attributes["compare_text"])
-    text, other = (shortened(each, 60) for each in texts)
+    text, other = (shortened(name, 60) for name in texts)
     what = "difference of the logits" if attributes["against"] else "logit"
     difference = _difference(result)
     sentences = [

@@ -67,7 +67,7 @@ def reading_picture(
             f"these are {len(chosen)} maps, and a picture of more than {MOST} cannot be read; "
             "choose fewer heads, or save the reading as .html, which shows all."
         )
-    maps = [_map(reading, *each) for each in chosen]
+    maps = [_map(reading, row, layer, head) for row, layer, head in chosen]
     return Picture(head_map(maps, annotate=annotate, title=_titled(reading, title)))
 
 
@@ -120,9 +120,11 @@ def _titled(reading: xr.Dataset, title: str | None) -> str:
 def _row(reading: xr.Dataset, name: str) -> Measure:
     row = measure(name)
     if name not in reading or not row.pairwise:
-        pairwise = [each.name for each in measure_table() if each.pairwise and each.name in reading]
+        rows = [other for other in measure_table() if other.pairwise and other.name in reading]
         why = "is not in this reading" if row.pairwise else "is no measure of pairs of tokens"
-        raise UsageError(f"{name} {why}, of which a picture can show {listed(pairwise)}.")
+        raise UsageError(
+            f"{name} {why}, of which a picture can show {listed([other.name for other in rows])}."
+        )
     return row
 
 
@@ -147,7 +149,7 @@ def _map(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> Hea
 
 
 def _masked(reading: xr.Dataset, layer: int) -> NDArray[np.bool_]:
-    """Return which keys no head of a layer sees, [query, key], as those after a decoder's token."""
+    # No head sees these, as keys after a decoder's token; other zeros are weights.
     if "weight" not in reading:
         return np.zeros(1, dtype=bool)
     return np.asarray((reading["weight"].sel(layer=layer).fillna(0) == 0).all("head").values)
@@ -180,5 +182,5 @@ def _numbers(numbers: list[int]) -> str:
 
 
 def _two_sided(values: NDArray[np.float32]) -> bool:
-    """Return whether numbers below 0 are more than rounding."""
+    # Rounding leaves numbers a hair below 0.
     return bool(np.nanmin(values) < -_BELOW * np.nanmax(values))

@@ -54,13 +54,13 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
 
 
 def _tokens(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
-    own, position = (prediction[f"{name}_total"].values for name in ("token", "position"))
+    token, position = (prediction[f"{name}_total"].values for name in ("token", "position"))
     columns = {
         "token": _labels(prediction),
         "side": prediction["token_side"].values.astype(str),
-        "embedding": own,
+        "embedding": token,
         "position": position,
-        "sum": own + position,
+        "sum": token + position,
     }
     if prediction.attrs["position_side"] == "text":
         del columns["side"]
@@ -99,9 +99,10 @@ def _segments(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     rows = []
     if "token_segment" in prediction.coords:
         names = prediction["token_segment"].values.tolist()
-        own = prediction["token_total"].values + prediction["position_total"].values
+        totals = prediction["token_total"].values + prediction["position_total"].values
         first = first_of_decoder(prediction)
-        sums, counts = (segment_sums(each, names, first) for each in (own, np.ones(len(own))))
+        sums = segment_sums(totals, names, first)
+        counts = segment_sums(np.ones(len(totals)), names, first)
         rows = [{"segment": name, "tokens": int(counts[name]), "sum": sums[name]} for name in sums]
         rows.append({"segment": "all biases", "tokens": 0, "sum": _biases(prediction)})
     return pd.DataFrame(rows, columns=["segment", "tokens", "sum"]), "sum"
@@ -120,17 +121,16 @@ def _labels(prediction: xr.Dataset) -> list[str]:
         prediction["token_other"].values,
         strict=True,
     )
-    return [one if raw == second else f"{one} / {two}" for one, two, raw, second in pairs]
+    return [label if raw == other else f"{label} / {beside}" for label, beside, raw, other in pairs]
 
 
-def _of_two(prediction: xr.Dataset) -> str:
-    """Return the other text, whose numbers are subtracted; empty where there is none."""
+def _compare_text(prediction: xr.Dataset) -> str:
     return str(prediction.attrs.get("compare_text", ""))
 
 
 def _biases(prediction: xr.Dataset) -> float:
-    of = prediction["component_kind"].values == "bias"
-    return float(prediction["total"].values[of].sum())
+    is_bias = prediction["component_kind"].values == "bias"
+    return float(prediction["total"].values[is_bias].sum())
 
 
 def _names(prediction: xr.Dataset) -> list[str]:
@@ -178,7 +178,7 @@ def findings(prediction: xr.Dataset) -> list[str]:
     what = "the difference of the logits" if attributes["against"] else "the logit"
     text = text_title(attributes)
     sentences = [f"{model_name(attributes)} reads “{shortened(text, 60)}”."]
-    if other := _of_two(prediction):
+    if other := _compare_text(prediction):
         sentences.append(
             f"{asked(prediction)}: {what} is {signed(logit)} beside that after "
             f"“{shortened(other, 60)}”; the probability of “{_target(prediction)}” is "
@@ -204,8 +204,8 @@ def first_of_decoder(prediction: xr.Dataset) -> int | None:
     None for other models, and for a text of one token.
     """
     sides = prediction["token_side"].values.astype(str)
-    own = "target" if "target" in sides else "text"
-    places = np.flatnonzero(sides == own)
+    of_decoder = "target" if "target" in sides else "text"
+    places = np.flatnonzero(sides == of_decoder)
     is_decoder = "decoder" in prediction["kind"].values.astype(str)
     return int(places[0]) if is_decoder and len(places) > 1 else None
 
@@ -257,7 +257,9 @@ def _largest_component(prediction: xr.Dataset) -> list[str]:
 
 def left_out(values: pd.Series, what: str) -> list[str]:
     """Return the number of values that a picture leaves out, and their sum; nothing if none."""
-    return [f"{plural(len(values), what)} ({signed(values.sum())} together)"] * bool(len(values))
+    if not len(values):
+        return []
+    return [f"{plural(len(values), what)} ({signed(values.sum())} together)"]
 
 
 def with_left_out(label: str, parts: Sequence[str]) -> str:
@@ -289,7 +291,7 @@ def summary(prediction: xr.Dataset) -> Summary:
 
 def sections(prediction: xr.Dataset) -> list[Section]:
     """Return the sections on tokens, components and heads."""
-    both = prediction.attrs["against"] or _of_two(prediction)
+    both = prediction.attrs["against"] or _compare_text(prediction)
     unit = "difference of logits" if both else "logit"
     tokens, components, heads = (
         frame_of(prediction, name) for name in ("token", "component", "head")
@@ -297,7 +299,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
     order = _tokens(prediction)[0]
     first = first_of_decoder(prediction)
     total = _biases(prediction)
-    apart, set_aside = "", [f"all biases ({signed(total)} together)"] * bool(total)
+    apart, set_aside = "", [f"all biases ({signed(total)} together)"] if total else []
     if first is not None:
         sink = _tokens(prediction)[0].iloc[first]
         set_aside.insert(0, f"the first token, “{sink['token']}” ({signed(sink['sum'])})")
@@ -407,7 +409,6 @@ def sections(prediction: xr.Dataset) -> list[Section]:
 
 
 def _largest_of(frame: pd.DataFrame, unit: str, what: str) -> str:
-    """Return the label of a picture of the first parts of a frame, with the sum of the others."""
     return with_left_out(unit, left_out(frame["direct"].iloc[SHOWN:], what))
 
 
@@ -423,11 +424,11 @@ def _drawing(
     def draw() -> Figure:
         filled = [column for column in columns if bool((frame[column] != 0).any())] or columns[:1]
         rows = [
-            BarRow(str(label), [Mark(called.get(each, each), float(row[each])) for each in filled])
+            BarRow(str(label), [Mark(called.get(name, name), float(row[name])) for name in filled])
             for label, row in zip(labels, frame.to_dict("records"), strict=True)
         ]
         return bars(rows, x_label=label)
 
     unit, *notes = label.split("\n")
-    words = f"Bars of {name}, in units of the {unit}{''.join(f'; {each}' for each in notes)}."
+    words = f"Bars of {name}, in units of the {unit}{''.join(f'; {note}' for note in notes)}."
     return Drawing(name, "", words, draw)

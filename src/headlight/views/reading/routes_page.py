@@ -67,7 +67,7 @@ def shown(routes: xr.Dataset) -> dict[str, Any]:
 
 def findings(routes: xr.Dataset) -> list[str]:
     """Return what the token takes from others, and what it is made of at the input."""
-    own = sentences(routes, **shown(routes))
+    of_links = sentences(routes, **shown(routes))
     rows = changes(routes, unsaid(routes, "query"))[:NAMED].to_dict("records")
     named = [
         f"{row['head']} takes {100 * abs(row['difference']):.1f} points "
@@ -75,9 +75,9 @@ def findings(routes: xr.Dataset) -> list[str]:
         for row in rows
     ]
     if "compare_text" in routes.attrs and not named:
-        return [*own, "No kept part of the token differs from that in the other text."]
+        return [*of_links, "No kept part of the token differs from that in the other text."]
     other = f"Beside “{routes.attrs.get('compare_text', '')}”: {listed(named)}."
-    return [*own, other] if named else own
+    return [*of_links, other] if named else of_links
 
 
 def changes(routes: xr.Dataset, hidden: Sequence[int] = ()) -> pd.DataFrame:
@@ -96,11 +96,12 @@ def changes(routes: xr.Dataset, hidden: Sequence[int] = ()) -> pd.DataFrame:
     parts = routes.isel(part=routes["part_query"].values == chosen["token"])
     parts = parts.isel(part=~np.isin(parts["part_key"].values, [chosen["token"], *hidden]))
     parts = parts.isel(part=parts["part_layer"].values <= layers.index(chosen["layer"]))
-    own, other = (
+    tokens, other_tokens = (
         [piece.label for piece in pieces_of(routes, name)]
         for name in ("query_token", "query_token_other")
     )
-    labels = [a if a == b else f"{a} / {b}" for a, b in zip(own, other, strict=True)]
+    pairs = zip(tokens, other_tokens, strict=True)
+    labels = [token if token == other else f"{token} / {other}" for token, other in pairs]
     share, beside = parts["share"].values, parts["compare_share"].values
     frame = pd.DataFrame(
         {
@@ -123,7 +124,7 @@ def changes(routes: xr.Dataset, hidden: Sequence[int] = ()) -> pd.DataFrame:
 def by_segment(routes: xr.Dataset) -> pd.DataFrame:
     """Return the shares of the shown token by segment; without rows where a text has none."""
     ways = ways_to(routes, **shown(routes))
-    takes, inputs = (sums_of(routes, each) for each in (ways.direct, ways.passing[0]))
+    takes, inputs = (sums_of(routes, shares) for shares in (ways.direct, ways.passing[0]))
     rows = [{"segment": name, "takes": takes[name], "input": inputs[name]} for name in takes]
     return pd.DataFrame(rows, columns=["segment", "takes", "input"])
 

@@ -66,8 +66,9 @@ def frame_of(result: xr.Dataset) -> pd.DataFrame:
 
 def agreement_frame(result: xr.Dataset) -> pd.DataFrame:
     """Return a row for each signal but removal: Spearman's ρ with removal, and its interval."""
-    names, of = _agreement(result)
-    columns = {"signal": names, "ρ with removal": of.value, "low": of.low, "high": of.high}
+    names, agreement = _agreement(result)
+    columns = {"signal": names, "ρ with removal": agreement.value}
+    columns |= {"low": agreement.low, "high": agreement.high}
     return pd.DataFrame(columns).iloc[1:].reset_index(drop=True)
 
 
@@ -86,7 +87,6 @@ def _agreement(result: xr.Dataset) -> tuple[list[str], Estimate]:
 
 def findings(result: xr.Dataset) -> list[str]:
     """Return the findings on removal, the signals that agree with it, and the chosen heads."""
-    one = result.sizes["answer"] == 1
     heads = chosen_heads(result)
     how = "named by hand" if result.attrs["named"] else "those that copy most of hidden facts"
     chosen = f"The chosen heads are {listed(heads)}, {how}."
@@ -96,7 +96,7 @@ def findings(result: xr.Dataset) -> list[str]:
             "it; name some with --chosen (chosen)."
         )
     return [
-        *(_of_one(result) if one else _of_several(result)),
+        *(_of_one(result) if result.sizes["answer"] == 1 else _of_several(result)),
         chosen,
         *filter(None, [str(result.attrs["notes"])]),
     ]
@@ -128,53 +128,58 @@ def _of_one(result: xr.Dataset) -> list[str]:
 
 
 def _of_several(result: xr.Dataset) -> list[str]:
-    names, of = _agreement(result)
+    names, agreement = _agreement(result)
     use = [at for at, name in enumerate(names) if name not in OF_REMOVAL]
-    use = [at for at in use if np.isfinite(of.value[at])]
+    use = [at for at in use if np.isfinite(agreement.value[at])]
     if not use:
         return ["Which signal agrees with removal is inconclusive: rows have too few passages."]
-    part = of.at((use,))
+    part = agreement.at((use,))
     best, count = use[int(np.argmax(part.value))], result.sizes["answer"]
     tied = [_label(names[use[at]]) for at in np.flatnonzero(part.ties())]
     name, agree = _label(names[best]), "agrees" if names[best] == "predict" else "agree"
     sentences = [
         f"Over {count} answers, {name} {agree} best with removal: "
-        f"Spearman's ρ {_number(of.at(best))}."
+        f"Spearman's ρ {_number(agreement.at(best))}."
     ]
     if len(tied) > 1:
         sentences = [
             f"Over {count} answers, which of {listed(tied)} agrees best with removal is "
-            f"inconclusive; the largest Spearman's ρ is {_number(of.at(best))}, of {name}."
+            f"inconclusive; the largest Spearman's ρ is {_number(agreement.at(best))}, of {name}."
         ]
     measures = result["measure"].values
-    pairs = [(f"chosen heads by {each}", f"all heads by {each}") for each in measures]
+    pairs = [(f"chosen heads by {measure}", f"all heads by {measure}") for measure in measures]
     pairs.append(("chosen heads by norm", "chosen heads by weight"))
-    for one, other in pairs:
-        if {one, other} <= {*names} and names.index(one) in use and names.index(other) in use:
-            apart = of.at(names.index(one)).minus(of.at(names.index(other)))
-            verdict = {"above": "larger", "below": "smaller"}.get(str(apart.against(0.0)))
-            one, other = _label(one), _label(other)
-            sentences.append(
-                f"The ρ of {one} is {verdict} than that of {other}, by {_number(apart)}."
-                if verdict
-                else f"Whether the ρ of {one} or of {other} is larger is inconclusive: they differ "
-                f"by {_number(apart)}."
-            )
+    usable = {names[at]: at for at in use}
+    for first, second in pairs:
+        if first in usable and second in usable:
+            apart = agreement.at(usable[first]).minus(agreement.at(usable[second]))
+            sentences.append(_compared(_label(first), _label(second), apart))
     return sentences
+
+
+def _compared(first: str, second: str, apart: Estimate) -> str:
+    verdict = {"above": "larger", "below": "smaller"}.get(str(apart.against(0.0)))
+    if verdict:
+        return f"The ρ of {first} is {verdict} than that of {second}, by {_number(apart)}."
+    return (
+        f"Whether the ρ of {first} or of {second} is larger is inconclusive: they differ by "
+        f"{_number(apart)}."
+    )
 
 
 def _label(signal: str) -> str:
     return signal.replace(", ", " by ")
 
 
-def _number(of: Estimate) -> str:
-    return number(float(of.value)) + interval(float(of.low), float(of.high), number)
+def _number(estimate: Estimate) -> str:
+    low, high = float(estimate.low), float(estimate.high)
+    return number(float(estimate.value)) + interval(low, high, number)
 
 
 def summary(result: xr.Dataset) -> Summary:
     """Return Spearman's ρ of each signal with removal."""
-    names, of = _agreement(result)
-    return dict(zip(names[1:], of.value[1:].tolist(), strict=True))
+    names, agreement = _agreement(result)
+    return dict(zip(names[1:], agreement.value[1:].tolist(), strict=True))
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -231,7 +236,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 def _orders(result: xr.Dataset) -> str:
     """Return the number of orders of passages that are averaged, and whether these are all."""
     orders = int(result.attrs["orders"])
-    existing = {factorial(int(each)) for each in (result["passage_text"] != "").sum("passage")}
+    existing = {factorial(int(count)) for count in (result["passage_text"] != "").sum("passage")}
     of_all = f"{plural(orders, 'order')} of the passages"
     if orders > min(existing):
         return f"{of_all}, and of fewer passages over as many as there are"
@@ -304,10 +309,10 @@ def _shares(frame: pd.DataFrame, names: list[str]) -> Figure:
 
 def _agreements(result: xr.Dataset) -> Figure:
     """Return dots of each signal's mean ρ with removal, with intervals."""
-    names, of = _agreement(result)
-    rows = [
-        BarRow(name, [Mark("", float(of.value[at]), float(of.low[at]), float(of.high[at]))])
-        for at, name in enumerate(names)
-        if at and np.isfinite(of.value[at])
-    ]
+    names, agreement = _agreement(result)
+    rows = []
+    for at, name in enumerate(names):
+        if at and np.isfinite(agreement.value[at]):
+            value, low, high = agreement.value[at], agreement.low[at], agreement.high[at]
+            rows.append(BarRow(name, [Mark("", float(value), float(low), float(high))]))
     return bars(rows, x_label="Spearman's ρ with removal", dots=True)

@@ -113,7 +113,7 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
         rows.append(
             {"layer" if values.ndim == 3 else "head": name}
             | why
-            | {f"strongest links by {measure}: query → key, value": links.of(values[place])}
+            | {f"strongest links by {measure}: query → key, value": links.describe(values[place])}
         )
     table = terminal(Table("links", "", pd.DataFrame(rows)), len(rows))
     notes = []
@@ -212,7 +212,7 @@ class _Links:
             for pieces in (part[f"{side}_token"].values.tolist() for side in ("query", "key"))
         )
 
-    def of(self, values: NDArray[np.float64]) -> str:
+    def describe(self, values: NDArray[np.float64]) -> str:
         """Return the largest entries of [query, key], strongest first."""
         finite = np.where(np.isfinite(values), values, -np.inf)
         rows = [int(row.argmax()) for row in finite if np.isfinite(row).any() and row.max() > 0]

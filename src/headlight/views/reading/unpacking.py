@@ -86,9 +86,9 @@ def _unpacked(
                 values = values * _joined("vector_norm", lengths)
             variables[name] = values.transpose(*measure(name).axes)
     coordinates: dict[str, Any] = {
-        f"{side}_{one}": (side, positions[many])
+        f"{side}_{name}": (side, positions[many])
         for side, positions in (("query", part["queries"]), ("key", part["keys"]))
-        for one, many in _OF_TOKENS.items()
+        for name, many in _OF_TOKENS.items()
         if many in positions
     }
     coordinates["layer"] = part["layers"]
@@ -101,8 +101,8 @@ def _unpacked(
 def _one_of_two(whole: xr.Dataset, part: Mapping[str, Any], end: str) -> xr.Dataset:
     """Return one of two readings without the tokens, layers and heads of the other."""
     other = "first" if end else "second"
-    own = {
-        side: [at for at, of in enumerate(part[many]["of"]) if of != other]
+    present = {
+        side: [at for at, reading in enumerate(part[many]["of"]) if reading != other]
         for side, many in (("query", "queries"), ("key", "keys"))
     }
     if end:
@@ -111,28 +111,28 @@ def _one_of_two(whole: xr.Dataset, part: Mapping[str, Any], end: str) -> xr.Data
             for at, token in part[many]["instead"].items():
                 tokens[int(at)] = token
             whole = whole.assign_coords({f"{side}_token": (side, tokens)})
-    return whole.isel(own).dropna("layer", how="all").dropna("head", how="all")
+    return whole.isel(present).dropna("layer", how="all").dropna("head", how="all")
 
 
 def _measures_of(part: Mapping[str, Any], end: str) -> dict[str, Mapping[str, Any]]:
     """Return the measures of a header: those of the first reading, or of the second."""
-    every: dict[str, Mapping[str, Any]] = part["measures"]
+    measures: dict[str, Mapping[str, Any]] = part["measures"]
     if not end:
         others = (SECOND, DIFFERENCE)
-        return {name: about for name, about in every.items() if not name.endswith(others)}
-    return {name.removesuffix(end): about for name, about in every.items() if name.endswith(end)}
+        return {name: about for name, about in measures.items() if not name.endswith(others)}
+    return {name.removesuffix(end): about for name, about in measures.items() if name.endswith(end)}
 
 
 def _joined(name: str, maps: Sequence[NDArray[np.float32]]) -> xr.DataArray:
     """Join layers to one array; those with fewer heads are filled up with NaN."""
-    heads = max(len(each) for each in maps)
+    heads = max(len(layer) for layer in maps)
     filled = [
         np.pad(
-            each,
-            [(0, heads - len(each)), *[(0, 0)] * (each.ndim - 1)],
+            layer,
+            [(0, heads - len(layer)), *[(0, 0)] * (layer.ndim - 1)],
             constant_values=np.nan,
         )
-        for each in maps
+        for layer in maps
     ]
     values = np.stack(filled)
     axes = measure(name).axes
@@ -151,13 +151,15 @@ def _layer(
     codes = _inflated(get(f"{name}/codes"), "u1")
     if about["cells"] is None:
         return decode(codes.reshape(number, *shape), scale, about["code"])
+    # Cells that were not kept have the code of those that were not observed: NaN.
     whole = np.full((number, *shape), ABSENT, dtype=np.uint8)
     cells = min(about["cells"], shape[1])
     keys = _inflated(get(f"{name}/keys"), "<u2").reshape(number, shape[0], cells)
     np.put_along_axis(whole, keys.astype(np.int64), codes.reshape(number, shape[0], cells), axis=-1)
     layer = int(name.rpartition("/")[2])
-    for _, head in (each for each in about["dense"] if each[0] == layer and each[1] < number):
-        whole[head] = _inflated(get(f"{name}/{head}"), "u1").reshape(shape)
+    for dense_layer, head in about["dense"]:
+        if dense_layer == layer and head < number:
+            whole[head] = _inflated(get(f"{name}/{head}"), "u1").reshape(shape)
     return decode(whole, scale, about["code"])
 
 

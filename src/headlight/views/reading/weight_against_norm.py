@@ -66,7 +66,7 @@ def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]
         rows = np.abs(_gap(part, layer)[:number, choice]).sum(-1) / 2
         known = np.isfinite(rows)
         means = np.where(known, rows, 0).sum(-1) / np.maximum(known.sum(-1), 1)
-        numbers += [float(f"{each:.4g}") for each in means.tolist()]
+        numbers += [float(f"{mean:.4g}") for mean in means.tolist()]
     label = "how far weight and norm are apart"
     by = {name: [numbers] for name in ("weight", "norm")}
     return [{"name": "apart", "label": label, "unit": "share", "help": "", "by": by}]

@@ -41,8 +41,8 @@ def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query ke
     """Put all weight on the key that comes last in an order: the weights themselves, or noise."""
     wide = keys.expand(weight.shape)
     chosen = order.masked_fill(~wide, -torch.inf).argmax(-1, keepdim=True)
-    one = torch.zeros_like(weight).scatter_(-1, chosen, 1.0)
-    return torch.where(keys, one * _mass(weight, keys), weight)
+    on_last = torch.zeros_like(weight).scatter_(-1, chosen, 1.0)
+    return torch.where(keys, on_last * _mass(weight, keys), weight)
 
 
 def _mass(weight: Weight, keys: Keys) -> Float[Tensor, "batch head query 1"]:

@@ -20,7 +20,7 @@ class ByComponent:
 
     layers: dict[int, Float64[np.ndarray, "batch _"]]
 
-    def of(self, component: Component) -> Float64[np.ndarray, " batch"]:
+    def select(self, component: Component) -> Float64[np.ndarray, " batch"]:
         """Return the mean over the heads of a component."""
         layer, head = component
         if layer is None:

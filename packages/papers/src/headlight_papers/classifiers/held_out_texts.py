@@ -73,7 +73,10 @@ def split_texts(
         "examples": len(training),
         "held_out": len(tried),
         "tokens": sum(len(text.ids) for text in (*training, *tried)),
-        **{name: sum(each.not_read()[name] for each in counts) for name in counts[0].not_read()},
+        **{
+            name: sum(part_counts.not_read()[name] for part_counts in counts)
+            for name in counts[0].not_read()
+        },
     }
     return training, tried, read
 

@@ -155,8 +155,8 @@ class CapturedPredictor:
 
     def _split(self, rows: Float[Tensor, "copy row key"]) -> list[Tensor]:
         """Split rows of heads and queries into the weights of each layer of the component."""
-        one = self.component[1] is not None
-        heads = [1 if one else site.heads for site in self._layers]
+        is_head = self.component[1] is not None
+        heads = [1 if is_head else site.heads for site in self._layers]
         queries = rows.shape[1] // sum(heads)
         parts = torch.split_with_sizes(rows, [number * queries for number in heads], 1)
         return [part.unflatten(1, (-1, queries)) for part in parts]  # type: ignore[no-untyped-call]

@@ -23,7 +23,10 @@ def class_shares(
 ) -> Float64[np.ndarray, "text class"]:
     """Return the share of each class among the labels of each text."""
     shares: Float64[np.ndarray, "text class"] = np.array(
-        [np.bincount(each, minlength=classes) / len(each) for each in labels]
+        [
+            np.bincount(labels_of_text, minlength=classes) / len(labels_of_text)
+            for labels_of_text in labels
+        ]
     )
     return shares
 

@@ -34,9 +34,9 @@ class ClassifierStudy(CorpusStudy[S]):
     """A study of a classifier; a subclass says what is observed, and what the result is.
 
     Args:
-        source: see `headlight.engine.labelled_texts.LabelledSource`.
-        model: a classifier of texts or of tokens.
-        settings: of the study.
+        source: Labelled texts; see `headlight.engine.labelled_texts.LabelledSource`.
+        model: Classifier of texts or of tokens.
+        settings: Settings of the study.
 
     Attributes:
         plan: Plan of the pass over the texts.
@@ -94,7 +94,7 @@ class ClassifierObserver(Observer, Generic[S]):
         self._kept = study.kept
         self._sites = study.plan.sites
         self._classes = len(study.classes.names)
-        self._shares = class_shares([each.labels for each in examples], self._classes)
+        self._shares = class_shares([example.labels for example in examples], self._classes)
         self._batch = batch
         self._examples = examples
         self._texts = Texts.of(batch, examples, self._sites[0].kind)
@@ -109,11 +109,9 @@ class ClassifierObserver(Observer, Generic[S]):
         return np.array(self._texts.text_ids, dtype=np.int64)
 
     def _scores(self, right: Float64[np.ndarray, " text"]) -> dict[str, Accumulator]:
-        """Return the accuracy by text, and the shares of classes, which every tally has."""
         classes = Moments(self._shares.shape[1:])
         classes.update(self._shares)
         return {"accuracy": self._slots(right), "classes": classes}
 
     def _slots(self, rows: Float64[np.ndarray, "text *cell"]) -> Slots:
-        """Return means over texts, and what blocks of the corpus add to them."""
         return Slots.of(units_of(self._examples), rows)

@@ -32,8 +32,8 @@ def pair_task(source: str | Location, format: str | None = None) -> str:
     """Return the task of sentence pairs by their name or format; else ``pairs``.
 
     Args:
-        source: As for `open_sentence_pairs`.
-        format: One of `PAIR_FORMATS`.
+        source: Sentence pairs, as `open_sentence_pairs` takes them.
+        format: Format of the pairs, one of `PAIR_FORMATS`.
 
     Raises:
         CorpusError: The first file cannot be read, or is in no known format.

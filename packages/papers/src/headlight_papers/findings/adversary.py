@@ -93,7 +93,7 @@ def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
 def _mean(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
     """Return the mean of models, with its interval over seeds; of one model, over texts."""
     if rows.sum() > 1:
-        one = over_seeds(result[name].values[rows])
+        mean = over_seeds(result[name].values[rows])
     else:
-        one = estimates(result, name, ("run",)).at(rows).mean()
-    return f"{number(float(one.value))}{around(one, number, share=False)}"
+        mean = estimates(result, name, ("run",)).at(rows).mean()
+    return f"{number(float(mean.value))}{around(mean, number, share=False)}"

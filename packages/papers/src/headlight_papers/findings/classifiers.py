@@ -21,11 +21,11 @@ WHERE = {
 def accuracy_sentence(result: xr.Dataset) -> list[str]:
     """Return how good the model is, unless a caution has said that it is not."""
     accuracy = estimates(result, "own_accuracy", ())
-    own, majority = float(accuracy.value), float(observed(result, "majority_accuracy", ()))
-    if not np.isfinite(own) or is_near_majority(own, float(accuracy.low), majority):
+    share, majority = float(accuracy.value), float(observed(result, "majority_accuracy", ()))
+    if not np.isfinite(share) or is_near_majority(share, float(accuracy.low), majority):
         return []
     return [
-        f"{percent(own)} of the model's predictions are correct; always predicting the most "
+        f"{percent(share)} of the model's predictions are correct; always predicting the most "
         f"frequent class gives {percent(majority)}."
     ]
 
@@ -34,8 +34,8 @@ def number_text(
     numbers: Estimate, place: tuple[int, ...], written: Callable[[float], str] = number
 ) -> str:
     """Return one number as text, with its interval."""
-    one = numbers.at(place)
-    return f"{written(float(one.value))}{around(one, written, share=written is percent)}"
+    estimate = numbers.at(place)
+    return f"{written(float(estimate.value))}{around(estimate, written, share=written is percent)}"
 
 
 def widest_scope(result: xr.Dataset, name: str) -> str:

@@ -13,8 +13,8 @@ def token_identity(result: xr.Dataset) -> list[str]:
     offset = int(np.abs(result["offset"].values).argmin())
     plain = result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
     plain = plain.isel(layer=-1)
-    every = estimates(plain, "rate_mean", ("map", "loss"))
-    first = every.first()
+    shares = estimates(plain, "rate_mean", ("map", "loss"))
+    first = shares.first()
     if first is None:
         return ["No map could be compared in the last layer."]
     rates = plain["rate_mean"].transpose("map", "loss")
@@ -24,9 +24,9 @@ def token_identity(result: xr.Dataset) -> list[str]:
     by_chance = "" if chance is None else f"; by chance it would be {percent(float(chance))}"
     sentences = [
         f"In layer {layer}, the map {best['map'].item()!s} (distance {best['loss'].item()!s}) "
-        f"finds {percent(float(best))} of tokens again{around(every.at(first))}{by_chance}."
+        f"finds {percent(float(best))} of tokens again{around(shares.at(first))}{by_chance}."
     ]
-    if others := every.rivals():
+    if others := shares.rivals():
         maps = [
             f"{rates[place]['map'].item()!s} ({rates[place]['loss'].item()!s})"
             for place in (first, *others)

@@ -42,17 +42,18 @@ def largest(numbers: Estimate, units: int) -> Estimate:
 
 def mean_of(values: ArrayLike) -> Estimate:
     """Return the mean over seeds, splits or texts; those without a number are left out."""
-    return _of_mean(mean_interval(_measured(values)))
+    return _estimate_mean(mean_interval(_measured(values)))
 
 
 def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
     """Return the mean of one group minus that of another; see `mean_difference`."""
-    return _of_mean(mean_difference(_measured(first), _measured(second)))
+    return _estimate_mean(mean_difference(_measured(first), _measured(second)))
 
 
 def median_of(values: ArrayLike) -> Estimate:
     """Return the median over texts; see `median_interval`."""
     value, *ends = median_interval(_measured(values))
+    # The median of equal values has an interval of no width, which claims too much.
     same = isclose(*ends, rel_tol=ROUNDING)
     return Estimate.with_ends(value, *((nan, nan) if same else ends))
 
@@ -62,8 +63,8 @@ def correlation(rho: float, count: int) -> Estimate:
     return Estimate.with_ends(rho, *correlation_interval(rho, count))
 
 
-def _of_mean(interval: MeanInterval) -> Estimate:
-    """Values that are all the same do not tell how far off their mean may be."""
+def _estimate_mean(interval: MeanInterval) -> Estimate:
+    # Values that are all the same do not tell how far off their mean may be.
     same = interval.half <= ROUNDING * abs(interval.mean)
     return around(interval.mean, nan if same else interval.half)
 

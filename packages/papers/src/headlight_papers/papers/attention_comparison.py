@@ -44,12 +44,14 @@ def distances(
 ) -> dict[str, Float64[Tensor, " text"]]:
     """Compute each text's distance in prediction and attention from a teacher; see `compare`."""
     parts: dict[str, list[Tensor]] = {}
-    for batch, one, other in zip(batches, outputs, teacher, strict=True):
-        mine, theirs = (Outputs(each.probability, each.attention.double()) for each in (one, other))
-        log = one.probability.double().clamp_min(1e-300).log()
+    for batch, output, reference in zip(batches, outputs, teacher, strict=True):
+        mine, theirs = (
+            Outputs(side.probability, side.attention.double()) for side in (output, reference)
+        )
+        log = output.probability.double().clamp_min(1e-300).log()
         for name, values in compare(mine, theirs, batch.valid, log).items():
             parts.setdefault(name, []).append(values.reshape(len(batch)).double())
-    return {name: torch.cat(each) for name, each in parts.items()}
+    return {name: torch.cat(of_batches) for name, of_batches in parts.items()}
 
 
 def adversaries_of_some(

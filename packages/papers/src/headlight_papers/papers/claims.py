@@ -87,7 +87,7 @@ class ClaimRow:
     def judge(self, numbers: Numbers, condition: Answer = True) -> Claim:
         """Return the claim about these numbers; inconclusive where a condition does not hold."""
         answer = all_of(
-            *(within(_number(numbers, name), **each) for name, each in self.bounds.items())
+            *(within(_number(numbers, name), **bounds) for name, bounds in self.bounds.items())
         )
         return Claim(
             self.claim,
@@ -112,8 +112,7 @@ MINUS = " - "
 
 
 def _number(numbers: Numbers, name: str) -> Estimate | float:
-    """Return a number, or the difference of two on the same texts."""
-    first, *others = (numbers[each] for each in name.split(MINUS))
+    first, *others = (numbers[part] for part in name.split(MINUS))
     number: Estimate | float = first.minus(others[0]) if others else first
     return number
 
@@ -131,20 +130,21 @@ def claims_content(
     """
     frame = pandas.DataFrame(
         {
-            "finding": [each.title for each in claims],
-            "rule": [each.rule for each in claims],
-            "published": [each.published for each in claims],
-            "ours": [each.ours for each in claims],
-            "here": [each.verdict for each in claims],
+            "finding": [claim.title for claim in claims],
+            "rule": [claim.rule for claim in claims],
+            "published": [claim.published for claim in claims],
+            "ours": [claim.ours for claim in claims],
+            "here": [claim.verdict for claim in claims],
         }
     )
-    answers = [each.answer for each in claims if not each.extension]
+    # Questions of ours stand in the table, but not in the count.
+    answers = [claim.answer for claim in claims if not claim.extension]
     count = (
         f"{answers.count(True)} of {len(answers)} hold, {answers.count(False)} do not, "
         f"{answers.count(None)} are inconclusive."
     )
-    if own := len(claims) - len(answers):
-        count += f" Not counted: {plural(own, 'question')} of ours."
+    if extensions := len(claims) - len(answers):
+        count += f" Not counted: {plural(extensions, 'question')} of ours."
     printed = frame[["finding", "published", "ours", "here"]]
     return Section(
         explanation=f"The conclusions that the paper draws about {about}, asked of this model. The "

@@ -32,7 +32,7 @@ class ExhibitSpec:
 
     def missing(self, reproduction: Reproduction) -> str | None:
         """Return why the exhibit cannot be made; None where it can."""
-        lacking = (NEEDS[need] for need in self.needs if not NEEDS[need].there(reproduction))
+        lacking = (NEEDS[need] for need in self.needs if not NEEDS[need].is_met(reproduction))
         return next((need.missing for need in lacking), None)
 
     def create(self, reproduction: Reproduction) -> Section:
@@ -73,6 +73,8 @@ def exhibits_of(source: str, *always: str) -> Callable[..., Callable[[Make], Exh
 
 def arrange(order: str, *made: ModuleType | ExhibitSpec) -> tuple[ExhibitSpec, ...]:
     """Return exhibits, those of modules among them, in the order of these names."""
-    every = (vars(each).values() if isinstance(each, ModuleType) else [each] for each in made)
-    named = {each.name: each for some in every for each in some if isinstance(each, ExhibitSpec)}
+    groups = (
+        vars(source).values() if isinstance(source, ModuleType) else [source] for source in made
+    )
+    named = {spec.name: spec for some in groups for spec in some if isinstance(spec, ExhibitSpec)}
     return tuple(named[name] for name in order.split())

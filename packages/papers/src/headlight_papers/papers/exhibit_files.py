@@ -43,6 +43,7 @@ class ExhibitWriter:
         stem = self._stem(name)
         figure = draw()
         self._output.claim([f"{stem}.svg", f"{stem}.png"])
+        # The page shows the file that was saved, whose text goes along.
         svg, png = save_picture(figure, self.folder, stem)
         self.written += [svg.name, png.name]
         return Drawing(
@@ -59,7 +60,7 @@ class ExhibitWriter:
         self, result: xarray.Dataset, *specs: Map, columns: int | None = None, **words: str
     ) -> Drawing:
         """Draw variables of a result by layer and head, from 1; see `maps`, and `picture`."""
-        drawn = [replace(each, named=False) for each in specs]
+        drawn = [replace(spec, named=False) for spec in specs]
         return self.picture(maps(as_printed(result), *drawn, columns=columns), **words)
 
     def table(

@@ -13,11 +13,11 @@ class Need:
 
     Attributes:
         missing: Message where the need is not met.
-        there: Function that asks a reproduction for it.
+        is_met: Function that asks a reproduction for it.
     """
 
     missing: str
-    there: Callable[[Reproduction], object]
+    is_met: Callable[[Reproduction], object]
 
 
 def _given(name: str) -> Need:

@@ -15,7 +15,9 @@ def frame_of(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
     A column ``layer`` counts from 1; where there are heads, ``head`` has their names instead, and
     those that a layer does not have are left out.
     """
-    cells = xarray.Dataset({name: one.reset_coords(drop=True) for name, one in columns.items()})
+    cells = xarray.Dataset(
+        {name: values.reset_coords(drop=True) for name, values in columns.items()}
+    )
     order = [str(name) for name in next(iter(columns.values())).dims]
     frame = cells.to_dataframe(dim_order=order).reset_index()
     if "head" in frame:

@@ -20,7 +20,10 @@ PLANE: dict[str, Any] = {
 
 
 def with_line(
-    rows: pandas.DataFrame, middle: str, by: Sequence[str] = (), of: Sequence[str] = ("tvd", "jsd")
+    rows: pandas.DataFrame,
+    middle: str,
+    by: Sequence[str] = (),
+    numbers: Sequence[str] = ("tvd", "jsd"),
 ) -> xarray.Dataset:
     """Return all models, and a median or mean of the adversaries of each λ, in the order of λ.
 
@@ -28,9 +31,9 @@ def with_line(
         rows: One row for each model, with its ``kind`` and ``weight``.
         middle: Name of the average, ``median`` or ``mean``.
         by: Columns that tell tasks apart.
-        of: Columns of the drawn numbers.
+        numbers: Columns of the drawn numbers.
     """
-    groups = rows[rows.kind == "adversary"].groupby([*by, "weight"])[list(of)]
+    groups = rows[rows.kind == "adversary"].groupby([*by, "weight"])[list(numbers)]
     line = groups.agg(middle).reset_index().assign(kind=LINE)
     return pandas.concat([rows, line], ignore_index=True).to_xarray()
 
@@ -38,7 +41,7 @@ def with_line(
 def points(
     kinds: Mapping[str, str],
     panel: str = "",
-    of: Mapping[str, Hashable] | None = None,
+    fixed: Mapping[str, Hashable] | None = None,
     *,
     x: str = "tvd",
     y: str = "jsd",
@@ -49,11 +52,13 @@ def points(
     Args:
         kinds: Printed name of each kind, in the order of the legend.
         panel: Title of the panel.
-        of: Labels that select the models of the panel.
+        fixed: Labels that select the models of the panel.
         x: Column of the horizontal axis.
         y: Column of the vertical axis.
         axes: Names and lines of the axes; see `Curve`.
     """
     for kind, name in kinds.items():
-        marked, chosen = kind != LINE or "adversary" not in kinds, {**(of or {}), "kind": kind}
-        yield Curve(y, name, panel, over=x, of=chosen, marked=marked, joined=kind == LINE, **axes)
+        marked, chosen = kind != LINE or "adversary" not in kinds, {**(fixed or {}), "kind": kind}
+        yield Curve(
+            y, name, panel, over=x, selection=chosen, marked=marked, joined=kind == LINE, **axes
+        )

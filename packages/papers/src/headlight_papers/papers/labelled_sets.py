@@ -97,6 +97,7 @@ def read_labelled(
 def words_of(text: str, *, marks: bool = False) -> tuple[str, ...]:
     """Split a text into words in lower case, those with digits alike, and marks if requested."""
     matches = (WORDS_AND_MARKS if marks else WORDS).findall(text.lower())
+    # Words with digits are one type, as in the released code of Jain and Wallace.
     return tuple(NUMBER if any(map(str.isdigit, word)) else word for word in matches)
 
 
@@ -110,15 +111,17 @@ def _parts_of(source: str) -> dict[Part, str]:
     parts: dict[Part, str] = {}
     for part, aliases in PART_NAMES.items():
         for name in names:
-            held = next((each for each in aliases if each in name), None)
+            held = next((alias for alias in aliases if alias in name), None)
             if held:
                 parts.setdefault(part, name if source.startswith(PREFIX) else held)
+    # Parts are told by names only where there is one to train on.
     return parts if "train" in parts and len(parts) > 1 else {}
 
 
 def _rows(source: str, part: str | None = None) -> list[SentencePair]:
     """Return the rows that have a label."""
     rows = [row for row in open_sentence_pairs(source, split=part) if row.label is not None]
+    # Sentence pairs have labels too, but two texts.
     pair = next((row for row in rows if row.second is not None), None)
     if pair is not None:
         raise CorpusError(
@@ -154,6 +157,7 @@ def _texts(
     numbers = {
         label: number for number, (_, class_labels) in enumerate(classes) for label in class_labels
     }
+    # The bound of the task is exclusive, that of the setting is not.
     below = min(task.below or inf, inf if max_words is None else max_words + 1)
     usable = (
         LabelledText(words_of(row.first, marks=task.marks), numbers[str(row.label)])
@@ -166,6 +170,7 @@ def _texts(
 def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[LabelledText]]:
     """Split into three parts; a missing part gets a tenth of each class of the training texts."""
     nonempty = {part: some for part, some in texts.items() if some}
+    # A set in two parts has been split to train and to judge, whatever the second is called.
     if "test" not in nonempty and "dev" in nonempty:
         nonempty["test"] = nonempty.pop("dev")
     train = nonempty.pop("train", [])
@@ -175,6 +180,7 @@ def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[
     # By class, so that every tenth text gives each part the classes in their proportions.
     order = sorted(mixed, key=lambda at: train[at].label)
     held: set[int] = set()
+    # Every tenth text of a class, beginning at another place for each part.
     for first, part in enumerate([part for part in PARTS[1:] if part not in nonempty]):
         chosen = order[first::SHARE]
         nonempty[part] = [train[at] for at in sorted(chosen)]

@@ -57,7 +57,10 @@ class ModelFamily(Generic[TrainerOf]):
         """
         settings = self.reproduction.settings
         # A paper that trains no adversaries has no settings for them.
-        chosen = [getattr(settings, each, None) for each in ("predictions", "distance")]
+        chosen = [
+            getattr(settings, name_of_choice, None)
+            for name_of_choice in ("predictions", "distance")
+        ]
         objective = AdversarialObjective(*filter(None, chosen))
         shared = self.reads | {
             "epochs": settings.epochs,
@@ -74,8 +77,9 @@ class ModelFamily(Generic[TrainerOf]):
                 begun_folder(folder, signature_of(None, shared)),
             )
             run_stages(trainer, stages, settings.processes, show=self.reproduction.progress)
+            # One thread, so that sums have one order however many models were trained at once.
             with one_thread():
                 return measure(trainer)
 
-        jobs = [job.name for each in stages for job in each]
+        jobs = [job.name for jobs_of_stage in stages for job in jobs_of_stage]
         return self.reproduction.keep(name, stage, make, jobs=jobs, **shared, **key)

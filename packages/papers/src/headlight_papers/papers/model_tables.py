@@ -31,9 +31,7 @@ def reference_rows(
     taught, data = trainer.outputs(base, COMPARED), trainer.data.parts
     uniform = {part: [trainer.plain(batch, "uniform") for batch in data[part]] for part in COMPARED}
     even = {part: outputs_of(trainer.model(base), data[part], uniform[part]) for part in COMPARED}
-    seed_rows = [
-        ({**vars(each), "kind": "seed"}, trainer.outputs(each, COMPARED)) for each in others
-    ]
+    seed_rows = [({**vars(job), "kind": "seed"}, trainer.outputs(job, COMPARED)) for job in others]
     return [
         (
             about,
@@ -69,22 +67,33 @@ def run_table(
     rows = [*((vars(job), trainer.measured(job)) for job in jobs), *references]
     values: dict[str, Any] = {}
     for name in numbers:
-        cells = [[np.asarray(of[part].get(name, np.nan)) for part in COMPARED] for _, of in rows]
+        cells = [
+            [np.asarray(numbers_of_run[part].get(name, np.nan)) for part in COMPARED]
+            for _, numbers_of_run in rows
+        ]
+        # Numbers of single heads have an axis more than those of a model.
         shape = np.broadcast_shapes(*(cell.shape for row in cells for cell in row))
         table = [[np.broadcast_to(cell, shape) for cell in row] for row in cells]
         values[name] = (("run", "part", "head")[: 2 + len(shape)], np.array(table, dtype=float))
-    curves = [of.get("curve", {}).get(trainer.metric, []) for _, of in rows]
+    curves = [numbers_of_run.get("curve", {}).get(trainer.metric, []) for _, numbers_of_run in rows]
     selected = np.full((len(rows), max(map(len, curves))), np.nan)
     for row, curve in zip(selected, curves, strict=True):
         row[: len(curve)] = curve
     values |= {
+        # References bring no curve, and have no epochs here.
         "epochs": ("run", [float(len(curve)) or np.nan for curve in curves]),
         f"{trainer.metric}_by_epoch": (("run", "epoch"), selected),
     }
     about: dict[str, Any] = {"part": list(COMPARED)}
     for name in rows[0][0]:
         missing = np.nan if name == "weight" else ""
-        about[name] = ("run", [missing if each[name] is None else each[name] for each, _ in rows])
+        about[name] = (
+            "run",
+            [
+                missing if description[name] is None else description[name]
+                for description, _ in rows
+            ],
+        )
     names = {
         **numbers,
         "epochs": ("passes over the training part", "1"),

@@ -17,10 +17,10 @@ def model_name(name: str) -> str:
 def model_note(reproduction: Reproduction) -> str:
     """Return the note on the model, beside the paper's."""
     heads = [site.heads for site in reproduction.model.sites_of(reproduction.kind)]
-    each = str(heads[0]) if len(set(heads)) == 1 else f"{min(heads)} to {max(heads)}"
+    heads_of_layer = str(heads[0]) if len(set(heads)) == 1 else f"{min(heads)} to {max(heads)}"
     return (
-        f"Model: {model_name(reproduction.model.name)}, {len(heads)} layers of {each} heads; "
-        "the paper's is BERT-base, 12 layers of 12."
+        f"Model: {model_name(reproduction.model.name)}, {len(heads)} layers of {heads_of_layer} "
+        "heads; the paper's is BERT-base, 12 layers of 12."
     )
 
 

@@ -61,10 +61,10 @@ class Paper:
         """
         if names is None:
             return list(self.exhibits)
-        exhibit_names = [each.name for each in self.exhibits]
+        exhibit_names = [exhibit.name for exhibit in self.exhibits]
         for name in names:
             if name not in exhibit_names:
                 raise UnknownNameError(f"exhibit of {self.name}", name, exhibit_names)
         if not names:
             raise UsageError(f"no exhibit is selected; name at least one with {setting('only=')}.")
-        return [each for each in self.exhibits if each.name in names]
+        return [exhibit for exhibit in self.exhibits if exhibit.name in names]

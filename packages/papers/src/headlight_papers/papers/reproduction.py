@@ -148,6 +148,7 @@ class Reproduction(Generic[S]):
 
         def make(folder: Path) -> xarray.Dataset:
             more = objects or {}
+            # A study that was interrupted goes on from its folder.
             with RunFolder(path=folder, resume=True).opened() as opened:
                 return row.run(source, model, chosen, folder=opened, progress=self.progress, **more)
 
@@ -186,6 +187,7 @@ class Reproduction(Generic[S]):
                 run = begun_folder(self.folder / RUNS / name, signature)
                 result = make(run).assign_attrs(signature=signature, stage=stage)
                 save(result, path)
+                # The result holds everything; unfinished work is in nobody's way afterwards.
                 shutil.rmtree(run, ignore_errors=True)
             self._results[name] = result
         return self._results[name]
@@ -193,7 +195,9 @@ class Reproduction(Generic[S]):
 
 def states_of(reads: Iterable[Any]) -> list[Any]:
     """Return the states of named files, and everything else but None as it is."""
-    return [source_state(one) if isinstance(one, str) else one for one in reads if one is not None]
+    return [
+        source_state(item) if isinstance(item, str) else item for item in reads if item is not None
+    ]
 
 
 def signature_of(model: Model | None, key: dict[str, Any]) -> str:
@@ -259,6 +263,7 @@ def open_reproduction(
             language_model = load_model(model, head="language_model", **loading)
         except MissingHeadError:
             language_model = None
+    # The base of the model with its head has the same weights, which are loaded once.
     if language_model is not None:
         captured = language_model.base()
     else:
@@ -267,6 +272,7 @@ def open_reproduction(
     translating = None
     if translates:
         translating = _load_translator(translator, model, language_model or captured, loading)
+    # Papers on encoders read the encoder of an encoder-decoder, which has no language model.
     if captured.has_decoder_inputs and getattr(settings, "kind", None) in (None, "encoder"):
         captured, language_model = captured.encoder(), None
     twin = None if compared is None else _load_compared(compared, captured, loading)
@@ -280,8 +286,9 @@ def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> 
     twin = load_model(model, **{**loading, "revision": None})
     if twin.has_decoder_inputs:
         twin = twin.encoder()
-    own: Any = first.tokenizer
-    if twin.tokenizer is None or twin.tokenizer.get_vocab() != own.get_vocab():
+    tokenizer: Any = first.tokenizer
+    # The same vocabulary means the same tokens, and so comparable attention.
+    if twin.tokenizer is None or twin.tokenizer.get_vocab() != tokenizer.get_vocab():
         raise UsageError(
             f"{twin.name} has another vocabulary than {first.name}, so that their tokens cannot be "
             f"compared; name a model that was made from it with {setting('compare=')}."
@@ -298,8 +305,9 @@ def _load_translator(
             return first
         with suppress(MissingHeadError):
             return load_model(model, head="language_model", **loading)
-    own = {**loading, "revision": None, "tokenizer": None}
-    translator = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **own)
+    # The translator has its own tokenizer and revisions.
+    options = {**loading, "revision": None, "tokenizer": None}
+    translator = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **options)
     translator.require_translator()
     translator.require_tokenizer("translations are text")
     return translator

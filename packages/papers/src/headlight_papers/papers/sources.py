@@ -79,7 +79,7 @@ class Source:
 
     def _is_named(self, place: Path) -> bool:
         name = place.name.lower()
-        within = [one[1:] for one in self.folders if one.startswith("…")]
+        within = [folder[1:] for folder in self.folders if folder.startswith("…")]
         return name.startswith(self.folders) or any(_holds(name, word) for word in within)
 
     def _data_files(self, place: Path) -> list[Path]:
@@ -95,7 +95,7 @@ class Source:
 
 
 def _holds(name: str, word: str) -> bool:
-    """Whether a name holds a word; a task of sentence pairs has to stand by itself."""
+    # A task has to stand by itself; only `coref` may be a part of the name.
     return task_of(name) == word or (word == "coref" and word in name)
 
 
@@ -107,7 +107,7 @@ def _first_file(places: list[Component]) -> str | None:
     return _first(file for _, files in places for file in files)
 
 
-def _for_evaluation(places: list[Component]) -> tuple[str, ...]:
+def _evaluation_files(places: list[Component]) -> tuple[str, ...]:
     """Return for each place its part for development, else for testing, else all but training."""
     chosen: list[Path] = []
     for _, files in places:
@@ -117,11 +117,11 @@ def _for_evaluation(places: list[Component]) -> tuple[str, ...]:
     return tuple(map(str, chosen))
 
 
-def _for_training(places: list[Component]) -> str | None:
+def _training_files(places: list[Component]) -> str | None:
     return _first(file for _, files in places[:1] for file in files if "train" in file.name)
 
 
-def _one_of_each(places: list[Component]) -> tuple[str, ...]:
+def _file_of_each(places: list[Component]) -> tuple[str, ...]:
     """Return one file of each place."""
     chosen: list[Path] = []
     for _, files in places:
@@ -130,7 +130,7 @@ def _one_of_each(places: list[Component]) -> tuple[str, ...]:
     return tuple(map(str, chosen))
 
 
-def _of_translations(name: str) -> Callable[[Path, Languages], Any]:
+def _translation_files(name: str) -> Callable[[Path, Languages], Any]:
     return lambda folder, languages: translations_in(folder, languages).get(name)
 
 
@@ -138,7 +138,7 @@ TREEBANKS = Source(
     "treebanks",
     ("ud_", "treebank", "dependency", "ptb"),
     (".conllu", ".conll", ".conllx", ".dp", ".dep"),
-    _for_evaluation,
+    _evaluation_files,
     opener=partial(open_treebank, invalid="skip"),
     needed_by=("dependency",),
 )
@@ -150,12 +150,14 @@ SOURCES = {
         opener=open_corpus,
     ),
     "dependency": TREEBANKS,
-    "dependency_train": replace(TREEBANKS, title="", choose=_for_training, belongs_to="dependency"),
+    "dependency_train": replace(
+        TREEBANKS, title="", choose=_training_files, belongs_to="dependency"
+    ),
     "coreference": Source(
         "coreference corpora",
         ("…coref",),
         (".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"),
-        _for_evaluation,
+        _evaluation_files,
         opener=partial(open_coreference, invalid="skip"),
         needed_by=("coreference",),
     ),
@@ -170,22 +172,22 @@ SOURCES = {
         "sentence pairs",
         ("…mrpc", "…cola", "…mnli", "pairs"),
         (".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"),
-        _one_of_each,
+        _file_of_each,
         opener=open_sentence_pairs,
         needed_by=("pairs", "cola", "mnli"),
     ),
-    "translations": Source("translations", ("align",), search=_of_translations("translations")),
-    "parallel": Source("parallel text", ("parallel",), search=_of_translations("parallel")),
+    "translations": Source("translations", ("align",), search=_translation_files("translations")),
+    "parallel": Source("parallel text", ("parallel",), search=_translation_files("parallel")),
     **{
-        name: Source(search=_of_translations(name), belongs_to="translations")
+        name: Source(search=_translation_files(name), belongs_to="translations")
         for name in ("translations_target", "gold", "links")
     },
-    "parallel_target": Source(search=_of_translations("parallel_target"), belongs_to="parallel"),
+    "parallel_target": Source(search=_translation_files("parallel_target"), belongs_to="parallel"),
     "tagged": Source(
         "tagged sentences",
         ("conll2000", "chunk", "tagged"),
         (".txt", ".conll", ".iob2", ".bio"),
-        lambda places: _for_training(places) or _first_file(places[:1]),
+        lambda places: _training_files(places) or _first_file(places[:1]),
         opener=open_tagged,
         needed_by=("tagged",),
     ),

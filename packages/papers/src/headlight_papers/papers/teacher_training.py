@@ -143,7 +143,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
                 for part in parts
             }
         outputs = self.outputs(job.source, parts)
-        return {part: [each.attention for each in outputs[part]] for part in parts}
+        return {part: [output.attention for output in outputs[part]] for part in parts}
 
     def task(self, job: Job) -> TrainingTask:
         """Return the training task of a model."""
@@ -152,13 +152,14 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
 
     def run(self, job: Job) -> None:
         """Train a model, evaluate it, and write its file; its teacher must be there."""
+        # A teacher's outputs are computed once, since it is never trained on.
         teacher = {} if job.kind == "base" else self.outputs(job.base)
         imposed, task = self.given(job), self.task(job)
         training = self.data.parts["train"]
         nothing: list[Any] = [None] * len(training)
         batches = [
-            TrainingBatch(*each)
-            for each in zip(
+            TrainingBatch(*parts)
+            for parts in zip(
                 training, teacher.get("train", nothing), imposed.get("train", nothing), strict=True
             )
         ]
@@ -183,6 +184,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         """Return the criterion of an epoch: `metric`, or the negative of an adversary's loss."""
         if task.weight is None:
             return float(np.mean(numbers[self.metric]))
+        # An adversary is judged by its own loss: near in predictions and far in attention.
         near = numbers["tvd" if task.objective.prediction == "tvd" else "taught_nll"]
         far = numbers[task.objective.distance]  # a number, or one of each head
         return float(task.weight * float(np.mean(far)) - float(np.mean(near)))
@@ -203,6 +205,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
 
 def lambdas_of(reproduction: Reproduction) -> list[float]:
     """Return all λ in order, each once, and 0 among them."""
+    # λ = 0 is the control: what training again brings without any push.
     return sorted({0.0, *reproduction.settings.lambdas})
 
 
@@ -213,5 +216,5 @@ def sweep_jobs(reproduction: Reproduction, job: Callable[..., Job]) -> list[list
     weights = lambdas_of(reproduction)
     return [
         bases,
-        [job(kind="adversary", seed=seed, weight=one) for seed in seeds for one in weights],
+        [job(kind="adversary", seed=seed, weight=weight) for seed in seeds for weight in weights],
     ]

@@ -65,14 +65,17 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
     def begin(self, job: ClassifierJob) -> TextClassifier:
         """Return a new classifier with the vectors of the data."""
         data = self.data
-        return TextClassifier.of(job.encoder, len(data.vocabulary), len(data.classes), data.vectors)
+        return TextClassifier.from_sizes(
+            job.encoder, len(data.vocabulary), len(data.classes), data.vectors
+        )
 
     def optimizer(self, model: TextClassifier) -> tuple[Adam, None]:
         """Return Adam with weight decay of everything but attention."""
+        # The released code decays no weights of attention.
         attention = [*model.before_attention.parameters(), *model.attention.parameters()]
         others = [model.embedding, model.encoder, model.output]
         groups: list[dict[str, Any]] = [
-            {"params": [each for part in others for each in part.parameters()]},
+            {"params": [parameter for part in others for parameter in part.parameters()]},
             {"params": attention, "weight_decay": 0.0},
         ]
         adam = Adam(groups, lr=RATE, amsgrad=True, fused=True, weight_decay=DECAY)
@@ -90,12 +93,14 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
         labels = torch.cat([batch.labels for batch in batches]).numpy()
         probability = torch.cat([output.probability for output in outputs]).double().numpy()
         chosen = probability.argmax(-1)
+        # Of texts of a single class there is no curve, and no area.
         both = len(np.unique(labels)) == 2
         gold = probability[np.arange(len(labels)), labels]
         return {
             "f1": float(f1_score(labels, chosen, zero_division=0)),
             "accuracy": float(accuracy_score(labels, chosen)),
             "auc": float(roc_auc_score(labels, probability[:, 1])) if both else np.nan,
+            # A probability that is rounded to 0 would make the mean infinite.
             "nll": float(-np.log(np.maximum(gold, 1e-300)).mean()),
         }
 

@@ -62,7 +62,7 @@ def open_data(reproduction: Reproduction, source: str) -> TextData:
 
     Args:
         reproduction: Reproduction whose settings and word vectors are used.
-        source: One of `Sources.labelled`.
+        source: Labelled set, one of `Sources.labelled`.
 
     Raises:
         CorpusError: The set cannot be read, does not have two classes, or has too few texts.
@@ -105,10 +105,11 @@ def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> list[Tex
         (torch.tensor([numbers.get(word, UNKNOWN) for word in text.words]), text.label, number)
         for number, text in enumerate(texts)
     ]
-    return _in_batches(sorted(rows, key=lambda row: len(row[0])), BATCH)
+    # Texts of like lengths make batches with little padding; batches are shuffled, not texts.
+    return _make_batches(sorted(rows, key=lambda row: len(row[0])), BATCH)
 
 
-def _in_batches(texts: Sequence[tuple[Tensor, int, int]], size: int) -> list[TextBatch]:
+def _make_batches(texts: Sequence[tuple[Tensor, int, int]], size: int) -> list[TextBatch]:
     """Make batches of texts from their words, class and number."""
     batches = []
     for first in range(0, len(texts), size):
@@ -131,4 +132,4 @@ def drawn_from(
         )
     ]
     drawn = np.random.default_rng(seed).permutation(len(texts))[:count]
-    return _in_batches([texts[at] for at in sorted(drawn.tolist())], size)  # still by length
+    return _make_batches([texts[at] for at in sorted(drawn.tolist())], size)  # still by length

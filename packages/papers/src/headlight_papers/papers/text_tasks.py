@@ -106,7 +106,8 @@ def labelled_in(folder: Path) -> tuple[str, ...]:
     ]
     order = list(TASKS)
     labelled = [(_task_name(place.name), _files_of(place)) for place in places]
-    labelled.sort(key=lambda each: order.index(each[0]) if each[0] else len(order))
+    # The sort is stable, so that unknown sets keep the order of their names.
+    labelled.sort(key=lambda named: order.index(named[0]) if named[0] else len(order))
     return tuple(source for _, source in labelled)
 
 
@@ -139,6 +140,7 @@ def named_sets(sources: Sequence[str]) -> dict[str, str]:
 
 def _task_name(source: str) -> str | None:
     matches = IN_A_NAME.findall(source.lower())
+    # The last name decides, since the folders before it may name other sets.
     return NAMES[matches[-1]] if matches else None
 
 
@@ -156,17 +158,17 @@ def _files_of(place: Path) -> str:
     for names in PART_NAMES.values():
         chosen = next((file for file in within if any(name in file.name for name in names)), None)
         if chosen is not None:
-            return _with_its_parts(chosen, [file.name for file in within])
+            return _pattern_of_parts(chosen, [file.name for file in within])
     return str(within[0])
 
 
-def _with_its_parts(file: Path, others: list[str]) -> str:
+def _pattern_of_parts(file: Path, others: list[str]) -> str:
     """Return a pattern for files whose names differ in the part alone; without others, the file."""
-    every = "|".join(name for names in PART_NAMES.values() for name in names)
-    here = re.search(every, file.name)
+    names_of_parts = "|".join(name for names in PART_NAMES.values() for name in names)
+    here = re.search(names_of_parts, file.name)
     assert here is not None  # noqa: S101 - it was chosen for it
     before, after = file.name[: here.start()], file.name[here.end() :]
-    same = re.compile(rf"{re.escape(before)}({every}){re.escape(after)}")
+    same = re.compile(rf"{re.escape(before)}({names_of_parts}){re.escape(after)}")
     if sum(same.fullmatch(name) is not None for name in others) < 2:
         return str(file)
     return f"{glob.escape(str(file.parent / before))}*{glob.escape(after)}"

@@ -50,7 +50,7 @@ def read_aligned(source: str, target: str | None, gold: str) -> AlignedPairs:
 
     pairs = list(open_parallel(source, target))
     links = list(open_links(gold, sentences=len(pairs)))
-    demand_words(links, [(len(each.source.split()), len(each.target.split())) for each in pairs])
+    demand_words(links, [(len(pair.source.split()), len(pair.target.split())) for pair in pairs])
     return AlignedPairs(pairs, links)
 
 
@@ -84,7 +84,9 @@ def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
         for gold in sorted(place.glob(f"{GOLD}*"))[:1]
     ]
     if sets:
-        chosen, (source, target), gold = max(sets, key=lambda each: each[1][0].stat().st_size)
+        chosen, (source, target), gold = max(
+            sets, key=lambda candidate: candidate[1][0].stat().st_size
+        )
         links = (path for place in aligned for path in sorted(place.rglob("*")))
         sources |= {
             "translations": str(source),

@@ -38,6 +38,7 @@ class JsonCache:
         if (entry := self._entry(key)) is not None:
             return entry["result"]
         result = compute()
+        # The digest is that of what a later call will read, in which tuples are lists.
         plain = json.loads(json.dumps(result))
         text = self._text(key)
         content = json.dumps({"of": json.loads(text), "result": plain, "digest": _digest(plain)})
@@ -57,6 +58,7 @@ class JsonCache:
             return None
         text = self._text(key)
         entry = _read(_path(self.folder, text))
+        # The name is a shortened digest; the whole key in the file excludes a collision.
         same = entry is not None and json.dumps(entry.get("of"), sort_keys=True) == text
         return entry if same else None
 

@@ -45,6 +45,7 @@ def prediction_loss(
     """Compute the distance of predictions from the teacher's, as the mean over predictions."""
     if prediction == "tvd":
         return mean_of_valid(total_variation(logits.softmax(-1), teacher), valid)
+    # The teacher's hard labels are the target, as in Yang's code, and not its probabilities.
     return mean_of_valid(cross_entropy(logits, teacher.argmax(-1)), valid)
 
 

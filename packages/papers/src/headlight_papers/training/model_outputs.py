@@ -51,8 +51,8 @@ class ValidMask:
     @staticmethod
     def of_texts(words: Bool[Tensor, "text word"]) -> "ValidMask":
         """Return the mask of one prediction and one row of attention for each text."""
-        every = words.new_ones(len(words))
-        return ValidMask(every, every[:, None], words)
+        all_texts = words.new_ones(len(words))
+        return ValidMask(all_texts, all_texts[:, None], words)
 
 
 class AttentionModel(nn.Module, Generic[Batch]):

@@ -77,7 +77,7 @@ class TextClassifier(AttentionModel[TextBatch]):
         self.output = nn.Linear(width, classes)
 
     @classmethod
-    def of(
+    def from_sizes(
         cls,
         encoder: Encoder,
         words: int,
@@ -141,6 +141,7 @@ def _embedding(words: int, vectors: Float32[Tensor, "type dimension"] | None) ->
         nn.init.normal_(embedding.weight, std=SPREAD)
         if vectors is not None:
             columns = embedding.weight[:, :vector_size]
+            # Words without a given vector, which is zero, keep their random one.
             columns.copy_(torch.where(vectors.any(-1, keepdim=True), vectors, columns))
     return embedding
 

@@ -13,6 +13,7 @@ LONGEST_WAVE = 10_000.0
 def timing_signal(words: int, width: int) -> Float[Tensor, "words width"]:
     """Return sines and cosines of wave lengths from 2π to 10,000 · 2π, side by side."""
     half = width // 2
+    # With a single wave there are no steps between waves, and nothing to divide by.
     rate = torch.exp(torch.arange(half) * -(math.log(LONGEST_WAVE) / max(half - 1, 1)))
     angle = torch.arange(words)[:, None] * rate
     return torch.cat([angle.sin(), angle.cos()], -1)
@@ -47,6 +48,7 @@ class LSTMEncoder(nn.Module):
 
     def forward(self, embedded: Embedded, real: Real) -> States:
         """Return the states of both directions."""
+        # Turned around within its words, each text begins with its last word for the second LSTM.
         places = _reversed(real)[..., None]
         turned = embedded.gather(1, places.expand_as(embedded))
         left_states = self.left(turned)[0]
@@ -94,6 +96,6 @@ WIDTHS = {"lstm": 2 * HIDDEN, "average": 2 * HIDDEN, "transformer": HIDDEN}
 
 
 def _reversed(real: Real) -> Int64[Tensor, "text position"]:
-    """Return the places of words in reversed order; padding stays in place."""
+    # Padding stays behind the words, where both directions expect it.
     places = torch.arange(real.shape[1]).expand_as(real)
     return torch.where(real, real.sum(-1, keepdim=True) - 1 - places, places)

@@ -82,9 +82,11 @@ class TextPredictor:
 
         A text without all of its words would be empty: NaN.
         """
-        missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
+        missing = [question for question in dict.fromkeys(wanted) if question not in self._known]
         whole = self._probability(self.batch.words, self.batch.real)
-        for (text, gone), group in groupby(missing, key=lambda each: (each[0], len(each[1]))):
+        for (text, gone), group in groupby(
+            missing, key=lambda question: (question[0], len(question[1]))
+        ):
             questions = list(group)
             row = self.batch.words[text][self.batch.real[text]]
             if not gone:
@@ -93,10 +95,13 @@ class TextPredictor:
                 rows = np.full((len(questions), whole.shape[-1]), np.nan)
             else:
                 rest = [[at for at in range(len(row)) if at not in words] for _, words in questions]
+                # Reading without each word in turn needs as many copies of a text as it has words.
                 parts = torch.split(row[torch.tensor(rest)], max(1, MOST_STATES // len(row)))
                 chances = [self._probability(part, torch.ones_like(part).bool()) for part in parts]
                 rows = np.concatenate(chances)
-            self._known |= {each: row[None] for each, row in zip(questions, rows, strict=True)}
+            self._known |= {
+                question: row[None] for question, row in zip(questions, rows, strict=True)
+            }
 
     def without(self, text: int, words: Words) -> Predicted:
         """Return the probabilities of the classes without some words, after `ask`."""
@@ -107,6 +112,7 @@ class TextPredictor:
 
     def _probability(self, words: Tensor, real: Tensor) -> Float64[np.ndarray, "text class"]:
         logits: Tensor = self.model(words, real)[0]
+        # In float64: the change without one word is a small difference of probabilities.
         return logits.double().softmax(-1).numpy()
 
 
@@ -119,12 +125,16 @@ def lost_words(predictor: TextPredictor) -> list[Float64[np.ndarray, " word"]]:
         [frozenset({word}) for word in range(number)]
         for number in predictor.batch.real.sum(-1).tolist()
     ]
-    predictor.ask((text, words) for text, own in enumerate(alone) for words in (frozenset(), *own))
+    predictor.ask(
+        (text, words) for text, sets in enumerate(alone) for words in (frozenset(), *sets)
+    )
     moved = []
-    for text, own in enumerate(alone):
+    for text, sets in enumerate(alone):
         whole = predictor.without(text, frozenset())
-        rest = [predictor.without(text, words) for words in own]
-        moved.append(np.array([np.abs(whole - each).sum(-1).mean() / 2 for each in rest]))
+        rest = [predictor.without(text, words) for words in sets]
+        moved.append(
+            np.array([np.abs(whole - probability).sum(-1).mean() / 2 for probability in rest])
+        )
     return moved
 
 

@@ -137,6 +137,7 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
         """
         network = self.network(model)
         optimizer, schedule = self.optimizer(model)
+        # Orders have a generator of their own, so that dropout does not move them.
         orders = np.random.default_rng(list(task.seed))
         for _ in range(epochs):
             network.train()
@@ -150,6 +151,7 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
                 optimizer.step()
                 if schedule is not None:
                     schedule.step()
+                # The mean over texts, since the last batch of an epoch may be smaller.
                 total += float(loss.detach()) * len(batch.batch)
                 texts += len(batch.batch)
             network.eval()
@@ -181,10 +183,12 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
         for epoch, _ in enumerate(epochs):
             curve.append(measure())
             reached = score(curve[-1])
+            # The first epoch is kept even where its score is NaN.
             if not best or reached > highest:
                 highest, at = reached, epoch
-                best = {name: each.clone() for name, each in network.state_dict().items()}
+                # Parameters are copied, since training goes on in place.
+                best = {name: values.clone() for name, values in network.state_dict().items()}
             if patience is not None and epoch - at >= patience:
                 break
         network.load_state_dict(best)
-        return {name: [each[name] for each in curve] for name in curve[0]}
+        return {name: [numbers[name] for numbers in curve] for name in curve[0]}

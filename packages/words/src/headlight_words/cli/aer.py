@@ -122,7 +122,7 @@ def aer(
     if lengths is not None:
         demand_words(golds, lengths)
     reading = Reading(
-        gold=[each.without_possible() for each in golds] if ignore_possible else golds,
+        gold=[gold_links.without_possible() for gold_links in golds] if ignore_possible else golds,
         format=format,
         one_based=one_based,
         swap=swap,
@@ -134,8 +134,8 @@ def aer(
     if symmetrize is not None and reverse is not None:
         other = _read(reverse, reading)
         files = [
-            (file, [symmetrized(symmetrize, *both) for both in zip(each, other, strict=True)])
-            for file, each in files
+            (file, [symmetrized(symmetrize, *both) for both in zip(file_links, other, strict=True)])
+            for file, file_links in files
         ]
     with announced("scoring links"):
         scores = [(file, score_links(reading.gold, file_links)) for file, file_links in files]
@@ -143,7 +143,12 @@ def aer(
         links_signature(gold, gold_format, gold_base), symmetrize or "none"
     )
     if json:
-        say_json({"signature": signature, "files": [_numbers(*each) for each in scores]})
+        say_json(
+            {
+                "signature": signature,
+                "files": [_numbers(*file_and_score) for file_and_score in scores],
+            }
+        )
         return
     from headlight.views.terminal import terminal
 
@@ -168,7 +173,7 @@ def _read(file: str, reading: Reading) -> list[Links]:
     read = list(opened)
     if reading.lengths is not None:
         demand_words(read, reading.lengths)
-    links = [each.possible for each in read]
+    links = [gold_links.possible for gold_links in read]
     warning = None if reading.unchecked else check_format(reading.gold, links)
     if warning is not None:
         raise CorpusError(
@@ -197,7 +202,6 @@ def _cure(warning: FormatWarning, file: str, reading: Reading) -> str:
 
 
 def _base(file: str, reading: Reading) -> int:
-    """Return the number of the first word in a file of links."""
     if reading.one_based:
         return 1
     return 0 if file == STANDARD_INPUT else int(links_signature(file, reading.format, None)[-1])

@@ -327,7 +327,8 @@ def _texts(
         words = (alignment.pair.source.split(), alignment.pair.target.split())
         yield writer.text(number, alignment.links, alignment.scores, words)
     for why, count in omitted.items():
-        complain(f"note: {count:,} pair{'s' * (count > 1)} {WHY[why]}, and without links.")
+        pairs = "pair" if count == 1 else "pairs"
+        complain(f"note: {count:,} {pairs} {WHY[why]}, and without links.")
 
 
 def _draw(job: Job, path: Path, gold: str | None) -> None:
@@ -345,21 +346,25 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
             pair.name,
             pair.source.split(),
             pair.target.split(),
-            {name: own for name, aligned in soft.items() if (own := aligned[at].soft) is not None},
+            {
+                name: shares
+                for name, aligned in soft.items()
+                if (shares := aligned[at].soft) is not None
+            },
             soft[chosen][at].links,
             golds[at].possible if golds else None,
         )
         for at, pair in enumerate(pairs)
     ]
     framed = "gold links" if golds else "links"
-    similar = any("similarity" in each.soft for each in drawn)
+    similar = any("similarity" in alignment.soft for alignment in drawn)
     note = f" The first {DRAWN} pairs are shown." if len(pairs) == DRAWN else ""
     rates = _error_rates(golds, soft) if golds else []
     page = section_page(
         SectionPage(
             title="Word alignment",
             introduction=f"{job.model}. {ROWS[similar]} The {framed} are framed.{note}",
-            sections=[each.section(number) for number, each in enumerate(drawn, 1)],
+            sections=[alignment.section(number) for number, alignment in enumerate(drawn, 1)],
             facts=rates,
             command=command_line(),
             kind="alignment",
@@ -377,7 +382,7 @@ def _error_rates(golds: "list[Gold]", soft: "dict[str, list[Alignment]]") -> lis
 
     rates = []
     for name, alignments in soft.items():
-        score = score_links(golds, [each.links for each in alignments])
+        score = score_links(golds, [alignment.links for alignment in alignments])
         low, high = score.intervals["error_rate"]
         within = "" if math.isnan(low) else f" ({low:.1%} to {high:.1%})"
         label = f"AER by the gold links, {name}, {len(golds)} pairs"
@@ -397,7 +402,6 @@ def _measures(job: Job, pairs: "Sequence[TranslationPair]") -> "dict[str, list[A
 
 
 def _measure(settings: AlignerSettings) -> AlignmentMeasure:
-    """Return the measure of settings `for_model`."""
     assert settings.measure is not None  # noqa: S101
     return settings.measure
 

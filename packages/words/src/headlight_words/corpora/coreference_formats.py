@@ -39,6 +39,7 @@ from headlight_words.corpora.mention_heads import (
     kinds,
     surface_heads,
 )
+from headlight_words.corpora.samples import name_sample
 from headlight_words.corpora.treebank import split_columns
 from headlight_words.corpora.trees import (
     CONLLU,
@@ -77,6 +78,7 @@ def conll2012_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
                 f"{outside[0].place(0)}: the line is outside '{BEGIN} ...' and '{END}'; "
                 "correct the file, or name its format."
             )
+        # A fault is kept with the document, so that `skip` can leave out this one and read on.
         fault = None
         if len(inside) == len(rest):
             message = f"{raw.place}: the document that begins here has no '{END}'; add it."
@@ -106,6 +108,7 @@ def parse_conll2012(raw: RawDocument) -> Annotated:
     spans = brackets.finish()
     words = [word for sentence in sentences for word in sentence.words]
     parsed = [tree for tree in trees if tree is not None]
+    # Collins' rules need every sentence parsed; otherwise all heads come from the surface, alike.
     rule = constituency_heads(parsed) if len(parsed) == len(trees) else surface_heads(words)
     return annotate_mentions(raw.name(raw.title), sentences, spans, rule, kinds(sentences))
 
@@ -217,6 +220,7 @@ def parse_entities(raw: RawDocument) -> Annotated:
     identity = new_document(raw.blocks[0], "")
     for block in raw.blocks:
         rows = tokens(block)
+        # The declaration of the fields holds for all sentences behind it.
         field = _chain_field(block, field)
         if not rows.words:
             continue
@@ -232,12 +236,13 @@ def parse_entities(raw: RawDocument) -> Annotated:
 
 
 def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, field: int) -> None:
+    # A multi-word token has no place among the words, at which a mention could begin.
     for row in rows.ranges:
         if _entity(row):
             raise CorpusError(
                 f"{block.place(row.line)}: a multi-word token has an Entity; move it to its words."
             )
-    for row, opening, closing in _in_order(rows, start):
+    for row, opening, closing in _order_rows(rows, start):
         place = block.place(row.line)
         for name, part, opens, closes in _events(_entity(row), field, place):
             if opens:
@@ -246,8 +251,7 @@ def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, f
                 brackets.close(name, closing, place, part)
 
 
-def _in_order(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
-    """Return words and empty nodes by line, with the first and last word of mentions there."""
+def _order_rows(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
     # At an empty node a mention begins with the next word, and ends with the one before.
     words = [(row, start + n, start + n) for n, row in enumerate(rows.words)]
     empty = [(row, start + before, start + before - 1) for before, row in rows.empty]
@@ -300,6 +304,7 @@ def _chain_field(block: Block, current: int) -> int:
         match = GLOBAL.match(line)
         if match:
             names: Sequence[str] = match[1].split("-")
+            # A declaration without a known name of the chain leaves the first field.
             return next((names.index(name) for name in CHAIN_FIELDS if name in names), 0)
     return current
 
@@ -356,10 +361,10 @@ def open_coreference(
     corpus = corpus_of_files(
         source, "coreference", partial(_documents, format=format, invalid=invalid)
     )
-    return replace(corpus, read=partial(_with_mentions, corpus))
+    return name_sample(replace(corpus, read=partial(_require_mentions, corpus)), source)
 
 
-def _with_mentions(
+def _require_mentions(
     corpus: Corpus[CoreferenceDocument], counts: CorpusCounts
 ) -> Iterator[CoreferenceDocument]:
     """Yield all documents; refuse a corpus that is not annotated."""
@@ -379,6 +384,7 @@ def _documents(
 ) -> Iterator[CoreferenceDocument]:
     stream = blocks(lines)
     first = next(stream, None)
+    # An empty file of a folder is no document, and nothing to refuse.
     if first is None:
         return
     chosen = COREFERENCE_FORMATS[format or _guess(first)]
@@ -394,6 +400,7 @@ def _documents(
 def _guess(block: Block) -> str:
     if block.lines[0].startswith(BEGIN):
         return "conll2012"
+    # CoNLL-U may begin with a comment, an empty node or a multi-word token.
     if block.lines[0].startswith("#") or block.lines[0].split("\t")[0] in ("1", "0.1", "1-2"):
         return "conllu"
     names = ", ".join(COREFERENCE_FORMATS)

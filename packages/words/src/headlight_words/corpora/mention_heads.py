@@ -42,6 +42,7 @@ def constituents(bits: Sequence[str], tags: Sequence[str], start: int = 0) -> Co
     """
     stack: list[tuple[str, int, list[Constituent]]] = [(TOP, start, [])]
     for index, (bit, tag) in enumerate(zip(bits, tags, strict=True)):
+        # What the pattern does not cover would be lost without a word.
         if "".join(match.group() for match in PIECES.finditer(bit)) != bit or bit.count("*") != 1:
             raise ValueError(f"{bit!r} is no part of a tree", index)
         for label, word, _ in PIECES.findall(bit):
@@ -147,15 +148,19 @@ def head_child(category: str, labels: Sequence[str]) -> int:
     Source: Collins (1999), *Head-Driven Statistical Models for Natural Language Parsing*, App. A.
     """
     words = [n for n, label in enumerate(labels) if label not in PUNCTUATION]
+    # A phrase of punctuation alone still has a head.
     words = words or list(range(len(labels)))
     kept_labels = [labels[n] for n in words]
-    head = _by_table(category, kept_labels) if category in RULES else _of_noun_phrase(kept_labels)
+    head = (
+        _table_head(category, kept_labels) if category in RULES else _noun_phrase_head(kept_labels)
+    )
+    # A conjunct stands two places before the conjunction's other side.
     if head >= 2 and kept_labels[head - 1] == CONJUNCTION:
         head -= 2
     return words[head]
 
 
-def _of_noun_phrase(labels: Sequence[str]) -> int:
+def _noun_phrase_head(labels: Sequence[str]) -> int:
     for end, wanted in NOUN_SEARCHES:
         place = _search(end, labels, wanted)
         if place is not None:
@@ -163,12 +168,13 @@ def _of_noun_phrase(labels: Sequence[str]) -> int:
     return len(labels) - 1
 
 
-def _by_table(category: str, labels: Sequence[str]) -> int:
+def _table_head(category: str, labels: Sequence[str]) -> int:
     end, priorities = RULES[category]
     for label in priorities.split():
         place = _search(end, labels, {label})
         if place is not None:
             return place
+    # Collins' tables end in the first or last child where no label matches.
     return 0 if end == LEFT else len(labels) - 1
 
 
@@ -380,6 +386,7 @@ def dependency_heads(sentences: Sequence[Sentence]) -> HeadRule:
     def head(words: Sequence[int]) -> int:
         within = set(words)
         outer = [word for word in words if governors[word] not in within]
+        # A mention that is one subtree has one such word; others have several.
         return min(outer, key=lambda word: (punctuation[word], depth[word], word))
 
     return head
@@ -391,6 +398,7 @@ def constituency_heads(trees: Sequence[Constituent]) -> HeadRule:
     A mention that is no phrase is treated as one: its largest phrases are the children, and their
     parent gives the category.  What reaches beyond its first sentence does not count.
     """
+    # Word by word, so that the tree of a mention is found by its first word.
     tree_of = [tree for tree in trees for _ in range(tree.first, tree.last + 1)]
 
     def head(words: Sequence[int]) -> int:
@@ -413,6 +421,7 @@ def surface_heads(words: Sequence[str]) -> HeadRule:
     """
 
     def head(mention: Sequence[int]) -> int:
+        # A mention that begins with a word that ends nouns would otherwise be empty.
         start = next((n for n, word in enumerate(mention) if not _ends_nouns(words[word])), 0)
         end = start + 1
         while end < len(mention) and not _ends_nouns(words[mention[end]]):
@@ -454,6 +463,7 @@ def kinds(sentences: Sequence[Sentence]) -> KindRule:
     if all(sentence.xpos for sentence in sentences):
         tags = [tag for sentence in sentences for tag in sentence.xpos]
         return lambda word: (
+            # The Penn Treebank tags demonstratives as determiners.
             "pronoun" if words[word].lower() in DEMONSTRATIVES else XPOS.get(tags[word], "nominal")
         )
     return surface_kinds(sentences)
@@ -473,7 +483,7 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
         first = next((n for n, word in enumerate(sentence.words) if word[0].isalnum()), 0)
         uncertain += [capitals or n == first for n in range(len(sentence))]
     certain = {word for word, doubt in zip(words, uncertain, strict=True) if not doubt}
-    every = set(words)
+    written = set(words)
 
     def kind(number: int) -> MentionKind:
         word = words[number]
@@ -481,7 +491,8 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
             return "pronoun"
         if not word[0].isupper():
             return "nominal"
-        proper = not uncertain[number] or word in certain or word.lower() not in every
+        # A capital that every word has at this place says nothing of this one.
+        proper = not uncertain[number] or word in certain or word.lower() not in written
         return "proper" if proper else "nominal"
 
     return kind

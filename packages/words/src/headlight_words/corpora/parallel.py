@@ -58,14 +58,14 @@ def two_columns(columns: Sequence[Column] | None) -> tuple[Column, Column] | Non
     """
     if columns is None:
         return None
-    column_names = [int(each) if str(each).isdecimal() else each for each in columns]
+    column_names = [int(column) if str(column).isdecimal() else column for column in columns]
     if isinstance(columns, str) or len(column_names) != 2 or column_names[0] == column_names[1]:
         raise UsageError(
             f"source and target are in two columns; name them both, instead of {columns!r}."
         )
-    for each in column_names:
-        if isinstance(each, int):
-            require_range("the number of a column", each, Range(minimum=1))
+    for column in column_names:
+        if isinstance(column, int):
+            require_range("the number of a column", column, Range(minimum=1))
     return column_names[0], column_names[1]
 
 

@@ -37,6 +37,7 @@ from headlight_words.corpora.parallel import (
     known_columns,
     two_columns,
 )
+from headlight_words.corpora.samples import name_sample
 
 TRANSLATION = "translation"
 """The key under which data sets hold a sentence in several languages."""
@@ -59,7 +60,7 @@ class Keys:
     inside: str | None
 
     @classmethod
-    def of(
+    def from_row(
         cls, row: Row, columns: tuple[Column, Column] | None, place: str, inside: str | None = None
     ) -> "Keys":
         """Return the requested keys; else those known by their names, or the only two, in order.
@@ -155,11 +156,11 @@ def table_pairs(
     names = columns or known_columns(first) or (1, 2)
     source, target = (_number(name, first, place) for name in names)
     if all(isinstance(name, int) for name in names):
-        yield _of_row(place, first, source, target)
+        yield _pair_from_row(place, first, source, target)
     for place, row in rows:
         if any(field.strip() for field in row):
             check_width(row, len(first), place, dialect)
-        yield _of_row(place, row, source, target)
+        yield _pair_from_row(place, row, source, target)
 
 
 def _number(name: Column, header: Sequence[str], place: str) -> int:
@@ -175,7 +176,7 @@ def _number(name: Column, header: Sequence[str], place: str) -> int:
     return header.index(name) + 1
 
 
-def _of_row(place: str, row: Sequence[str], source: int, target: int) -> TranslationPair:
+def _pair_from_row(place: str, row: Sequence[str], source: int, target: int) -> TranslationPair:
     if not any(field.strip() for field in row):
         return TranslationPair(place, "", "")
     if len(row) < max(source, target):
@@ -198,7 +199,7 @@ def json_pairs(lines: Lines, columns: tuple[Column, Column] | None) -> Iterator[
             yield TranslationPair(lines.place, "", "")
             continue
         row = json_object(line, lines.place)
-        keys = keys or Keys.of(row, columns, lines.place)
+        keys = keys or Keys.from_row(row, columns, lines.place)
         yield keys.pair(row, lines.place)
 
 
@@ -272,19 +273,20 @@ def open_parallel(
     if format == "bars" and wanted:
         raise UsageError("the format 'bars' has no columns; leave them out.")
     if target is not None:
-        return _of_two(source, target, format, wanted)
+        return _pairs_from_two(source, target, format, wanted)
     if not isinstance(source, str | Location):
-        return _in_memory(source, format, wanted)
+        return _pairs_in_memory(source, format, wanted)
     if source == "-":
         return corpus_read_once(
             "standard input", partial(_standard_input, format, wanted), "parallel"
         )
     if isinstance(source, str) and source.startswith(PREFIX):
-        return _of_hub(source, format, wanted)
-    return corpus_of_files(source, "parallel", lambda lines, _: _pairs(lines, format, wanted))
+        return _pairs_from_hub(source, format, wanted)
+    corpus = corpus_of_files(source, "parallel", lambda lines, _: _pairs(lines, format, wanted))
+    return name_sample(corpus, source)
 
 
-def _of_two(
+def _pairs_from_two(
     source: object,
     target: str | Location,
     format: str | None,
@@ -318,7 +320,7 @@ def _demand_as_many(sources: int, targets: int, label: str) -> None:
         )
 
 
-def _in_memory(
+def _pairs_in_memory(
     source: Pairs, format: str | None, columns: tuple[Column, Column] | None
 ) -> Corpus[TranslationPair]:
     if columns is not None:
@@ -346,7 +348,7 @@ def _standard_input(
     return _pairs(lines, format, columns)
 
 
-def _of_hub(
+def _pairs_from_hub(
     source: str, format: str | None, columns: tuple[Column, Column] | None
 ) -> Corpus[TranslationPair]:
     parts = HubSource.parse(source, format)
@@ -356,7 +358,7 @@ def _of_hub(
         keys = None
         for index, row in enumerate(hub_rows(parts, label)):
             place = f"{label}[{index}]"
-            keys = keys or Keys.of(row, columns, place, parts.column)
+            keys = keys or Keys.from_row(row, columns, place, parts.column)
             yield keys.pair(row, place)
 
     return Corpus(label, read, "parallel")

@@ -21,6 +21,7 @@ from headlight.corpora.tables import number
 from headlight.errors import CorpusError
 from headlight.files import Location
 from headlight.settings import require_choice
+from headlight_words.corpora.samples import name_sample
 from headlight_words.corpora.trees import (
     CONLLU,
     UNIVERSAL,
@@ -82,6 +83,7 @@ def word_rows(block: Block) -> tuple[Row, ...]:
     rows = []
     for index, line in enumerate(block.lines):
         parts = BLANKS.split(line.strip(" \t"))
+        # The relation may hold further hyphens, which belong to its name.
         head, hyphen, relation = parts[-1].partition("-")
         if len(parts) != 2 or not hyphen or not relation:
             raise CorpusError(
@@ -120,8 +122,10 @@ def guess(suffix: str, block: Block) -> str:
     """
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
+    # Lines that all begin with `#` are no comments, but words in plain columns.
     lines = [line for line in block.lines if not line.startswith("#")] or [block.lines[0]]
     fields = split_columns(lines[0])
+    # The number of the first word may be that of a range, such as `1-2`.
     if number(fields[0].partition("-")[0]) == 1 and len(fields) >= 8:
         return _guess_numbered(block, len(fields))
     if len(fields) in COLUMNS.widths and number(fields[COLUMNS.head]) is not None:
@@ -179,7 +183,8 @@ def open_treebank(
     if not isinstance(source, str | Location):
         return corpus_in_memory(source, "treebank", "sentences", element=Sentence, format=format)
 
-    return corpus_of_files(source, "treebank", partial(_sentences, format=format, invalid=invalid))
+    read = partial(_sentences, format=format, invalid=invalid)
+    return name_sample(corpus_of_files(source, "treebank", read), source)
 
 
 def _sentences(
@@ -192,6 +197,7 @@ def _sentences(
     format = format or guess(lines.suffix, first)
     document = ""
     for block in chain([first], stream):
+        # Only CoNLL-U says where documents begin; the other formats hold one.
         if format == "conllu":
             document = new_document(block, document)
         parse = partial(_sentence, block, format, document)
@@ -201,7 +207,6 @@ def _sentences(
 
 
 def _sentence(block: Block, format: str, document: str) -> Sentence | None:
-    """Return the sentence of a block; None for comments alone."""
     chosen = TREEBANK_FORMATS[format]
     rows = chosen.rows(block)
     return sentence_of_rows(block, rows, chosen.layout, document=document) if rows else None

@@ -24,7 +24,7 @@ def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:
         return 0, "no word of the sentence is its root (head 0)"
     if one_root and len(roots) > 1:
         return roots[1], f"the sentence has {len(roots)} roots (head 0) instead of one"
-    word = _in_a_cycle(heads)
+    word = _find_cycle(heads)
     if word is not None:
         return word, f"word {word + 1} governs itself, directly or through others"
     return None
@@ -44,7 +44,7 @@ def depths(heads: Sequence[int]) -> list[int]:
     return depth
 
 
-def _in_a_cycle(heads: Sequence[int]) -> int | None:
+def _find_cycle(heads: Sequence[int]) -> int | None:
     # Every word is entered once: it remembers from which word the walk towards the root began.
     walk = [-1] * len(heads)
     for start in range(len(heads)):
@@ -127,6 +127,7 @@ def sentence_of_rows(
     """
     _check_shape(block, rows, layout)
     governors: tuple[int, ...] = ()
+    # Coreference corpora may have all columns of trees without a tree.
     if heads or any(row.fields[layout.head] != NOTHING for row in rows):
         governors = _governors(block, rows, layout)
     return Sentence(
@@ -186,6 +187,7 @@ def _column(rows: Sequence[Row], column: int | None) -> tuple[str, ...]:
     if column is None or column >= len(rows[0].fields):
         return ()
     values = tuple(row.fields[column] for row in rows)
+    # A column of placeholders is a column that the sentence does not have.
     return () if all(value in (NOTHING, "") for value in values) else values
 
 
@@ -264,6 +266,7 @@ def tokens(block: Block) -> Tokens:
         else:
             words.append(row)
     if covered > len(words):
+        # Only the end of the sentence shows that a range reaches beyond it.
         _refuse(block, ranges[-1], "the multi-word token ends after the last word")
     return Tokens(tuple(words), tuple(ranges), tuple(empty))
 

@@ -86,9 +86,11 @@ def read_word_vectors(
     if len(paths) != 1:
         raise CorpusError(f"{storable(source)} stands for {len(paths)} files; name one of them.")
     words: dict[str, int] = {}
+    # An array of floats takes 4 bytes a number, where a list of Python floats takes 32.
     values = array("f")
     dimensions = 0
     for lines in text_files(paths[0]):
+        # Files of several members would be several tables, and their order would decide.
         if dimensions:
             raise CorpusError(f"{lines.name} is not the only file in its archive; unpack one.")
         for word, numbers, place in _entries(lines):
@@ -120,6 +122,7 @@ def _entries(lines: Lines) -> Iterator[tuple[str, list[str], str]]:
                 continue
         count += 1
         yield (*_entry(fields, dimensions, lines.place), lines.place)
+    # A file that was cut off in transfer ends in the middle, without an error.
     if header and count != header.words:
         raise CorpusError(
             f"{header.place}: {header.words:,} words are announced, but {count:,} follow; "

@@ -94,12 +94,14 @@ def _stretches(pieces: WordPieces, room: int, overlap: int | None) -> Iterator[t
     """Yield first and stop word of each window; the last is empty if a word is too long."""
     first = stop = 0
     while stop < pieces.word_count:
+        # `ends` rises, so that a binary search finds the last word that still fits.
         stop = bisect_right(pieces.ends, pieces.begin(first) + room)
         yield first, stop
         if overlap is None or stop <= first or stop == pieces.word_count:
             return
         # The earliest word from which the first new word still fits.
         earliest = bisect_left(pieces.ends, pieces.ends[stop] - room) + (pieces.ends[stop] > room)
+        # Each window must bring a new word, or the loop would not end.
         first = min(max(stop - overlap, earliest), stop)
 
 
@@ -131,6 +133,7 @@ def _examples(
     assembly: Assembly,
 ) -> Iterator[EncodedSpan]:
     for number, (first, stop) in enumerate(stretches):
+        # Windows have names of their own only where a document has several.
         name = f"{document.name}#{number}" if len(stretches) > 1 else document.name
         example = assembly.encode_text(name, pieces.of_words(first, stop))
         yield annotate(example, EncodedSpan, document=document, first=first, kept=stop - first)

@@ -81,9 +81,11 @@ def translations(
                 counts.too_long += 1
                 continue
             # The words of the prefix come first, and are no words of the sentence.
-            own = tuple(at - words if at >= words else SPECIAL_WORD for at in example.words)
+            words_of_pair = tuple(
+                at - words if at >= words else SPECIAL_WORD for at in example.words
+            )
             yield annotate(
-                replace(example, words=own),
+                replace(example, words=words_of_pair),
                 EncodedTranslation,
                 index=counts.documents - 1,
                 source_text=tuple(pair.source.split()),

@@ -20,17 +20,23 @@ def alignment(result: xr.Dataset) -> list[str]:
     if not ways:
         return ["No link could be judged."]
     names = [way.name for way in ways]
-    listed = [" (".join(name.split(", ", 1)) + ")" * (", " in name) for name in names]
-    every = Estimate.joined([way.rates for way in ways])
+    listed = [_bracket_details(name) for name in names]
+    rates = Estimate.joined([way.rates for way in ways])
     sentence = (
         f"Words are linked best by {names[0]}: its alignment error rate is "
-        f"{percent(ways[0].lowest)}{around_first(every, lowest=True)}, with the layer chosen on "
+        f"{percent(ways[0].lowest)}{around_first(rates, lowest=True)}, with the layer chosen on "
         "these very gold links"
     )
     if len(ways) > 1:
         sentence += f"; next comes {names[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
     lowest = Estimate.joined([way.best for way in ways]).times(-1.0)
     return [f"{sentence}.{undecided(lowest, listed, 'what links words best', 'way')}"]
+
+
+def _bracket_details(name: str) -> str:
+    # In a list of names the commas within them would be those of the list.
+    way, comma, details = name.partition(", ")
+    return f"{way} ({details})" if comma else name
 
 
 class _Way(NamedTuple):

@@ -105,15 +105,15 @@ def coreference(result: xr.Dataset) -> list[str]:
     """Return findings on the best head beside the best baseline."""
     table = best_heads(result)
     best = table[table["mention_kind"] == ALL].sort_values("accuracy", ascending=False)
-    every = result.sel(mention_kind=ALL)
-    baselines = estimates(every, "baseline_accuracy", ("baseline",))
+    of_all_mentions = result.sel(mention_kind=ALL)
+    baselines = estimates(of_all_mentions, "baseline_accuracy", ("baseline",))
     place = baselines.first()
     if not len(best) or place is None:
         return ["No mention was asked about."]
     row = best.to_dict("records")[0]
     rule = baselines.at(place)
     name, rate = str(result["baseline"].values[place[0]]), percent(float(rule.value))
-    heads = estimates(every, "accuracy", ("measure", "layer", "head", "direction"))
+    heads = estimates(of_all_mentions, "accuracy", ("measure", "layer", "head", "direction"))
     at = heads.first()
     assert at is not None  # noqa: S101 - there is a best head
     beyond = heads.minus(rule).simultaneous(independent_units(result)).at(at)
@@ -121,5 +121,5 @@ def coreference(result: xr.Dataset) -> list[str]:
     return [
         f"{head_of_row(result, row)} finds the antecedent of {percent(row['accuracy'])} of "
         f"{int(row['count']):,} mentions{interval(row['low'], row['high'])}, "
-        f"{beside(heads.at(at), rule, called, beyond)}." + undecided_heads(every)
+        f"{beside(heads.at(at), rule, called, beyond)}." + undecided_heads(of_all_mentions)
     ]

@@ -57,7 +57,7 @@ def best_heads(
     measures = result.measure.values if measure is None else [measure]
     rows = [
         _best(chosen.sel(relation=name))
-        for chosen in (_of(result, each) for each in measures)
+        for chosen in (_select_measure(result, name) for name in measures)
         for name in _listed(chosen, min_count)
     ]
     columns = ["measure", *_COLUMNS, "cross_fit", "baseline", "offset", *_GAIN]
@@ -90,7 +90,7 @@ def all_heads(
     Raises:
         UnknownNameError: The result has no such measure or relation.
     """
-    chosen = _of(result, measure)
+    chosen = _select_measure(result, measure)
     if relation is not None:
         require_choice("relation", relation, chosen.relation.values)
         chosen = chosen.sel(relation=[relation])
@@ -110,7 +110,7 @@ _GAIN = ("gain", "gain_low", "gain_high")
 _COLUMNS = ("relation", "count", "layer", "head", "direction", "accuracy", "low", "high")
 
 
-def _of(result: xarray.Dataset, measure: str) -> xarray.Dataset:
+def _select_measure(result: xarray.Dataset, measure: str) -> xarray.Dataset:
     require_choice("measure", measure, result.measure.values)
     return result.sel(measure=measure)
 
@@ -121,18 +121,18 @@ def _listed(chosen: xarray.Dataset, min_count: int) -> list[str]:
     return [ALL, *(name for name in relations if base_relation(name) not in UNLISTED)]
 
 
-def _best(one: xarray.Dataset) -> dict[str, object]:
+def _best(of_relation: xarray.Dataset) -> dict[str, object]:
     """Return the row of the best head, and of the best offset, for a single relation."""
-    accuracy = estimates(one, "accuracy", _CELL)
+    accuracy = estimates(of_relation, "accuracy", _CELL)
     places = accuracy.first() or (0, 0, 0)
     best = accuracy.at(places)
-    gain = gains(one).simultaneous(independent_units(one)).at(places)
-    cell = one.isel(dict(zip(_CELL, places, strict=True)))
-    offset = one.isel(offset=int(np.argmax(one.offset_accuracy.values)))
+    gain = gains(of_relation).simultaneous(independent_units(of_relation)).at(places)
+    cell = of_relation.isel(dict(zip(_CELL, places, strict=True)))
+    offset = of_relation.isel(offset=int(np.argmax(of_relation.offset_accuracy.values)))
     return {
-        "measure": str(one.measure.item()),
-        "relation": str(one.relation.item()),
-        "count": int(one["count"]),
+        "measure": str(of_relation.measure.item()),
+        "relation": str(of_relation.relation.item()),
+        "count": int(of_relation["count"]),
         "layer": int(cell["layer"]),
         "head": int(cell["head"]),
         "direction": str(cell["direction"].item()),
@@ -156,8 +156,8 @@ def dependency(result: xr.Dataset) -> list[str]:
     """Return findings on the best head and fixed offset, and on relations with a better head."""
     fewest = min(RARE, int(result["count"].sel(relation=ALL)) // 20)
     table = best_heads(result, min_count=fewest)
-    every = table[table["relation"] == ALL].sort_values("accuracy", ascending=False)
-    best = every.to_dict("records")[0]
+    over_all_words = table[table["relation"] == ALL].sort_values("accuracy", ascending=False)
+    best = over_all_words.to_dict("records")[0]
     words = result.sel(relation=ALL)
     offset = estimates(words, "offset_accuracy", (), offset=best["offset"])
     called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
@@ -187,7 +187,7 @@ def estimate_of_row(
 ) -> Estimate:
     """Return the number of a row of a table, with its interval."""
     names = (name, f"{ends}low", f"{ends}high")
-    return Estimate.with_ends(*(np.asarray(row[each], dtype=np.float64) for each in names))
+    return Estimate.with_ends(*(np.asarray(row[column], dtype=np.float64) for column in names))
 
 
 def candidate_heads(result: xr.Dataset) -> int:

@@ -15,7 +15,7 @@ def parser_probes(result: xr.Dataset) -> list[str]:
     probes = [str(name).replace("_", " ") for name in result["probe"].values]
     measures = list(map(str, result["measure"].values))
     names = np.array(
-        [" by ".join(filter(None, each)) for each in zip(probes, measures, strict=True)]
+        [" by ".join(filter(None, labels)) for labels in zip(probes, measures, strict=True)]
     )
     sees = np.array(
         [
@@ -39,8 +39,8 @@ def parser_probes(result: xr.Dataset) -> list[str]:
 
 
 def _probe(names: np.ndarray, scores: Estimate, place: tuple[int, ...]) -> str:
-    one = scores.at(place)
+    score = scores.at(place)
     return (
-        f"The probe {names[place]} finds the governor of {percent(float(one.value))} of words"
-        f"{around(one)}"
+        f"The probe {names[place]} finds the governor of {percent(float(score.value))} of words"
+        f"{around(score)}"
     )

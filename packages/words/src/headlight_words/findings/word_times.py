@@ -54,8 +54,8 @@ def _rows(result: xr.Dataset) -> Iterator[tuple[dict[str, Any], Estimate]]:
             for step in map(str, result["step"].values):
                 cell = result.sel(measure=measure, step=step)
                 dims = tuple(map(str, cell[f"{prefix}{judged}"].dims))
-                every = estimates(cell, f"{prefix}{judged}", dims)
-                lowest = every.times(-sign)
+                candidates = estimates(cell, f"{prefix}{judged}", dims)
+                lowest = candidates.times(-sign)
                 places = lowest.first() or (0,) * len(dims)
                 where = dict(zip(dims, places, strict=True))
                 best = cell.isel(where)
@@ -72,7 +72,7 @@ def _rows(result: xr.Dataset) -> Iterator[tuple[dict[str, Any], Estimate]]:
                 }
                 fitted = -sign * float(lowest.largest().value) if where else np.nan
                 row = {"way": name, "measure": measure, "step": step, **numbers}
-                yield row | {"cross_fit": fitted}, every.at(places)
+                yield row | {"cross_fit": fitted}, candidates.at(places)
 
 
 def word_times(result: xr.Dataset) -> list[str]:

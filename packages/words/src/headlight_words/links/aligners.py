@@ -79,6 +79,7 @@ class _Growing:
     """Links that grow, in the order of Moses, and the words that have a link."""
 
     def __init__(self, links: Links) -> None:
+        # Moses visits points by target, then source; tuples are stored in that order.
         self._points = sorted((target, source) for source, target in links)
         self._targets = {target for target, _ in self._points}
         self._sources = {source for _, source in self._points}
@@ -91,6 +92,7 @@ class _Growing:
     def offer(self, links: Iterable[Link], needs: Callable[[Iterable[bool]], bool]) -> bool:
         """Add each link of which any word, or all, have no link yet; return whether any was."""
         before = len(self._points)
+        # Moses goes through the links by target, and what is added first closes a word to the next.
         for target, source in sorted((target, source) for source, target in links):
             if needs((target not in self._targets, source not in self._sources)):
                 insort(self._points, (target, source))
@@ -111,6 +113,7 @@ class _Growing:
                 for down, right in around:
                     near = (point[1] + right, point[0] + down)
                     added |= near in towards and self.offer([near], needs)
+                # Points that were added before the current one are not visited again in this round.
                 at = bisect_right(self._points, point)  # also to what was added behind it
 
 
@@ -132,7 +135,9 @@ def _final(forward: Links, reverse: Links, needs: Callable[[Iterable[bool]], boo
 
 
 def _strict_final(forward: Links, reverse: Links) -> Links:
+    # Zenkel et al. grow only to links whose words are both free.
     growing = _grown(forward, reverse, needs=all)
+    # The forward direction comes first, and takes words from the other.
     growing.offer(forward, all)
     growing.offer(reverse, all)
     return growing.links
@@ -187,7 +192,7 @@ class Directions:
             UnknownNameError: There is no such method.
         """
         both = zip(self.forward, self.reverse, strict=True)
-        return tuple(symmetrized(method, *each) for each in both)
+        return tuple(symmetrized(method, *pair) for pair in both)
 
 
 def baseline_links(
@@ -250,6 +255,7 @@ def _trained(aligner: str, pairs: Sequence[WordPair], iterations: int) -> Any:
     for name in _MODELS[aligner]:
         kind = getattr(library, f"{name}Model" if name == "FastAlign" else f"{name}AlignmentModel")
         model = kind() if model is None else kind(model)
+        # Only the first model is given the pairs; each next one begins with the previous model.
         if name == _MODELS[aligner][0]:
             for source, target in pairs:
                 if source and target:
@@ -292,8 +298,8 @@ def _eflomal(tested: Sequence[WordPair], learnt: Sequence[WordPair]) -> Directio
             lines = finished.stderr.strip().splitlines() or ["it says nothing"]
             raise RunError(f"eflomal-align failed: {lines[-1]}; call it yourself to see more.")
         both = (open_links(path, sentences=len(learnt)) for path in (forward, reverse))
-        first = (islice(each, len(tested)) for each in both)
-        return Directions(*(tuple(links.possible for links in each) for each in first))
+        first = (islice(gold_links, len(tested)) for gold_links in both)
+        return Directions(*(tuple(links.possible for links in gold_links) for gold_links in first))
 
 
 Words = tuple[Sequence[str], Sequence[str]]

@@ -51,10 +51,10 @@ class LinkCounts:
     def __add__(self, other: "LinkCounts") -> "LinkCounts":
         """Return the counts of the sentences of both."""
         both = zip(astuple(self), astuple(other), strict=True)
-        return LinkCounts(*(one + another for one, another in both))
+        return LinkCounts(*(count + another for count, another in both))
 
 
-COUNTS = tuple(each.name for each in fields(LinkCounts))
+COUNTS = tuple(count.name for count in fields(LinkCounts))
 """The order of the counts in arrays."""
 
 
@@ -72,6 +72,7 @@ def link_rates(counts: Float64[np.ndarray, "*cell count=6"]) -> Float64[np.ndarr
     """
     parts, wholes = _fractions(counts)
     rates = share(parts, wholes)
+    # The error is what is missing of the last share.
     rates[..., -1] = 1 - rates[..., -1]
     return rates
 
@@ -89,6 +90,7 @@ def link_rate_slots(
         Arrays as of `headlight.reduce.of_sums`.
     """
     slots = of_sums(*_fractions(counts), units)
+    # Blocks are turned around as the rate is, since intervals are of the error.
     for name in ("mean", "without"):
         slots[name][..., -1] = 1 - slots[name][..., -1]
     return slots
@@ -172,6 +174,7 @@ def score_links(gold: Iterable[Gold], links: Iterable[Iterable[Link]]) -> LinkSc
         ValueError: Gold and links differ in their number of sentences.
     """
     rows = [astuple(LinkCounts.of(*both)) for both in zip(gold, links, strict=True)]
+    # Counts are summed before rates are taken: AER is a micro average.
     counts = np.array(rows, dtype=np.int64).reshape(-1, len(COUNTS))
     return LinkScore.of(Slots.of(np.arange(len(rows)), counts))
 
@@ -215,10 +218,12 @@ def check_format(gold: Sequence[Gold], links: Sequence[Links]) -> FormatWarning 
         links: Links that an aligner found in each sentence.
     """
     error_rate = score_links(gold, links).error_rate
+    # Both bounds must hold: a large share of a small rate, or a small gain, proves nothing.
     limit = min(SHARE * error_rate, error_rate - GAIN)
     warnings: list[FormatWarning] = []
+    # A file may have either word first, and count words from 0 or from 1.
     for swap, step in product((False, True), (0, 1, -1)):
-        others = [_moved(swapped(each) if swap else each, step) for each in links]
+        others = [_moved(swapped(sentence) if swap else sentence, step) for sentence in links]
         other = score_links(gold, others).error_rate
         better = _better(gold, links, others)
         if other <= limit and len(better) >= FEWEST:
@@ -235,8 +240,8 @@ def _better(gold: Sequence[Gold], links: Sequence[Links], others: Sequence[Links
     pairs = zip(gold, links, others, strict=True)
     return [
         number
-        for number, (each, here, other_links) in enumerate(pairs)
-        if len(each.possible & other_links) > len(each.possible & here)
+        for number, (gold_links, here, other_links) in enumerate(pairs)
+        if len(gold_links.possible & other_links) > len(gold_links.possible & here)
     ]
 
 
@@ -250,11 +255,11 @@ def demand_words(links: Iterable[Gold], lengths: Iterable[tuple[int, int]]) -> N
     Raises:
         CorpusError: A sentence has such a link.
     """
-    for each, (sources, targets) in zip(links, lengths, strict=True):
-        for source, target in sorted(each.possible):
+    for sentence, (sources, targets) in zip(links, lengths, strict=True):
+        for source, target in sorted(sentence.possible):
             if source >= sources or target >= targets:
                 raise CorpusError(
-                    f"{each.name}: the link {source}-{target}, counted from 0, leaves the "
+                    f"{sentence.name}: the link {source}-{target}, counted from 0, leaves the "
                     f"sentences, which have {sources} and {targets} words; look at the number of "
                     "the first word, at the direction, and whether these are the texts."
                 )

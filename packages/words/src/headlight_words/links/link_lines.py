@@ -108,6 +108,7 @@ def link_format(lines: Lines) -> LinkFormat:
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]
     first = lines.first()
+    # A first line tells formats apart, but for `pharaoh` from 0 and the sure links of `talp`.
     if first.startswith("{"):
         return "jsonl"
     if _fields(first)[:3] == list(COLUMNS[:3]):
@@ -145,10 +146,10 @@ def _links(words: list[str], place: str, base: int, possible: bool) -> Iterator[
                 f"{place}: {word!r} is a possible link, as they are in the format talp, which "
                 "counts words from 1; name that format."
             )
-        yield _from_zero(int(parts[1]), int(parts[3]), place, base), sure
+        yield _count_from_zero(int(parts[1]), int(parts[3]), place, base), sure
 
 
-def _from_zero(source: int, target: int, place: str, base: int) -> Link:
+def _count_from_zero(source: int, target: int, place: str, base: int) -> Link:
     if base > min(source, target):
         raise CorpusError(
             f"{place}: words are counted from {base} here, and there is a word {base - 1}; if the "
@@ -158,6 +159,7 @@ def _from_zero(source: int, target: int, place: str, base: int) -> Link:
 
 
 def _gold(rows: Iterable[tuple[Link, bool]], place: str) -> Gold:
+    # `rows` may be an iterator, and is gone through twice.
     links = dict.fromkeys(rows)
     return Gold(
         frozenset(link for link, sure in links if sure), frozenset(link for link, _ in links), place
@@ -173,7 +175,8 @@ def _naacl_rows(lines: Lines, base: int) -> Iterator[_Row]:
                 "target, such as '1 3 4 S', and is not; correct it, or name the format of the file."
             )
         if parts is not None:
-            link = _from_zero(int(parts[2]), int(parts[3]), lines.place, base)
+            # Sentences are counted from 1 in this format, and from 0 here.
+            link = _count_from_zero(int(parts[2]), int(parts[3]), lines.place, base)
             yield _Row(int(parts[1]) - 1, link, parts[4] != "P")
 
 
@@ -187,13 +190,13 @@ def _table_rows(lines: Lines, base: int) -> Iterator[_Row]:
     kind = header.index("kind") if "kind" in header else None
     for line in lines:
         row = _fields(line)
-        numbers = [int(each) for each in row[:3] if re.fullmatch(r"[0-9]{1,9}", each)]
+        numbers = [int(digits) for digits in row[:3] if re.fullmatch(r"[0-9]{1,9}", digits)]
         if len(row) != len(header) or len(numbers) != 3:
             raise CorpusError(
                 f"{lines.place}: the row must have {len(header)} fields, the first three of them "
                 "numbers; correct the line."
             )
-        link = _from_zero(numbers[1], numbers[2], lines.place, base)
+        link = _count_from_zero(numbers[1], numbers[2], lines.place, base)
         yield _Row(numbers[0], link, kind is None or row[kind] != "P")
 
 
@@ -205,6 +208,7 @@ def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
     """Yield the links of each sentence, from rows sorted by sentence; some have no rows."""
     number, pairs, place = 0, list[tuple[Link, bool]](), ""
     for row in rows:
+        # Blank sentences have no lines; a large gap is more likely a wrong column.
         if not 0 <= row.sentence - number <= BLANK_LIMIT:
             raise CorpusError(
                 f"{lines.place}: the numbers of the sentences must rise, from the first on, and "
@@ -222,6 +226,7 @@ def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
 def _json_lines(lines: Lines, base: int) -> Iterator[Gold]:
     """Yield the links of lines ``{"links": [[0, 1]], "possible": [[2, 2]]}``, one per sentence."""
     for line in lines:
+        # A blank line is a sentence without links, as in the formats of one sentence a line.
         row = json_object(line, lines.place) if line.strip() else {"links": []}
         pairs = [
             (link, key == "links")
@@ -240,7 +245,7 @@ def _json_links(value: object, place: str, base: int) -> Iterator[Link]:
     for link in value:
         if not (isinstance(link, list) and len(link) == 2 and all(type(n) is int for n in link)):
             raise CorpusError(f"{place}: {link!r:.60} is no link such as [3, 4]; correct the line.")
-        yield _from_zero(link[0], link[1], place, base)
+        yield _count_from_zero(link[0], link[1], place, base)
 
 
 _READERS: dict[LinkFormat, Callable[[Lines, int], Iterator[Gold]]] = {
@@ -291,15 +296,16 @@ def open_links(
             a number below the base, or there are more or fewer sentences.
     """
     _check(format, base)
+    # Standard input can be read once only, and is opened when reading begins.
     name = "standard input" if source == STANDARD_INPUT else storable(source)
     paths: Sequence[Location] = [] if source == STANDARD_INPUT else files(source)
 
     def read(_: CorpusCounts) -> Iterator[Gold]:
         opened = (lines for path in paths for lines in text_files(path)) if paths else _standard()
-        all_gold = _all_links(opened, format, base, sentences)
+        all_gold = _read_links(opened, format, base, sentences)
         if not swap:
             return all_gold
-        return (Gold(swapped(one.sure), swapped(one.possible), one.name) for one in all_gold)
+        return (Gold(swapped(gold.sure), swapped(gold.possible), gold.name) for gold in all_gold)
 
     make = Corpus if paths else corpus_read_once
     return make(name, read, "links")
@@ -330,7 +336,7 @@ def _standard() -> Iterator[Lines]:
     yield Lines(decompress(standard_input()), "standard input")
 
 
-def _all_links(
+def _read_links(
     opened: Iterator[Lines], format: str | None, base: int | None, sentences: int | None
 ) -> Iterator[Gold]:
     """Yield the links in all files, for exactly the required number of sentences."""
@@ -355,5 +361,6 @@ def _all_links(
             f"{last}: there must be {sentences:,} sentences, and the file ends after {number:,}; "
             "give links of the same sentences."
         )
+    # Numbered formats do not write sentences without links, not even the last.
     for _ in range(sentences - number):
         yield Gold(frozenset(), frozenset())

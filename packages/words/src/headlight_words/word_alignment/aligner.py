@@ -42,7 +42,7 @@ class Sides:
     source: Int64[Tensor, "batch source"]
 
     @classmethod
-    def of(cls, batch: Batch) -> "Sides":
+    def from_batch(cls, batch: Batch) -> "Sides":
         """Return the sides of a batch with a target.
 
         The word predicted at a place is the word read at the next place; the end of the sentence,
@@ -104,7 +104,9 @@ def links_of_words(matrix: WordMatrix, sides: Sides, null: str) -> LinkMatrix:
     closed = number < 0 if null == "exclude" else number < NO_WORD
     best = matrix.masked_fill(closed, -torch.inf).argmax(-1)
     word = number.expand(*best.shape, -1).gather(-1, best[..., None])[..., 0]
+    # Rows are words of the target, whichever step they stand for.
     targets = Words.of(sides.read)
+    # A row of zeros has no largest entry, although `argmax` names one.
     has_link = targets.present[:, None] & (matrix.masked_fill(closed, 0) != 0).any(-1)
     return _marked(word.masked_fill(~has_link, NO_WORD), sides.shape[1])
 
@@ -133,7 +135,6 @@ def links_of_pieces(
 
 
 def _marked(word: Int64[Tensor, "batch head row"], width: int) -> LinkMatrix:
-    """Mark the word of each row; a row whose number is negative has none."""
     numbers = torch.arange(width, device=word.device)
     return word[..., None] == numbers
 
@@ -159,16 +160,17 @@ def attention_links(
     """
     null = settings.null or "special"
     if settings.unit == "piece":
-        return links_of_pieces(_between_pieces(scores, measure, by_head), sides, step, null)
+        return links_of_pieces(_piece_matrix(scores, measure, by_head), sides, step, null)
     make = word_score if by_head else layer_matrix
     return links_of_words(make(scores, measure, sides.pairs[step], settings.pooling), sides, null)
 
 
-def _between_pieces(
+def _piece_matrix(
     scores: Scores, measure: str, by_head: bool
 ) -> Float[Tensor, "batch head target source"]:
     if by_head:
         return scores.of(measure)
+    # Merged norms are of all heads already, so that no mean is taken.
     return scores.of("merged_norm") if measure == "norm" else scores.of(measure).mean(1)[:, None]
 
 
@@ -255,19 +257,20 @@ class PairAligner(ABC):
 
     def _align_window(self, window: Sequence[TranslationPair]) -> list[Alignment]:
         alignments = [
+            # Every pair is left out until the encoder yields it, too long unless a side is empty.
             Alignment(pair, omitted="too long" if pair.source and pair.target else "empty")
             for pair in window
         ]
         examples = list(encode(self.model, window, self.settings))
         for chosen in length_batches(examples, self.settings.batch_tokens):
             together = [examples[at] for at in chosen]
-            for example, (links, soft) in zip(together, self._found(together), strict=True):
+            for example, (links, soft) in zip(together, self._link_batch(together), strict=True):
                 pair = window[example.index]
                 alignments[example.index] = Alignment(pair, links, soft)
         return alignments
 
     @abstractmethod
-    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+    def _link_batch(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
         """Yield the links and the soft matrix of each example of a batch."""
 
 
@@ -290,18 +293,19 @@ class Aligner(PairAligner):
         self._sites = _chosen_sites(model, settings)
         self._verified = False
 
-    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+    def _link_batch(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
         links, soft = self._batch(examples)
         for row, example in enumerate(examples):
             yield word_links(links[row, 0], example), _shares(soft[row, 0], example)
 
     def _batch(self, examples: Sequence[EncodedTranslation]) -> tuple[LinkMatrix, WordMatrix]:
+        # The first batch verifies the capture for all that follow.
         if not self._verified:
             self._verify(examples)
         batch = self.model.collate(examples)
-        sides = Sides.of(batch)
+        sides = Sides.from_batch(batch)
         if self.settings.of_attention:
-            return self._by_attention(batch, sides)
+            return self._link_by_attention(batch, sides)
         return input_links(
             input_matrix(self.model, batch, self._measure, self.settings.inputs),
             sides,
@@ -309,22 +313,21 @@ class Aligner(PairAligner):
         )
 
     def _verify(self, examples: Sequence[EncodedTranslation]) -> None:
-        """Check Eq. 3 of the captured attention, and padding, on real input, once."""
         if self.settings.of_attention:
             self._verified = self.model.verify_on(examples) is not None
 
-    def _by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
+    def _link_by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
         results: list[tuple[LinkMatrix, WordMatrix]] = []
 
         def visit(record: LayerRecord) -> None:
-            results.append(self._of_record(Scores(record, precision=torch.float32), sides))
+            results.append(self._link_record(Scores(record, precision=torch.float32), sides))
 
         with self.model.capture(self._sites) as recorder:
             recorder.visit = visit
             self.model.run(batch)
         return results[0]
 
-    def _of_record(self, scores: Scores, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
+    def _link_record(self, scores: Scores, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
         measure, step, head = self._measure, self.settings.step, self.settings.head
         make = layer_matrix if head is None else word_score
         matrix = make(scores, measure, sides.pairs[step], self.settings.pooling)
@@ -369,17 +372,21 @@ def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
     """Return the share of every source word in the row of each target word."""
     targets, sources = len(example.target_text), len(example.source_text)
     numbers = soft[:targets].cpu().double().numpy()
+    # Shares of signed measures are of the sum of sizes, which does not cancel.
     total = np.abs(numbers).sum(-1, keepdims=True)
     shares = np.divide(numbers, total, out=np.zeros_like(numbers), where=total > 0)
-    return _of_words(shares, example, targets, sources)
+    return _word_columns(shares, example, targets, sources)
 
 
-def _of_words(shares: np.ndarray, example: EncodedTranslation, targets: int, sources: int) -> Soft:
+def _word_columns(
+    shares: np.ndarray, example: EncodedTranslation, targets: int, sources: int
+) -> Soft:
     """Return the columns of words alone, and a column of zeros for words without a piece."""
     units = _units(example.words)
     weights = np.zeros((targets, sources), dtype=np.float32)
     for unit, word in enumerate(units):
         if word >= 0:
+            # Shares may have fewer rows than words, where the last words of a target have no piece.
             weights[: len(shares), word] = shares[:, unit]
     return weights
 

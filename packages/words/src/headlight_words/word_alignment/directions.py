@@ -149,9 +149,9 @@ def _agreeing(
         ).items()
     }
     rates = {
-        (one, other): error_rate(forward[one], backward[other])
-        for one in forward
-        for other in backward
+        (layer, reverse_layer): error_rate(forward[layer], backward[reverse_layer])
+        for layer in forward
+        for reverse_layer in backward
     }
     best = min(rates, key=lambda both: rates[both])
     return Choice(
@@ -174,9 +174,9 @@ def _links_by_layer(
     }
 
 
-def error_rate(one: Sequence[Links], other: Sequence[Links]) -> float:
-    """Return the AER of `other` links with `one` as the gold; 1 where there are no links."""
-    rate = score_links([Gold.of(links) for links in one], other).error_rate
+def error_rate(gold: Sequence[Links], links: Sequence[Links]) -> float:
+    """Return the AER of `links` links with `gold` as the gold; 1 where there are no links."""
+    rate = score_links([Gold.of(links) for links in gold], links).error_rate
     return 1.0 if math.isnan(rate) else rate
 
 
@@ -218,7 +218,8 @@ def usual_layer(encoder: CapturedModel) -> Choice:
 def pairs_of(source: Tensor, target: Tensor, batch: Batch, unit: str | None) -> SentencePairs:
     """Return the units of a batch, from the hidden states of its sources and of its targets."""
     return SentencePairs(
-        Units.of(source, batch.source_alone(), unit), Units.of(target, batch.target_alone(), unit)
+        Units.from_batch(source, batch.source_alone(), unit),
+        Units.from_batch(target, batch.target_alone(), unit),
     )
 
 
@@ -253,7 +254,7 @@ class SimilarityAligner(PairAligner):
         self._states = HiddenStates(encoder, settings.layer)
         self._symmetrization = symmetrization
 
-    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+    def _link_batch(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
         batch = self.model.collate(examples)
         source, target = self._states(batch.source_alone()), self._states(batch.target_alone())
         with torch.inference_mode():
@@ -265,8 +266,8 @@ class SimilarityAligner(PairAligner):
             words = [pairs.links_of_words(links).cpu() for links, _ in links_by_extraction]
             soft = pairs.largest_of_words(links_by_extraction[0][1]).float().cpu().numpy()
         for row, example in enumerate(examples):
-            links = [word_links(each[row], example) for each in words]
-            yield self._together(links), _of_all_words(soft[row], example)
+            links = [word_links(linked[row], example) for linked in words]
+            yield self._join_links(links), _pad_words(soft[row], example)
 
     @property
     def _extractions(self) -> tuple[Extraction, ...]:
@@ -274,13 +275,13 @@ class SimilarityAligner(PairAligner):
             return ("forward", "reverse")
         return (self.settings.extraction or "argmax",)
 
-    def _together(self, links: Sequence[Links]) -> Links:
+    def _join_links(self, links: Sequence[Links]) -> Links:
         if self._symmetrization is None:
             return links[0]
         return symmetrized(self._symmetrization, links[0], links[1])
 
 
-def _of_all_words(soft: Float[np.ndarray, "row column"], example: EncodedTranslation) -> Soft:
+def _pad_words(soft: Float[np.ndarray, "row column"], example: EncodedTranslation) -> Soft:
     """Pad with zeros for words without pieces at the end of a sentence, similar to no word."""
     shape = (len(example.target_text), len(example.source_text))
     of_words = np.zeros(shape, dtype=np.float32)
@@ -341,7 +342,7 @@ def align_pairs(  # noqa: PLR0913 - each is a choice of its own
         alignments = Aligner(model, settings).align(stream)
     else:
         both = Aligner(model, settings), Aligner(reverse_model, other)
-        alignments = _together(stream, *both, symmetrization or "grow-diag-final-and")
+        alignments = _join_links(stream, *both, symmetrization or "grow-diag-final-and")
     if tell and choice is not None:  # after whatever the aligners may refuse
         on_choice(choice)
     return alignments
@@ -421,19 +422,19 @@ def _check_directions(
         raise UsageError("a head is one of one model; leave it out where there are two models.")
 
 
-def _together(
+def _join_links(
     stream: Iterator[TranslationPair], forward: Aligner, backward: Aligner, method: Symmetrization
 ) -> Iterator[Alignment]:
     while window := list(islice(stream, WINDOW)):
         back = backward.align(reversed_pairs(window))
-        for one, other in zip(forward.align(window), back, strict=True):
-            yield _joined(one, other, method)
+        for link_forward, link_backward in zip(forward.align(window), back, strict=True):
+            yield _joined(link_forward, link_backward, method)
 
 
-def _joined(one: Alignment, other: Alignment, method: Symmetrization) -> Alignment:
+def _joined(forward: Alignment, backward: Alignment, method: Symmetrization) -> Alignment:
     """Join the links of both; their soft matrix is the geometric mean of the two shares."""
-    if one.soft is None or other.soft is None:
-        return Alignment(one.pair, omitted=one.omitted or other.omitted)
-    links = symmetrized(method, one.links, swapped(other.links))
-    soft = np.sqrt(np.maximum(one.soft, 0) * np.maximum(other.soft.T, 0))
-    return Alignment(one.pair, links, soft)
+    if forward.soft is None or backward.soft is None:
+        return Alignment(forward.pair, omitted=forward.omitted or backward.omitted)
+    links = symmetrized(method, forward.links, swapped(backward.links))
+    soft = np.sqrt(np.maximum(forward.soft, 0) * np.maximum(backward.soft.T, 0))
+    return Alignment(forward.pair, links, soft)

@@ -35,16 +35,16 @@ class Units:
 
     Attributes:
         states: Hidden state of every unit; that of a word is the mean of its pieces.
-        there: Mask of real units: special tokens and padding are none.
+        real: Mask of real units: special tokens and padding are none.
         members: Matrix of 1 where a unit is a word, or a piece of it.
     """
 
     states: Float[Tensor, "batch unit size"]
-    there: Bool[Tensor, "batch unit"]
+    real: Bool[Tensor, "batch unit"]
     members: Float[Tensor, "batch word unit"]
 
     @classmethod
-    def of(cls, states: States, batch: Batch, unit: str | None) -> "Units":
+    def from_batch(cls, states: States, batch: Batch, unit: str | None) -> "Units":
         """Return the units of a batch.
 
         Args:
@@ -70,9 +70,9 @@ class SentencePairs:
     target: Units
 
     @property
-    def there(self) -> UnitLinks:
+    def real(self) -> UnitLinks:
         """Return the mask of pairs where both units are real."""
-        return self.target.there[:, :, None] & self.source.there[:, None]
+        return self.target.real[:, :, None] & self.source.real[:, None]
 
     def links_of_words(self, links: UnitLinks) -> Bool[Tensor, "batch target_word source_word"]:
         """Return the words of which some pieces are linked."""
@@ -81,7 +81,7 @@ class SentencePairs:
 
     def largest_of_words(self, score: Similarity) -> Float[Tensor, "batch target_word source_word"]:
         """Return the largest score between the pieces of two words; 0 where there are none."""
-        rows = _largest(score.masked_fill(~self.there, 0), self.target.members)
+        rows = _largest(score.masked_fill(~self.real, 0), self.target.members)
         return _largest(rows.mT, self.source.members).mT
 
 
@@ -89,6 +89,7 @@ def _largest(
     score: Float[Tensor, "batch unit other"], members: Float[Tensor, "batch word unit"]
 ) -> Float[Tensor, "batch word other"]:
     """Return the largest entry over the units of each word; scores are at least 0."""
+    # The row behind the last word collects units of no word, and is cut off.
     word = members.argmax(1).where(members.any(1), members.shape[1])
     maxima = score.new_zeros(len(score), members.shape[1] + 1, score.shape[2])
     place = word[..., None].expand_as(score)
@@ -113,14 +114,14 @@ def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
     if not distortion:
         return cosine
     apart = _places(pairs.target)[:, :, None] - _places(pairs.source)[:, None]
-    several = (pairs.target.there.sum(-1) > 1) & (pairs.source.there.sum(-1) > 1)
+    # A sentence of one unit has no places to be far apart.
+    several = (pairs.target.real.sum(-1) > 1) & (pairs.source.real.sum(-1) > 1)
     return cosine * (1 - distortion * several[:, None, None] * apart.square())
 
 
 def _places(units: Units) -> Float[Tensor, "batch unit"]:
-    """Return relative places, from 0 for the first unit to 1 for the last."""
-    number = units.there.cumsum(-1) - 1
-    last = (units.there.sum(-1, keepdim=True) - 1).clamp_min(1)
+    number = units.real.cumsum(-1) - 1
+    last = (units.real.sum(-1, keepdim=True) - 1).clamp_min(1)
     return number / last
 
 
@@ -146,6 +147,7 @@ def _most_similar(similarity: Similarity, mask: UnitLinks, axis: int) -> UnitLin
     best: Int64[Tensor, "batch _ _"] = similarity.masked_fill(~mask, -torch.inf).argmax(
         axis, keepdim=True
     )
+    # A row of padding alone has its largest entry somewhere; the mask takes it out again.
     return torch.zeros_like(mask).scatter_(axis, best, value=True) & mask
 
 
@@ -170,6 +172,8 @@ def itermax(similarity: Similarity, mask: UnitLinks, iterations: int = 2) -> Uni
         target = ~links.any(-1, keepdim=True) & mask.any(-1, keepdim=True)
         source = ~links.any(-2, keepdim=True) & mask.any(-2, keepdim=True)
         going = long & target.any(-2, keepdim=True) & source.any(-1, keepdim=True)
+        # Damped to 2 · DAMPING at most 1 where both units are free, DAMPING where one is, 0 where
+        # none.
         damped = similarity * (DAMPING * target + DAMPING * source).clamp_max(1)
         new = argmax(damped, mask) & (target | source) & going
         if not bool(new.any()):
@@ -182,10 +186,11 @@ def match(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
     """Return the links of largest sum, one for each unit of the shorter side and no unit in two."""
     links = torch.zeros_like(mask)
     rows, columns = mask.any(-1).cpu(), mask.any(-2).cpu()
-    for number, own in enumerate(double(similarity).cpu()):
+    # SciPy solves on the host, a sentence at a time.
+    for number, matrix in enumerate(double(similarity).cpu()):
         targets = rows[number].nonzero()[:, 0]
         sources = columns[number].nonzero()[:, 0]
-        assignment = linear_sum_assignment(own[targets][:, sources].numpy(), maximize=True)
+        assignment = linear_sum_assignment(matrix[targets][:, sources].numpy(), maximize=True)
         links[number, targets[assignment[0]], sources[assignment[1]]] = True
     return links
 
@@ -208,8 +213,13 @@ def chances(similarity: Similarity, mask: UnitLinks) -> Similarity:
     both = [
         (closed / _sizes(mask, axis).to(closed.dtype).sqrt()).softmax(axis) for axis in (-1, -2)
     ]
-    one, other = (chance.masked_fill(~mask, 0) for chance in both)
-    return 2 * one * other / (one + other).clamp_min(torch.finfo(one.dtype).tiny)
+    by_target, by_source = (chance.masked_fill(~mask, 0) for chance in both)
+    return (
+        2
+        * by_target
+        * by_source
+        / (by_target + by_source).clamp_min(torch.finfo(by_target.dtype).tiny)
+    )
 
 
 def _sizes(mask: UnitLinks, axis: int) -> Int64[Tensor, "batch 1 1"]:
@@ -234,7 +244,7 @@ def extracted(
         extraction: Extraction of links from similarities.
         settings: Settings of similarities, see `SimilaritySettings`.
     """
-    mask = pairs.there
+    mask = pairs.real
     if extraction == "softmax":
         similarity = products(pairs)
         return softmax(similarity, mask, settings.threshold), chances(similarity, mask)

@@ -154,6 +154,7 @@ def _gradients(
     examples, width = batch.input_ids.shape
     total = torch.zeros(examples, batch.target_ids.shape[1], width, device=batch.input_ids.device)
     noises = _Noise(batch, copies, noise, settings.seed)
+    # Inference mode of a caller would forbid gradients; weights need none themselves.
     with frozen(model.transformer), torch.inference_mode(mode=False), torch.enable_grad():
         row_count = 0
         for rows in _runs(batch, copies):
@@ -178,16 +179,18 @@ def _shares(
     def change(embeddings: Embeddings) -> Embeddings:
         leaf = embeddings.detach().clone().requires_grad_()
         clean.append(leaf)
-        return leaf + noises.of(leaf.detach(), rows, wanted)
+        return leaf + noises.draw(leaf.detach(), rows, wanted)
 
     with _cut_before_the_head(model.transformer) as cut:
         chances = _log_probabilities(model, batch, rows, change)
     leaf, mask = clean[0], batch.attention_mask[rows].bool()
     ((states, hidden),) = cut
+    # One pass through the head serves all places; the decoder needs one for each.
     (of_states,) = torch.autograd.grad(chances.sum(), hidden)
     sizes_by_step = [leaf.new_zeros(leaf.shape[:2])]  # the start is not predicted
     predicted = chances.shape[1] - 1
     for place in range(predicted):
+        # With the last place the graph is freed, before the next rows run.
         (gradient,) = torch.autograd.grad(
             states[:, place], leaf, of_states[:, place], retain_graph=place < predicted - 1
         )
@@ -214,17 +217,19 @@ class _Noise:
         self._share = share
         self._seed = seed
 
-    def of(self, embeddings: Embeddings, rows: Int64[Tensor, " row"], wanted: slice) -> Tensor:
+    def draw(self, embeddings: Embeddings, rows: Int64[Tensor, " row"], wanted: slice) -> Tensor:
         """Draw normal noise, with a share of the range of an example's embeddings as deviation."""
         if not self._share:
             return embeddings.new_zeros(())
         noises = torch.zeros_like(embeddings)
         for at, row in enumerate(rows.tolist()):
             length, copy = self._lengths[row], (wanted.start + at) % self._copies
-            own = embeddings[at, :length]
+            embedded = embeddings[at, :length]
             generator = torch.Generator().manual_seed(self._number(row, copy))
-            drawn = torch.randn(own.shape, generator=generator, dtype=torch.float32)
-            noises[at, :length] = drawn.to(own) * (own.max() - own.min()) * self._share
+            drawn = torch.randn(embedded.shape, generator=generator, dtype=torch.float32)
+            noises[at, :length] = (
+                drawn.to(embedded) * (embedded.max() - embedded.min()) * self._share
+            )
         return noises
 
     def _number(self, row: int, copy: int) -> int:

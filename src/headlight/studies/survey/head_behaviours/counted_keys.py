@@ -33,8 +33,8 @@ def tokens_of_segment(
     mask = torch.zeros_like(present, device="cpu")
     for number, example in enumerate(examples):
         if example.segment_names:
-            own = torch.tensor([each == name for each in example.segment_names])
-            mask[number][present[number].cpu()] = own
+            in_segment = torch.tensor([segment == name for segment in example.segment_names])
+            mask[number][present[number].cpu()] = in_segment
     return mask.to(present.device)
 
 
@@ -55,9 +55,11 @@ def chosen_keys(
                     f"the statistic {row.name!r} must choose keys by a boolean array of shape "
                     f"{(size, size)}, not by one of {chosen.dtype} and {chosen.shape}."
                 )
-            own = token_mask[number].cpu()
-            masks[row.name][number][torch.outer(own, own)] = torch.from_numpy(chosen).flatten()
-    return {name: each.to(token_mask.device) for name, each in masks.items()}
+            present = token_mask[number].cpu()
+            masks[row.name][number][torch.outer(present, present)] = torch.from_numpy(
+                chosen
+            ).flatten()
+    return {name: mask.to(token_mask.device) for name, mask in masks.items()}
 
 
 def _text_of(example: Encoded, kind: Kind, tokenizer: Any) -> Text:

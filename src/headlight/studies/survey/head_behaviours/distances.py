@@ -31,5 +31,5 @@ def distance_ratios(powers: Array) -> tuple[Array, Array]:
     """Return sums of distance and its square, with and without the first token, and wholes."""
     with_first, without = np.split(powers, 2, axis=-1)
     parts = np.concatenate([with_first[..., 1:], without[..., 1:]], -1)
-    wholes = [np.repeat(each[..., :1], POWERS - 1, -1) for each in (with_first, without)]
+    wholes = [np.repeat(sums[..., :1], POWERS - 1, -1) for sums in (with_first, without)]
     return parts, np.concatenate(wholes, -1)

@@ -182,7 +182,7 @@ class BehaviourCounter(PartObserver):
         self._own = kind != "cross"
         self._there, self._key_there = queries.category >= 0, keys.category >= 0
         self._begin = self._key_there.int().argmax(1)
-        self._firsts, self._asked = _first_tokens(queries, keys, own=self._own)
+        self._firsts, self._asked = _first_tokens(queries, keys, reads_itself=self._own)
         if self._own:
             # Pairs are made on the host, since their number would have to be fetched from a device.
             host, device = host or batch.on_host(), batch.input_ids.device
@@ -198,7 +198,7 @@ class BehaviourCounter(PartObserver):
                 for name, ids_of_word in words.items()
                 if ids_of_word
             }
-            self._segmented = torch.tensor([bool(each.segment_names) for each in examples])
+            self._segmented = torch.tensor([bool(example.segment_names) for example in examples])
             if bool(self._segmented.any()):
                 self._words |= {
                     name: tokens_of_segment(examples, segment, self._key_there)
@@ -238,15 +238,17 @@ class BehaviourCounter(PartObserver):
             # In all other measures, rows that do not count are zero anyway.
             rows = rows * sums.counted[..., None]
         given = double(rows.sum(2, dtype=widest(rows.device)))
-        each = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
+        amounts = double(torch.cat([sums.counted, sums.whole, rows[..., at_first]], 1))
         query_counts = masks.queries[..., : given.shape[2]].sum(1)
         if self._own:
             along = double(sums.diagonal) @ self._basis
         else:
             along = given.new_zeros(*given.shape[:2], NUMBERS_OF_OFFSETS)
-        stacked = _Stacked(sums.heads, given, query_counts, each @ masks.queries, along)
+        stacked = _Stacked(sums.heads, given, query_counts, amounts @ masks.queries, along)
         if first and (before := self._stacked) is not None:
-            added = (one + two for one, two in zip(before[1:], stacked[1:], strict=True))
+            added = (
+                earlier + later for earlier, later in zip(before[1:], stacked[1:], strict=True)
+            )
             stacked = _Stacked(sums.heads, *added)
         self._stacked = stacked
 
@@ -269,13 +271,13 @@ class BehaviourCounter(PartObserver):
         """Return the sets of keys that depend on no query: all keys, words, first tokens."""
         places = torch.arange(self._key_there.shape[1], device=self._begin.device)
         firsts = places[:, None] == self._firsts.flip(1)[:, None]
-        words = [each[..., None] for each in self.word_classes]
+        words = [mask[..., None] for mask in self.word_classes]
         everything = torch.ones_like(firsts[..., :1])
         return torch.cat([everything, *words, firsts], -1).float()
 
     @property
     def _places(self) -> dict[str, int]:
-        """Return the place of the sum of each statistic; `SHOWN` are one after the other."""
+        # `means_of_weight` slices the sums of `SHOWN`, which must stand one after the other.
         words = self._words if self._own else ()
         names = ("missing", *words, *reversed(FIRST_TOKENS), *GROUPS, *self._keys, *COPIES)
         return {name: place for place, name in enumerate(names)}
@@ -309,7 +311,7 @@ class BehaviourCounter(PartObserver):
 
     def members(self) -> dict[str, Accumulator]:
         """Return the statistics of the batch, by name; texts are along their first axis."""
-        layers = [self._by_field(self._found[layer]) for layer in sorted(self._found)]
+        layers = [self._sum_fields(self._found[layer]) for layer in sorted(self._found)]
         names = [name for name in layers[0] if all(name in layer for layer in layers)]
         totals = {name: stacked([layer[name] for layer in layers]) for name in names}
         queries = totals["queries"]
@@ -341,18 +343,18 @@ class BehaviourCounter(PartObserver):
             statistics |= means("drain", self._drain(totals["drain"]), self._units)
         return statistics
 
-    def _by_field(self, found: dict[str, Any]) -> dict[str, Tensor]:
+    def _sum_fields(self, sums_of_layer: dict[str, Any]) -> dict[str, Tensor]:
         """Return the sums of a layer by field, with measures along the third axis."""
-        parts = self._unstacked(found.pop("stacked"))
+        parts = self._unstack(sums_of_layer.pop("stacked"))
         by_measure = [parts[name] for name in self._measures]
-        heads = max(each.given.shape[1] for each in by_measure)
+        heads = max(part.given.shape[1] for part in by_measure)
         fields = zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
         sums = {
-            name: torch.stack([filled(each, heads) for each in rows], 2) for name, rows in fields
+            name: torch.stack([filled(part, heads) for part in rows], 2) for name, rows in fields
         }
-        return sums | found
+        return sums | sums_of_layer
 
-    def _unstacked(self, stacked: _Stacked) -> dict[str, Parts]:
+    def _unstack(self, stacked: _Stacked) -> dict[str, Parts]:
         """Return the parts of each measure; computed on the host, since no array here is large."""
         heads, received, query_counts, queries, along = stacked
         size, places = received.shape[2], self._places
@@ -370,23 +372,25 @@ class BehaviourCounter(PartObserver):
         order = [places.get(name, -1) for name in names]
         no_rest = [names.index(name) for name in ("first", "missing", *COPIES)]
         number = names.index("missing")
-        ordered = KeySums(*(torch.nn.functional.pad(each, (0, 1))[..., order] for each in fields))
+        ordered = KeySums(
+            *(torch.nn.functional.pad(values, (0, 1))[..., order] for values in fields)
+        )
         ordered.given[..., number] = counts[..., 0] - received[..., 0]
-        for each in (ordered.given_rest, ordered.rest):
-            each[..., no_rest] = none
-        own = float(self._own)
-        everyone = fields.queries[..., 0], whole[..., 0], rest[..., 0]
-        joined = _joined(
+        for values in (ordered.given_rest, ordered.rest):
+            values[..., no_rest] = none
+        is_own = float(self._own)
+        totals = fields.queries[..., 0], whole[..., 0], rest[..., 0]
+        joined = _join(
             ordered,
             (along, along - first[..., 2 * size :]),
-            [each * own for each in everyone],
+            [total * is_own for total in totals],
         )
         parts = {}
-        for name, of in heads.items():
-            parts[name] = Parts(*(each[:, of] for each in joined))
+        for name, heads_of_measure in heads.items():
+            parts[name] = Parts(*(values[:, heads_of_measure] for values in joined))
             if not measure(name).share:
-                for each in parts[name][:3]:
-                    each[..., number] = 0
+                for values in parts[name][:3]:
+                    values[..., number] = 0
         return parts
 
     @property
@@ -403,7 +407,7 @@ class BehaviourCounter(PartObserver):
         return self._described[1]
 
     def _masks_of(self, first: int, size: int, keys: int) -> _Masks:
-        """Return the masks of a block of queries; cached for the next layer."""
+        # All layers have the same blocks, so that masks are made once for each block.
         if self._masks is None or self._masks.block != (first, size, keys):
             self._masks = self._make_masks(first, size, keys)
         return self._masks
@@ -442,20 +446,26 @@ class BehaviourCounter(PartObserver):
 
     def _masks_of_queries(self, queries: slice) -> tuple[Tensor, Tensor, Tensor]:
         """Return the masks of queries in each sum over keys, over pairs, and in `SHOWN`."""
-        everyone = self._there[:, queries]
+        present = self._there[:, queries]
         names = *GROUPS, *self._keys, *COPIES
-        masks = dict.fromkeys(names, torch.zeros_like(everyone))
+        masks = dict.fromkeys(names, torch.zeros_like(present))
         words = []
         if self._own:
-            segmented = everyone & self._segmented[:, None].to(everyone.device)
-            words = [segmented if name in segment_rows() else everyone for name in self._words]
-            own = self._repeated, self._repeated, self._later, self._copied, self._copied_far
-            own_masks = [each[:, queries] for each in own]
+            segmented = present & self._segmented[:, None].to(present.device)
+            words = [segmented if name in segment_rows() else present for name in self._words]
+            of_statistics = (
+                self._repeated,
+                self._repeated,
+                self._later,
+                self._copied,
+                self._copied_far,
+            )
+            own_masks = [mask[:, queries] for mask in of_statistics]
             masks |= zip((*GROUPS, *COPIES), own_masks, strict=True)
         for name, chosen in self._keys.items():
-            masks[name] = chosen[:, queries].any(2).to(everyone.device)
+            masks[name] = chosen[:, queries].any(2).to(present.device)
         firsts = self._asked[:, queries].flip(2)
-        of_columns = torch.cat([torch.stack([everyone, *words], -1), firsts], -1)
+        of_columns = torch.cat([torch.stack([present, *words], -1), firsts], -1)
         of_pairs = torch.stack([*masks.values()], -1)
         displayed = self._other_queries[:, queries, None], of_pairs[..., : len(GROUPS)]
         return of_columns, of_pairs, torch.cat(displayed, -1)
@@ -470,48 +480,44 @@ class BehaviourCounter(PartObserver):
     def _drain(
         self, norm: Float64[np.ndarray, "batch layer head key"]
     ) -> Float64[np.ndarray, "batch layer head"]:
-        """Return the ratio of the length of the first token's vector to the median length."""
         key_mask, texts = self._key_there.numpy()[:, None, None], np.arange(len(norm))
         median = medians(np.where(key_mask, norm, np.nan))
         return np.asarray(norm[texts, :, :, self._begin.numpy()] / median)
 
 
-def _joined(
-    behaviours: KeySums, along: tuple[Numbers, Numbers], everyone: Sequence[Tensor]
-) -> Parts:
+def _join(behaviours: KeySums, along: tuple[Numbers, Numbers], totals: Sequence[Tensor]) -> Parts:
     """Join the sums of behaviours with those along offsets.
 
     Args:
         behaviours: Sums of each behaviour.
         along: Amounts that keys receive times `offset_basis`, with and without the first token.
-        everyone: Number of queries, amount that they give to all keys, and amount that they give to
+        totals: Number of queries, amount that they give to all keys, and amount that they give to
             all keys except the first token.
     """
     (near, powers), (near_rest, powers_rest) = (
-        each.tensor_split([-POWERS], dim=-1) for each in along
+        sums_of_offsets.tensor_split([-POWERS], dim=-1) for sums_of_offsets in along
     )
-    queries, whole, rest = (each[..., None].expand_as(near) for each in everyone)
+    queries, whole, rest = (total[..., None].expand_as(near) for total in totals)
     near_keys = KeySums(near, queries, whole, near_rest, rest)
-    sums = KeySums(*(torch.cat(each, -1) for each in zip(behaviours, near_keys, strict=True)))
+    sums = KeySums(*(torch.cat(fields, -1) for fields in zip(behaviours, near_keys, strict=True)))
     return Parts(*sums, torch.cat([powers, powers_rest], -1))
 
 
 def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
-    """Return the ids and words of the text that attends to itself."""
     if kind == "decoder" and batch.target_ids is not None and batch.target_word is not None:
         return batch.target_ids, batch.target_word
     return batch.input_ids, batch.word
 
 
 def _first_tokens(
-    queries: Positions, keys: Positions, *, own: bool
+    queries: Positions, keys: Positions, *, reads_itself: bool
 ) -> tuple[Int64[Tensor, "batch first"], Bool[Tensor, "batch query first"]]:
     """Return the positions of the first tokens, and the queries of the text at or after each."""
     query_mask, key_there = queries.category >= 0, keys.category >= 0
     number = torch.arange(len(FIRST_TOKENS), device=query_mask.device)
     begin = key_there.int().argmax(1)
     row_mask = query_mask[..., None] & (number < key_there.sum(1)[:, None, None])
-    if own:
+    if reads_itself:
         row_mask &= query_mask.cumsum(1)[..., None] > number
     return begin[:, None] + number, row_mask
 
@@ -537,5 +543,5 @@ def observe_behaviours(subject: Subject) -> PartObserver:
     """Return the counter of the behaviours of a batch."""
     model, words = subject.plan.model, {} if subject.reads_sound else subject.words
     tokenizer = model.tokenizer if words else None
-    measures = subject.one.measures
+    measures = subject.model_pass.measures
     return BehaviourCounter(*subject.texts, measures, words, tokenizer, host=subject.host)

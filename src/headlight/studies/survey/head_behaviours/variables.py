@@ -65,7 +65,7 @@ OF_BEHAVIOURS = {
 
 def behaviours(outcome: Outcome) -> Variables:
     """Return the variables of behaviours; nothing if none were observed."""
-    statistics = outcome.found
+    statistics = outcome.statistics
     if "behaviour" not in statistics:
         return {}
     kept = _kept_behaviours(statistics)
@@ -84,9 +84,9 @@ def behaviours(outcome: Outcome) -> Variables:
         value = of_behaviours[..., kept]
         variables |= measures_first(with_slots(f"behaviour_{end}", dims, value, slots))
         if end == "share":
-            variables |= _of_first_token(value, slots, outcome.measures)
-        for name, each in zip(("relative", "distance"), others, strict=True):
-            moved = np.moveaxis(each, (2, 3), (0, 1))
+            variables |= _first_token_variables(value, slots, outcome.measures)
+        for name, shares in zip(("relative", "distance"), others, strict=True):
+            moved = np.moveaxis(shares, (2, 3), (0, 1))
             variables[f"{name}_{end}"] = ("measure", name, "layer", "head"), moved
     variables |= _distances(statistics)
     variables["behaviour_rows"] = "behaviour", statistics["behaviour_rows"]["total"][kept]
@@ -96,18 +96,20 @@ def behaviours(outcome: Outcome) -> Variables:
     return variables | input_activations(statistics)
 
 
-def _of_first_token(value: Array, slots: Mapping[str, Array], measures: Sequence[str]) -> Variables:
+def _first_token_variables(
+    value: Array, slots: Mapping[str, Array], measures: Sequence[str]
+) -> Variables:
     """Return the share of the first token, mean over heads, and its weight less its norm."""
     texts = slots["whole"][..., 0]
     shares = {"mean": value[..., 0], "without": slots["without"][..., 0]}
-    over_heads = {name: _mean_over_heads(each) for name, each in shares.items()}
-    of = {**over_heads, "whole": texts[:, 0, 0], "units": slots["units"]}
-    variables = dict(with_slots("first_share", ("measure",), of["mean"], of))
+    over_heads = {name: _mean_over_heads(share) for name, share in shares.items()}
+    slots_of_mean = {**over_heads, "whole": texts[:, 0, 0], "units": slots["units"]}
+    variables = dict(with_slots("first_share", ("measure",), slots_of_mean["mean"], slots_of_mean))
     if {"weight", "norm"} <= set(measures):
         weight, norm = (measures.index(name) for name in ("weight", "norm"))
-        less = {name: each[..., weight] - each[..., norm] for name, each in shares.items()}
-        of = {**less, "whole": texts[..., 0], "units": slots["units"]}
-        variables |= with_slots("no_op", ("layer", "head"), of["mean"], of)
+        less = {name: share[..., weight] - share[..., norm] for name, share in shares.items()}
+        slots_of_mean = {**less, "whole": texts[..., 0], "units": slots["units"]}
+        variables |= with_slots("no_op", ("layer", "head"), slots_of_mean["mean"], slots_of_mean)
     return variables
 
 
@@ -119,9 +121,9 @@ def _mean_over_heads(shares: Array) -> Array:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _kept_behaviours(found: dict[str, Any]) -> list[int]:
+def _kept_behaviours(statistics: dict[str, Any]) -> list[int]:
     """Return the places of the behaviours, without named segments that no text has."""
-    share, segments = found["behaviour"]["ratio"], segment_rows()
+    share, segments = statistics["behaviour"]["ratio"], segment_rows()
     return [
         place
         for place, name in enumerate(names_of_behaviours())
@@ -139,11 +141,11 @@ def _distances(statistics: dict[str, Any]) -> Variables:
         variance = squared - distance**2
         deviation = np.sqrt(np.where(variance >= 0, variance, np.nan))
         means, squares = (part(parts, place) for place in (at, at + 1))
-        for name, value, of in (
+        for name, value, sums in (
             (f"distance_mean{end}", distance, means),
             (f"distance_std{end}", deviation, standard_deviations(means, squares)),
         ):
-            sums_by_name = dict(zip(("mean", "without", "whole"), of, strict=True))
+            sums_by_name = dict(zip(("mean", "without", "whole"), sums, strict=True))
             numbers = with_slots(name, GROUP, value, {**sums_by_name, "units": slots["units"]})
             variables |= measures_first(numbers)
     return variables

@@ -36,9 +36,9 @@ def summary(result: xr.Dataset) -> Summary:
     shares_by_name: Summary = {}
     name = "first" if "class_share" in result else "sep"
     for measure in map(str, result["measure"].values):
-        for each in (name, "entropy"):
-            numbers = numbers_of(result, statistic(each), measure)
-            shares_by_name[f"{measure}_to_{each}" if each == name else f"{measure}_{each}"] = (
+        for label in (name, "entropy"):
+            numbers = numbers_of(result, statistic(label), measure)
+            shares_by_name[f"{measure}_to_{label}" if label == name else f"{measure}_{label}"] = (
                 mean_of(numbers.value)
             )
     if "vector_norm_cv" in result:
@@ -50,13 +50,13 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
     """Return the sections: highlights, grid, shares by category, and differences of measures."""
-    every = highlights(result)
+    highlighted = highlights(result)
     parts = [
-        highlights_section(result, every, pages),
-        grid_section(result, every),
+        highlights_section(result, highlighted, pages),
+        grid_section(result, highlighted),
         heads_section(result),
         shares_section(result),
-        weight_to_norm_section(result, every),
+        weight_to_norm_section(result, highlighted),
         matrices_section(result),
         neighbours_section(result),
         entropy_section(result),
@@ -67,7 +67,7 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
         token_section(result),
         *chosen_sections(result),
     ]
-    return [each for each in parts if each.drawings or each.tables or each.html]
+    return [section for section in parts if section.drawings or section.tables or section.html]
 
 
 def chosen_sections(result: xr.Dataset) -> list[Section]:
@@ -87,14 +87,14 @@ def chosen_summary(result: xr.Dataset) -> Summary:
     numbers: Summary = {}
     if "weight_norm_spearman" in result:
         for name in categories(result, "key_group"):
-            of = result["weight_norm_spearman"].sel(key_group=name)
-            numbers[f"spearman_{name}"] = float(of)
+            values = result["weight_norm_spearman"].sel(key_group=name)
+            numbers[f"spearman_{name}"] = float(values)
     if "importance" in result:
         numbers["loss"] = float(result["loss"])
         numbers["predicted_tokens"] = int(result["predicted_tokens"])
         for name in categories(result, "importance_key"):
-            of = result["importance"].sel(importance_query="all", importance_key=name)
-            numbers[f"importance_{name}"] = mean_of(of)
+            values = result["importance"].sel(importance_query="all", importance_key=name)
+            numbers[f"importance_{name}"] = mean_of(values)
     if "null_dimension" in result:
         numbers["null_dimension"] = mean_of(result["null_dimension"])
     return numbers

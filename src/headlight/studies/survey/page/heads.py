@@ -17,9 +17,9 @@ from headlight.views.parts import Section
 from headlight.views.template import embedded, fragment
 
 
-def grid_section(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
+def grid_section(result: xr.Dataset, highlighted: Sequence[Highlight]) -> Section:
     """Return all heads as squares, coloured by question and measure."""
-    grid = head_grid(result, every)
+    grid = head_grid(result, highlighted)
     kind = str(result.attrs.get("kind", ""))
     prefix = f"{kind}-" if MULTI_KIND in result.attrs else ""
     html = Markup()
@@ -47,7 +47,7 @@ def heads_section(result: xr.Dataset) -> Section:
     if not places:
         return Section("each-head", "", "")
     of_heads = HeadDetails(result)
-    details = [of_heads.of(layer, head) for layer, head in places]
+    details = [of_heads.describe(layer, head) for layer, head in places]
     return Section(
         "each-head",
         "One head at a time",
@@ -58,6 +58,6 @@ def heads_section(result: xr.Dataset) -> Section:
 
 
 def _packed(value: Any) -> str:
-    """Compress a value to base64 of gzipped JSON, a fifth of its size."""
+    # Compressed, the numbers take a fifth; without a time in it, the page is always the same.
     text = json.dumps(value, separators=(",", ":"))
     return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()

@@ -16,16 +16,16 @@ from headlight.vocabulary import NUMBERING
 
 
 def highlights_section(
-    result: xr.Dataset, every: Sequence[Highlight], pages: PassagePages
+    result: xr.Dataset, highlighted: Sequence[Highlight], pages: PassagePages
 ) -> Section:
     """Return what stands out below the first answers, with a row of the corpus for each."""
-    examples = [_example(result, each, pages) for each in every]
+    examples = [_example(result, highlight, pages) for highlight in highlighted]
     # The first stand on top of the page, unless it is one of several kinds of attention.
     on_top = 0 if MULTI_KIND in result.attrs else HEAD_ANSWERS
     below = [
-        (each.text, each.kind, example)
-        for each, example in zip(every[on_top:], examples[on_top:], strict=True)
-        if each.kind != "inconclusive"
+        (highlight.text, highlight.kind, example)
+        for highlight, example in zip(highlighted[on_top:], examples[on_top:], strict=True)
+        if highlight.kind != "inconclusive"
     ]
     return Section(
         "highlights",
@@ -59,5 +59,5 @@ def _passage(
     kind = str(result.attrs.get("kind", ""))
     page = pages.get((kind, passage.rank), "")
     state = f"#h={highlight.layer}-{highlight.head}&q={passage.place}"
-    drawn = drawn_passage(passage, own=kind != "cross")
+    drawn = drawn_passage(passage, self_attention=kind != "cross")
     return drawn, strongest(passage), page and page + state

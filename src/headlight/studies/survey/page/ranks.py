@@ -69,7 +69,6 @@ def ranks_section(result: xr.Dataset) -> Section:
 
 
 def _pairs(result: xr.Dataset, category: str) -> np.ndarray:
-    """Return the sampled pairs of a category, [pair, (weight, norm)], with weights above 0."""
     pairs = result["pairs_sample"].sel(key_group=category).transpose("sample", "quantity").values
     return np.asarray(pairs[np.isfinite(pairs).all(axis=1) & (pairs[:, 0] > 0)])
 

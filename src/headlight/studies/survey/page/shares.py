@@ -55,7 +55,7 @@ class _Keys(NamedTuple):
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, result: xr.Dataset) -> "_Keys":
+    def from_result(cls, result: xr.Dataset) -> "_Keys":
         if "class_share" not in result:
             return cls("share", "key_category", categories(result))
         rows = [statistic(name) for name in KEY_CLASSES]
@@ -86,7 +86,7 @@ def _any_number(result: xr.Dataset, row: Statistic) -> bool:
 
 def shares_section(result: xr.Dataset) -> Section:
     """Return the shares of each kind of token, by layer and measure."""
-    keys = _Keys.of(result)
+    keys = _Keys.from_result(result)
     of_tokens = {
         name: float(observed(result, "token_share", (), key_category=name))
         for name in categories(result)
@@ -151,7 +151,7 @@ def shares_section(result: xr.Dataset) -> Section:
     )
 
 
-def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
+def weight_to_norm_section(result: xr.Dataset, highlighted: Sequence[Highlight]) -> Section:
     """Return the section on shares by measure: heads with high weight and low norm on tokens."""
     rows = surveyed(result)
     layers, sizes = result["layer"].values.tolist(), range(result.sizes["head"])
@@ -160,23 +160,27 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
     if "class_share" not in result:
         looked_at = looked_at[1:]
     values = {
-        each: np.stack([numbers_of(result, each, row.name).value.ravel() for row in rows])
-        for each in looked_at
+        target: np.stack([numbers_of(result, target, row.name).value.ravel() for row in rows])
+        for target in looked_at
         if rows
     }
     # Categories that no head attends to have nothing to lose.
     lookers = [
-        of for of, each in values.items() if np.nan_to_num(each).max(initial=0) >= STANDS_OUT
+        target
+        for target, shares in values.items()
+        if np.nan_to_num(shares).max(initial=0) >= STANDS_OUT
     ]
     panels = [
-        SlopePanel(f"Share of {row_target(result, of)}", values[of], heads, STANDS_OUT, of.name)
-        for of in lookers
+        SlopePanel(
+            f"Share of {row_target(result, target)}", values[target], heads, STANDS_OUT, target.name
+        )
+        for target in lookers
     ]
     omitted = _left_out(
         [
-            row_target(result, of)
-            for of, each in values.items()
-            if of not in lookers and np.isfinite(each).any()
+            row_target(result, target)
+            for target, shares in values.items()
+            if target not in lookers and np.isfinite(shares).any()
         ]
     )
     measures = [row.short for row in rows]
@@ -201,11 +205,11 @@ def weight_to_norm_section(result: xr.Dataset, every: Sequence[Highlight]) -> Se
         "are looked at, but little is moved from them, or little of it counts. The heads that "
         f"change most are named.{omitted}",
         "Kobayashi et al. (2020), Section 4",
-        [*_weight_against_norm(result, every), drawing] if panels and len(rows) > 1 else [],
+        [*_weight_against_norm(result, highlighted), drawing] if panels and len(rows) > 1 else [],
     )
 
 
-def _weight_against_norm(result: xr.Dataset, every: Sequence[Highlight]) -> list[Drawing]:
+def _weight_against_norm(result: xr.Dataset, highlighted: Sequence[Highlight]) -> list[Drawing]:
     """Return all heads by their weights and norms on the tokens where these differ most.
 
     The category of attended tokens is that which loses or gains most; none without both measures.
@@ -217,11 +221,11 @@ def _weight_against_norm(result: xr.Dataset, every: Sequence[Highlight]) -> list
         for row in map(statistic, KEY_CLASSES)
         if row.name != "other" and applies(result, row)
     }
-    shares = {row: each for row, each in shares.items() if np.isfinite(each).all(axis=0).any()}
+    shares = {row: pair for row, pair in shares.items() if np.isfinite(pair).all(axis=0).any()}
     if not shares:
         return []
-    row = max(shares, key=lambda each: abs(np.nanmean(np.subtract(*shares[each]))))
-    weight, norm = (100 * each for each in shares[row])
+    row = max(shares, key=lambda target: abs(np.nanmean(np.subtract(*shares[target]))))
+    weight, norm = (100 * share for share in shares[row])
     names = [
         head_name(int(layer), int(head))
         for layer in result["layer"].values
@@ -229,9 +233,9 @@ def _weight_against_norm(result: xr.Dataset, every: Sequence[Highlight]) -> list
     ]
     apart = np.nan_to_num(np.abs(weight - norm))
     spoken_of = [
-        names.index(head_name(each.layer, each.head))
-        for each in every[:SAID]
-        if each.layer is not None and each.head is not None
+        names.index(head_name(highlight.layer, highlight.head))
+        for highlight in highlighted[:SAID]
+        if highlight.layer is not None and highlight.head is not None
     ]
     farthest = np.argsort(-apart, kind="stable")[:NAMED]
     named = {int(at): names[at] for at in (*spoken_of, *farthest)}
@@ -261,7 +265,7 @@ def _weight_against_norm(result: xr.Dataset, every: Sequence[Highlight]) -> list
 
 def matrices_section(result: xr.Dataset) -> Section:
     """Return shares from each category of query to each of key, means over heads."""
-    parts, queries = _Keys.of(result), _attending(result)
+    parts, queries = _Keys.from_result(result), _attending(result)
     keys = parts.labels
     attending = By("from", queries)
     variables: dict[str, xr.DataArray] = {}
@@ -280,7 +284,7 @@ def matrices_section(result: xr.Dataset) -> Section:
         shares = [[mean_of(by_key[k].sel(query_category=q)) for k in keys] for q in queries]
         if row.name == "effective":
             lost = [float(average(out_of_reach(result, query))) for query in queries]
-            shares = [[*each, out] for each, out in zip(shares, lost, strict=True)]
+            shares = [[*kept, out] for kept, out in zip(shares, lost, strict=True)]
             show(row.name, row.title, shares, keys | {OUT_OF_REACH: OUT_OF_REACH})
         else:
             show(row.name, row.title, shares, keys)
@@ -299,7 +303,7 @@ def matrices_section(result: xr.Dataset) -> Section:
     )
     rows, across = sides if cross else ("", "")
     table = xr.Dataset(variables)
-    observed_maps = [each for each in all_maps if has_numbers(table, each.variable)]
+    observed_maps = [drawn_map for drawn_map in all_maps if has_numbers(table, drawn_map.variable)]
     draw = maps(table, *observed_maps, columns=2)
     return Section(
         "matrices",

@@ -50,17 +50,17 @@ def _whole_layers(result: xr.Dataset) -> Table:
                 by_label |= _column(label, row, numbers_of(result, row, measure.name).mean(1).value)
     for label, name in (("‖x‖ mean", "mean"), ("‖x‖ σ", "std"), ("‖x‖ CV", "cv")):
         by_label[label] = observed(result, f"input_norm_{name}", ("layer",))
-    return _of_places(result, "layers_beside", "All layers: what heads have together", by_label)
+    return _places_table(result, "layers_beside", "All layers: what heads have together", by_label)
 
 
-def _of_places(
+def _places_table(
     result: xr.Dataset, name: str, caption: str, by_label: Mapping[str, NDArray[np.float64]]
 ) -> Table:
     """Return a table by layer, or by head, without columns that have no number."""
-    nonempty = {label: each for label, each in by_label.items() if np.isfinite(each).any()}
-    dims = ("layer", "head")[: max((each.ndim for each in nonempty.values()), default=1)]
+    nonempty = {label: values for label, values in by_label.items() if np.isfinite(values).any()}
+    dims = ("layer", "head")[: max((values.ndim for values in nonempty.values()), default=1)]
     data = xr.Dataset(
-        {f"v{n}": (dims, each) for n, each in enumerate(nonempty.values())},
+        {f"v{n}": (dims, values) for n, values in enumerate(nonempty.values())},
         {dim: result[dim] for dim in dims},
     )
     shown_columns = [
@@ -103,7 +103,7 @@ def _heads(result: xr.Dataset, numbers: Sequence[Numbers], end: str = "value") -
     places = pd.MultiIndex.from_product(
         [result["layer"].values, result["head"].values], names=["layer", "head"]
     )
-    frame = pd.DataFrame({name: each.ravel() for name, each in by_label.items()}, places)
+    frame = pd.DataFrame({name: values.ravel() for name, values in by_label.items()}, places)
     # Drop statistics that were not observed, and heads that a layer does not have.
     return frame.dropna(axis=0, how="all").dropna(axis=1, how="all").reset_index()
 

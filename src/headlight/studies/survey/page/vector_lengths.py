@@ -13,11 +13,11 @@ from headlight.views.parts.result_facts import mean_of
 def dispersion_section(result: xr.Dataset) -> Section:
     """Return the coefficients of variation of lengths by layer."""
     title = "Coefficient of variation"
-    every = [
+    candidates = [
         Curve("vector_norm_cv", "‖f(x)‖, each head", title, colour="norm"),
         Curve("input_norm_cv", "‖x‖, input of the layer", title, colour="weight"),
     ]
-    present = [each for each in every if has_numbers(result, each.variable)]
+    present = [curve for curve in candidates if has_numbers(result, curve.variable)]
     draw = curves(result, *present)
     return Section(
         "dispersion",
@@ -38,20 +38,20 @@ def lengths_table(result: xr.Dataset) -> Table | None:
         ("‖f(x)‖, over heads", "vector_norm", ("layer", "head")),
         ("‖x‖, over layers", "input_norm", ("layer",)),
     ):
-        of = {end: observed(result, f"{name}_{end}", dims) for end in ("mean", "std", "cv")}
-        if not np.isfinite(of["cv"]).any():
+        numbers = {end: observed(result, f"{name}_{end}", dims) for end in ("mean", "std", "cv")}
+        if not np.isfinite(numbers["cv"]).any():
             continue
         ends = (observed(result, f"{name}_max", dims), observed(result, f"{name}_min", dims))
         rows.append(
             {
                 "vector": label,
-                "mean": mean_of(of["mean"]),
-                "σ": mean_of(of["std"]),
-                "CV": mean_of(of["cv"]),
-                "largest CV": float(np.nanmax(of["cv"])),
-                "largest in": _where(result, int(np.nanargmax(of["cv"])), dims),
-                "smallest CV": float(np.nanmin(of["cv"])),
-                "smallest in": _where(result, int(np.nanargmin(of["cv"])), dims),
+                "mean": mean_of(numbers["mean"]),
+                "σ": mean_of(numbers["std"]),
+                "CV": mean_of(numbers["cv"]),
+                "largest CV": float(np.nanmax(numbers["cv"])),
+                "largest in": _where(result, int(np.nanargmax(numbers["cv"])), dims),
+                "smallest CV": float(np.nanmin(numbers["cv"])),
+                "smallest in": _where(result, int(np.nanargmin(numbers["cv"])), dims),
                 "longest": float(np.nanmax(ends[0], initial=-np.inf)),
                 "shortest": float(np.nanmin(ends[1], initial=np.inf)),
             }
@@ -60,6 +60,5 @@ def lengths_table(result: xr.Dataset) -> Table | None:
 
 
 def _where(result: xr.Dataset, place: int, dims: tuple[str, ...]) -> str:
-    """Return the name of a layer or head, given its place in the flattened array."""
     row, *head = map(int, np.unravel_index(place, tuple(result.sizes[dim] for dim in dims)))
     return name_of(result, int(result["layer"].values[row]), *head)

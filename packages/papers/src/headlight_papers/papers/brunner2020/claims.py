@@ -19,6 +19,7 @@ SEP = {"query_category": "all", "key_category": "sep"}
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
     """Judge Section 3.3: other distributions give the same output."""
+    # Rounding is measured by putting the model's own attention in its own place.
     most, rounding = float(tried["difference"].max()), float(tried["rounding"].max())
     moved = float(tried["most"].max())
     return Claim(
@@ -36,6 +37,7 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
     by_length = estimates(lengths, name, ("length",))
     short, long = by_length.at(0), by_length.at(-1)
     width = int(lengths["head_dim"].max())
+    # Below d_v keys T has full rank as a rule, and effective attention is the raw one.
     below = lengths[name].where(lengths["keys_mean"] < width, drop=True).values
     return Claim(
         "2. Long texts: raw is not effective attention",
@@ -43,7 +45,8 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
         f"1 below {published.HEAD_DIM} tokens, then falling (Section 3.5)",
         f"{short:.3f} in the shortest, {long:.3f} in the longest",
         all_of(
-            *(within(float(one), above=1 - 1e-6) for one in below),
+            # A correlation of equal maps is 1 but for rounding.
+            *(within(float(correlation), above=1 - 1e-6) for correlation in below),
             within(short.minus(long), above=1e-3),
         ),
     )
@@ -63,7 +66,8 @@ def peak_vanishes(
         estimates(survey, name, ("layer", "head"), **{**token, "measure": measure})
         for measure in ("weight", "effective")
     )
-    raw, effective = (largest(each.mean(1), independent_units(survey)) for each in shares)
+    # The layer was chosen as the largest, so that its interval allows for that.
+    raw, effective = (largest(share.mean(1), independent_units(survey)) for share in shares)
     return Claim(
         "3. The peak of [SEP] is not effective",
         f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
@@ -92,6 +96,7 @@ def in_the_angle(rates: xarray.DataArray) -> Claim:
         rates: Rates of linear maps of the last layer, by loss and split.
     """
     cosine, square = (100 * float(rates.sel(loss=loss).mean()) for loss in ("cosine", "l2"))
+    # Splits are paired: both losses are tried on the same sequences.
     gain = mean_of(100 * (rates.sel(loss="cosine") - rates.sel(loss="l2")).values)
     return Claim(
         "5. Identity is in the angle",
@@ -110,6 +115,7 @@ def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Clai
         maps: Printed name of the maps.
     """
     up, down = directions(rates)
+    # Transposed, the lower half stands over the upper one, pair by pair of layers.
     gain = mean_of((rates.values.T - rates.values)[np.triu_indices(len(rates), 1)])
     return Claim(
         "6. Maps of late layers suit early ones, not vice versa",
@@ -124,6 +130,7 @@ def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Clai
 def directions(rates: xarray.DataArray) -> tuple[float, float]:
     """Return the mean rate on layers above the one trained on, and on those below."""
     above = np.triu(np.ones(rates.shape, dtype=bool), 1)
+    # A single layer has no other to compare with.
     if not above.any():
         return float("nan"), float("nan")
     return float(rates.values[above].mean()), float(rates.values[above.T].mean())
@@ -133,8 +140,9 @@ def mixes(result: xarray.Dataset) -> Claim:
     """Judge Section 5.2, Figure 3a: the own contribution falls with depth."""
     medians = result["own_box"].sel(group="all", mark="median").values
     means = estimates(result, "own_mean", ("layer",), group="all")
+    # Medians have no interval of their own, and borrow that of the mean.
     halves = (means.high - means.low) / 2
-    layers = [around(*each) for each in zip(medians, halves, strict=True)]
+    layers = [around(*sample) for sample in zip(medians, halves, strict=True)]
     first, *_, last = published.OWN_MEDIANS.values()
     return Claim(
         "7. Own contribution falls with depth",
@@ -162,6 +170,7 @@ def local(result: xarray.Dataset) -> Claim:
     share = result["neighbour_share"]
     layers = share.sizes["layer"]
     beside = share["offset"].isin(published.NEAREST)
+    # A missing neighbour must not make the others look larger: NaN stays NaN.
     least = share.sel(offset=list(published.NEAREST)).min("offset", skipna=False)
     leads = least - share.where(~beside).max("offset")
     near = int((leads > 0).sum())
@@ -190,11 +199,13 @@ def far_context_is_deep(result: xarray.Dataset) -> Claim:
 def layer_of_most(share: xarray.DataArray, distance: str) -> int | None:
     """Return the layer, from 1, in which neighbours at a distance count most; None for none."""
     of_layers = share.sel(distance=distance).values
+    # Where two layers count most alike, neither is named.
     most = np.flatnonzero(of_layers == np.nanmax(of_layers, initial=-np.inf))
     return int(most[0]) + 1 if len(most) == 1 else None
 
 
 def two_largest(share: xarray.DataArray) -> tuple[int, ...]:
     """Return the two places that contribute most, rising."""
+    # Stable, so that of equal places the earlier is named.
     order = np.argsort(-share.fillna(-1).values, kind="stable")[:2]
     return tuple(sorted(int(place) for place in share["offset"].values[order]))

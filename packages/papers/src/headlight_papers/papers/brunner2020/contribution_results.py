@@ -66,8 +66,8 @@ def contribution_notes(
 
 def method_note(reproduction: Reproduction[Settings], result: xarray.Dataset) -> str:
     """Return the note on how contributions were computed."""
-    own = float(result["own_mean"].sel(group="all").mean())
-    error = float(result["own_estimate_error"].mean()) / own
+    own_mean = float(result["own_mean"].sel(group="all").mean())
+    error = float(result["own_estimate_error"].mean()) / own_mean
     return (
         "The size of a derivative is the Frobenius norm of the Jacobian of the hidden token by the "
         "input embedding; the paper does not say which norm it took. Contributions are estimated "

@@ -50,7 +50,9 @@ def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
     notes = identity_notes(reproduction, pairs, *results.values())
     dashed = [label for label in rates if label.endswith(LOSS_TITLES["l2"])]
-    return replace(_between(writer, rates, dashed, pairs), comparisons=[compared], notes=notes)
+    return replace(
+        _layers_section(writer, rates, dashed, pairs), comparisons=[compared], notes=notes
+    )
 
 
 def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
@@ -82,15 +84,15 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         Comparison(
             f"naive, {LOSS_TITLES[loss]}: change across the last layer, {label}",
             None,
-            100 * float(each[-1] - each[-2]) if len(each) > 1 else None,
+            100 * float(values[-1] - values[-2]) if len(values) > 1 else None,
             "pp",
         )
         for label, result in results.items()
         for loss in LOSS_TITLES
-        for each in (_rates(result, loss),)
+        for values in (_rates(result, loss),)
     ]
     notes = [*identity_notes(reproduction, pairs, results["the model"]), note]
-    return replace(_between(writer, rates, dashed, pairs), comparisons=changes, notes=notes)
+    return replace(_layers_section(writer, rates, dashed, pairs), comparisons=changes, notes=notes)
 
 
 figure_12, figure_13 = figures_of_sets(
@@ -102,14 +104,14 @@ figure_12, figure_13 = figures_of_sets(
 )
 
 
-def _between(
+def _layers_section(
     writer: ExhibitWriter,
     rates: Mapping[str, xarray.DataArray],
     dashed: Collection[str],
     pairs: PairSet,
 ) -> Section:
     """Make the drawing and table of rates between one layer and the next."""
-    frame = frame_of({label: 100 * one for label, one in rates.items()})
+    frame = frame_of({label: 100 * values for label, values in rates.items()})
     combined = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
     first = next(iter(rates))
     return Section(

@@ -94,13 +94,14 @@ def _neighbours_comparisons(rates: xarray.DataArray) -> list[Comparison]:
             "falls with distance, on both sides",
             "yes",
             yes_or_no(nearer),
-            note=_each(mean),
+            note=_write_rates(mean),
         ),
         Comparison(
             "lower in the last layer than in the first",
             "yes",
             yes_or_no(deeper),
-            note=f"first {_each(rates.isel(layer=0))}; last {_each(rates.isel(layer=-1))}",
+            note=f"first {_write_rates(rates.isel(layer=0))}; "
+            f"last {_write_rates(rates.isel(layer=-1))}",
         ),
         Comparison(
             "previous and next tokens differ",
@@ -112,6 +113,6 @@ def _neighbours_comparisons(rates: xarray.DataArray) -> list[Comparison]:
     ]
 
 
-def _each(rates: xarray.DataArray) -> str:
+def _write_rates(rates: xarray.DataArray) -> str:
     places = zip(rates["offset"].values, rates.values, strict=True)
     return ", ".join(f"{int(offset):+d} {rate:.1%}".replace("-", "−") for offset, rate in places)

@@ -56,10 +56,10 @@ def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Se
 
 def _choose_pair(pairs: PairSet) -> tuple[SentencePair, bool]:
     """Return the pair of the paper if it is there, else the first, and which of both it is."""
-    every = list(pairs.pairs)
-    own = (pair for pair in every if pair.first.lower().startswith(published.TRACKED_PAIR))
-    pair = next(own, None)
-    return pair or every[0], pair is not None
+    candidates = list(pairs.pairs)
+    tracked = (pair for pair in candidates if pair.first.lower().startswith(published.TRACKED_PAIR))
+    pair = next(tracked, None)
+    return pair or candidates[0], pair is not None
 
 
 def load_reading(reproduction: Reproduction[Settings], pair: SentencePair) -> xarray.Dataset:

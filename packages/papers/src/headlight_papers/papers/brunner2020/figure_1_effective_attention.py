@@ -79,7 +79,7 @@ def _correlations(result: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing
         return []
     fields = [str(name) for name in result["point_field"].values[:2]]
     writer.keep(pandas.DataFrame(points[:, :2], columns=fields), "points")
-    cloud = DensityPanel.of(
+    cloud = DensityPanel.from_pairs(
         "(a) one point per text",
         points[:, 0],
         points[:, 1],

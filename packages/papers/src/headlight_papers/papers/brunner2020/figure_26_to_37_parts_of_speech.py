@@ -155,7 +155,6 @@ def ordered_groups(result: xarray.Dataset) -> list[str]:
 
 
 def _tags(result: xarray.Dataset) -> list[str]:
-    """Return the groups that are parts of speech, which come after those that every text has."""
     return [str(name) for name in result["group"].values[len(GROUPS) :]]
 
 

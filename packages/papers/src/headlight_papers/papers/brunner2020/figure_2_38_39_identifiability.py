@@ -87,10 +87,10 @@ def identifiability(
     ).squeeze(("offset", "fraction"), drop=True)
     for kind, kind_title in MAP_TITLES.items():
         for loss, title in LOSS_TITLES.items():
-            of = rates.sel(map=kind, loss=loss)
+            by_layer = rates.sel(map=kind, loss=loss)
             label = f"{kind_title}, {title}"
-            frame[label] = 100 * of["rate_mean"].values
-            frame[f"s.e. {label}"] = 100 * of["rate_standard_error"].values
+            frame[label] = 100 * by_layer["rate_mean"].values
+            frame[f"s.e. {label}"] = 100 * by_layer["rate_standard_error"].values
     if reproduction.settings.solver != RIDGE:
         folds = reproduction.settings.folds
         results[RIDGE] = load_maps(

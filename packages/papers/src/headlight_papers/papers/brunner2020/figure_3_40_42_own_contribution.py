@@ -24,7 +24,7 @@ def own_contribution(
     """Return the section of own contributions, and of tokens of which another gives most."""
     pairs = find_pair_set(reproduction, name)
     result = load_contributions(reproduction, pairs)
-    frame = _by_layer(result)
+    frame = _layers_table(result)
     return Section(
         explanation="What an input token contributes to the hidden token in its own place: its "
         "share of all that the hidden token depends on. A box is the middle half of all tokens, "
@@ -73,16 +73,16 @@ figure_3, figure_40, figure_42 = figures_of_sets(
 )
 
 
-def _by_layer(result: xarray.Dataset) -> pandas.DataFrame:
+def _layers_table(result: xarray.Dataset) -> pandas.DataFrame:
     box = 100 * result["own_box"].sel(group="all")
-    every = result.sel(group="all")
+    all_tokens = result.sel(group="all")
     return pandas.DataFrame(
         {
             "layer": result["layer"].values + 1,
             "median": box.sel(mark="median").values,
             "1st quartile": box.sel(mark="first").values,
             "3rd quartile": box.sel(mark="third").values,
-            "mean": 100 * every["own_mean"].values,
+            "mean": 100 * all_tokens["own_mean"].values,
             "not largest": 100 * result["not_largest"].values,
         }
     )

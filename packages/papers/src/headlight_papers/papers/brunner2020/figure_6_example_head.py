@@ -133,8 +133,8 @@ def load_example(reproduction: Reproduction) -> Example:
     bias = value_bias(reproduction)
     reading = model.read(*passage(reproduction), kind=kind, layers=[layer], value_bias=bias)
     raw, effective = (
-        one.squeeze("layer").values.astype(np.float64)
-        for one in (reading.weight, reading.effective)
+        attention.squeeze("layer").values.astype(np.float64)
+        for attention in (reading.weight, reading.effective)
     )
     with np.errstate(invalid="ignore"):
         alike = [

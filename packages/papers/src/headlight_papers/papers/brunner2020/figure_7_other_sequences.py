@@ -50,12 +50,12 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             )
         ],
         tables=[writer.table(frame, "By layer, in percent", formats=".1f")],
-        comparisons=_by_fraction(fractions),
+        comparisons=_fraction_rates(fractions),
         notes=identity_notes(reproduction, pairs, *results.values(), fractions),
     )
 
 
-def _by_fraction(result: xarray.Dataset) -> list[Comparison]:
+def _fraction_rates(result: xarray.Dataset) -> list[Comparison]:
     """Return the rates of MLPs of one layer, by the share of training sequences."""
     layer = int(result["layer"].item()) + 1
     rates = result["rate_mean"].squeeze(drop=True)

@@ -41,6 +41,7 @@ def load_same_layer(
     """
     chosen = reproduction.settings
     folds = min(chosen.folds, chosen.mlp_folds) if kind == "mlp" else chosen.folds
+    # Testing across layers costs little beside training, and saves training again.
     across = kind != "naive" and pairs == find_pair_set(reproduction)
     return load_maps(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
 
@@ -57,6 +58,7 @@ def load_best(
 def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
     """Load MLPs of the layer at the depth of the paper's layer 11, on less and less data."""
     layers = load_same_layer(reproduction, pairs, "mlp")["layer"].values
+    # The paper's layer 11 of 12, at the same depth of this model.
     depth = published.FRACTIONS_LAYER / published.LAYERS
     return load_maps(
         reproduction,
@@ -81,6 +83,7 @@ def best_training(
     if str(result["solver"].sel(map=kind).item()) != "adam":
         return training
     rates = result["parameter"].sel(map=kind, loss=loss).values
+    # The search is shared: all maps of a kind and loss have one rate, whatever the layer.
     return training | {"rates": (float(np.nanmedian(rates)),)}
 
 
@@ -104,8 +107,8 @@ def load_maps(
         "training": {"epochs": EPOCHS[kind], "precision": "medium"},
     }
     # Hidden tokens of another model, or of other pairs, are kept beside these.
-    of = json.dumps([model.identity(), states_of(pairs.reads)])
-    mark = sha256(of.encode()).hexdigest()[:8]
+    inputs = json.dumps([model.identity(), states_of(pairs.reads)])
+    mark = sha256(inputs.encode()).hexdigest()[:8]
     return reproduction.run(
         "token_identity",
         pairs.pairs,

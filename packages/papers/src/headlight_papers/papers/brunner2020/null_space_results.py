@@ -86,6 +86,7 @@ def passage(reproduction: Reproduction) -> tuple[str, str]:
     """Return our two paragraphs, or as many of their words as the model takes."""
     texts = FIRST.split(), SECOND.split()
     room = reproduction.model.longest or len(FIRST + SECOND)
+    # Our paragraphs are cut together until both fit between the special tokens.
     for share in (1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1):
         first, second = (" ".join(words[: max(1, int(share * len(words)))]) for words in texts)
         if len(reproduction.tokenizer(first, second)["input_ids"]) <= room:
@@ -103,6 +104,7 @@ def _paragraphs(source: str) -> Corpus:
             for document in opened
             for number, paragraph in enumerate(document.text_paragraphs())
         )
+        # The pattern of cuts goes on from document to document, so that lengths are mixed.
         for (name, paragraph), words in zip(units, cycle(BEGINNINGS), strict=False):
             yield Document(name, (" ".join(paragraph.split()[:words]),))
 
@@ -119,7 +121,10 @@ def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
             for site in sites
         ]
         values = {
-            name: (("layer", "method"), np.array([[each[name] for each in row] for row in trials]))
+            name: (
+                ("layer", "method"),
+                np.array([[trial[name] for trial in row] for row in trials]),
+            )
             for name in trials[0][0]
         }
         coordinates = {"layer": [site.layer for site in sites], "method": list(METHODS)}
@@ -139,6 +144,7 @@ def _try_alternatives(
     place: dict[str, Any] = {"layer": layer, "head": 0, "kind": reproduction.kind}
     whole = model.alternatives(*texts, **place)
     if method == "farthest":
+        # Rows are spread over the text; a search in all of them would take too long.
         chosen = np.linspace(0, whole.exists.size - 1, ROWS).astype(int)
         queries = tuple(dict.fromkeys(chosen.tolist()))
         seed = reproduction.settings.seed

@@ -100,10 +100,12 @@ def pair_sets(reproduction: Reproduction[Settings]) -> dict[str, PairSet]:
     sources = reproduction.sources
     limit, length = reproduction.settings.max_pairs, reproduction.max_length
     for source, task in zip(sources.pairs, sources.tasks, strict=True):
+        # A second set of one task is numbered from 2.
         names = (task, *(f"{task}-{number}" for number in range(2, len(sources.pairs) + 1)))
         name = next(name for name in names if name not in named)
         named[name] = PairSet(name, source, limit, length)
     order = [*TITLES, "pairs"]
+    # The sort is stable: sets of one task stay in the order in which they were given.
     return dict(sorted(named.items(), key=lambda item: order.index(item[1].task)))
 
 

@@ -33,6 +33,7 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     means = result[list(BY_LENGTH.values())].mean(("layer", "head"))
     table = pandas.DataFrame({label: means[name].values for label, name in BY_LENGTH.items()})
     table["texts"] = table["texts"].astype(int)
+    # Texts are counted by their length, and each of them has every head.
     pairs = float((result["rank_by_length"].notnull() * result["text_count"]).sum())
     most = float(tried["difference"].max())
     rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
@@ -75,11 +76,11 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             *(
                 Comparison(
                     f"texts and heads in which dim {space} is just its bound",
-                    there,
+                    quoted,
                     percent(float(result[name].sum()) / pairs),
                     "%",
                 )
-                for space, there, name in (
+                for space, quoted, name in (
                     ("LN(T)", "all, if E, W^V and H have full rank", "equal_count"),
                     ("LN([T, 1])", None, "equal_with_ones_count"),
                 )
@@ -109,6 +110,7 @@ BY_LENGTH = {
 
 def _dimensions(largest: float) -> Iterator[Curve]:
     """Yield both dimensions side by side, on the same axes, since they differ by one at most."""
+    # A dimension of 0 everywhere still needs an axis.
     top = 1.05 * largest or 1.0
     axes: dict[str, Any] = {
         "over": "keys_mean",

@@ -69,6 +69,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 def to_neighbours(survey: xarray.Dataset) -> Claim:
     """Judge Section 3.1: some heads attend mostly to the token before or behind."""
+    # The paper's numbers are of weights, the first measure of a survey.
     weights = survey.isel(measure=0)
     answers, sentences = [], []
     for offset, name in ((-1, "previous"), (1, "next")):
@@ -90,6 +91,7 @@ def to_separators(survey: xarray.Dataset) -> Claim:
     """Judge Section 3.2: over half of the attention of deep layers goes to [SEP]."""
     to_sep = survey.isel(measure=0).sel(key_category="sep")
     of_all = to_sep.sel(query_category="all")
+    # The paper says "layers 6 to 10" of 12, which are in the deeper half.
     deeper = slice(of_all.sizes["layer"] // 2, None)
     layers = estimates(of_all, "share").mean(1).at(deeper)
     return Claim(
@@ -104,9 +106,10 @@ def to_separators(survey: xarray.Dataset) -> Claim:
 def no_op(survey: xarray.Dataset) -> Claim:
     """Judge Section 3.2: where heads attend to [SEP], [SEP] attends to itself, as in a no-op."""
     to_sep = survey.isel(measure=0).sel(key_category="sep")
+    # Both shares of a head stand side by side: of all queries, and of [SEP] alone.
     share = to_sep["share"].sel(query_category=["all", "sep"])
     shares = share.values.reshape(-1, 2)
-    mostly = [float(own) for other, own in shares if other > MOST]
+    mostly = [float(to_itself) for other, to_itself in shares if other > MOST]
     ours = (
         f"at least {min(mostly):.1%}, in {len(mostly)} heads"
         if mostly
@@ -118,13 +121,14 @@ def no_op(survey: xarray.Dataset) -> Claim:
         f"{published.SEP_TO_SEP}% of that of [SEP] to [SEP]",
         f"more than {published.SEP_TO_SEP}% (Section 3.2)",
         ours,
-        all_of(*(within(100 * one, above=published.SEP_TO_SEP) for one in mostly)),
+        all_of(*(within(100 * weight, above=published.SEP_TO_SEP) for weight in mostly)),
     )
 
 
 def broad_below(survey: xarray.Dataset) -> Claim:
     """Judge Section 3.3: some heads of low layers attend very broadly."""
     weights = survey.isel(measure=0)
+    # The bound is the mean entropy of even rows over the same texts, which have different lengths.
     uniform = float(survey["entropy_uniform"])
     lowest = weights.sel(query_category="all").isel(layer=0)
     first = estimates(lowest, "entropy", ("head",))
@@ -140,10 +144,11 @@ def broad_below(survey: xarray.Dataset) -> Claim:
 def finds_relations(result: xarray.Dataset, name: str) -> Claim:
     """Judge Section 4.2, Table 1: each relation has a head that beats the best offset."""
     gains = [
-        _of_best(result, row, "gain")
+        _select_best(result, row, "gain")
         for row in _best(result).to_dict("records")
         if row["relation"] != ALL
     ]
+    # A relation counts where the interval of the gain lies above 0, which the paper does not ask.
     above = sum(within(gain, above=0) is True for gain in gains)
     far = sum(within(gain, least=GAIN / 100) is True for gain in gains)
     answers = [within(gain, above=0) for gain in gains]
@@ -160,7 +165,7 @@ def finds_relations(result: xarray.Dataset, name: str) -> Claim:
 def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
     """Judge Section 4.2: no single head does well at syntax over all."""
     bests = [
-        _of_best(result, row, "accuracy")
+        _select_best(result, row, "accuracy")
         for row in _best(result).to_dict("records")
         if row["relation"] == ALL
     ]
@@ -169,8 +174,8 @@ def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
         f"6. No head finds most governors ({name})",
         f"the best head of all finds less than {100 * MOST:.0f}% of all governors",
         f"{row.accuracy}% (Table 1)",
-        ", ".join(f"{one:.1%}" for one in bests),
-        all_of(*(within(one, below=MOST) for one in bests)),
+        ", ".join(f"{accuracy:.1%}" for accuracy in bests),
+        all_of(*(within(accuracy, below=MOST) for accuracy in bests)),
     )
 
 
@@ -181,6 +186,7 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
     baselines = estimates(every_mention, "baseline_accuracy", ("baseline",))
     best, units = heads.first(), independent_units(result)
     answers, sentences = [], []
+    # The first two baselines are the simple rules; the third is built of four sieves.
     for at, baseline in enumerate(map(str, result["baseline"].values[:2])):
         sentences.append(f"{baseline} {baselines.at(at):.1%}")
         if best is not None:
@@ -200,6 +206,7 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
 def knows_syntax(result: xarray.Dataset) -> Claim:
     """Judge Section 5, Table 3: heads know more of syntax than words and distances do."""
     uas = estimates(result, "score", ("row",), metric="uas")
+    # Rows of the baselines have no measure.
     weight = np.isin(result["measure"].values, ["", "weight"])
     wanted = ("attention_and_words", "distances_and_words", "random_attention_and_words")
     places = {name: np.flatnonzero(weight & (result["probe"].values == name)) for name in wanted}
@@ -214,7 +221,7 @@ def knows_syntax(result: xarray.Dataset) -> Claim:
         "UAS of attention and words lies above that of distances and words, and of random "
         "attention and words",
         ", ".join(f"{name} {row[name]}" for name in uas_of) + " (Table 3)",
-        ", ".join(f"{name} {one:.1%}" for name, one in uas_of.items()),
+        ", ".join(f"{name} {score:.1%}" for name, score in uas_of.items()),
         all_of(*(within(probe.minus(other), above=0) for other in others)),
     )
 
@@ -223,6 +230,7 @@ def alike_in_layers(result: xarray.Dataset) -> Claim:
     """Judge Section 6, Figure 6: heads of one layer often attend alike."""
     distance = result["distance"].isel(measure=0).values
     layer, other = result["layer"].values, result["second_layer"].values
+    # The matrix is symmetric, so that each pair is taken once.
     first, second = np.triu_indices(len(distance), 1)
     same = layer[first] == other[second]
     pairs = distance[first, second]
@@ -237,27 +245,28 @@ def alike_in_layers(result: xarray.Dataset) -> Claim:
 
 
 def _any_lies(numbers: Estimate, result: xarray.Dataset, **where: float) -> Answer:
-    """Return whether at least one number lies there, by intervals that hold for all of them."""
+    # The intervals hold for all numbers at once, since any of them may decide.
     ends = numbers.simultaneous(independent_units(result))
     return any_of(*(within(ends.at(place), **where) for place in np.ndindex(ends.value.shape)))
 
 
 def _largest(numbers: Estimate, result: xarray.Dataset) -> str:
-    """Return the largest share, and its cross-fit estimate, free of the bias of selection."""
+    # The largest of many is too large by chance; the cross-fit estimate is not.
     chosen = numbers.largest()
     beside = f"; by cross-fit {chosen.value:.1%}" if numbers.known else ""
     return f"{largest(numbers, independent_units(result)):.1%}{beside}"
 
 
-def _of_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> Estimate:
-    """Return a number of the best head of a relation, which was chosen among all heads."""
-    one = result.sel(measure=row["measure"], relation=row["relation"])
-    accuracy = estimates(one, "accuracy", ("layer", "head", "direction"))
-    return largest(gains(one) if name == "gain" else accuracy, independent_units(result))
+def _select_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> Estimate:
+    # The head was chosen among all heads, and its interval has to allow for that.
+    of_relation = result.sel(measure=row["measure"], relation=row["relation"])
+    accuracy = estimates(of_relation, "accuracy", ("layer", "head", "direction"))
+    return largest(gains(of_relation) if name == "gain" else accuracy, independent_units(result))
 
 
 def _best(result: xarray.Dataset) -> pandas.DataFrame:
     """Return the best heads of the relations that were measured."""
+    # Relations without a word in these sentences have no accuracy, and no best head.
     measured = result["accuracy"].notnull().any(("measure", "layer", "head", "direction"))
     if not measured.sel(relation=ALL):
         return pandas.DataFrame(columns=["relation"])
@@ -271,4 +280,5 @@ def _most(answers: list[Answer]) -> Answer:
         return None
     if answers.count(True) > half:
         return True
+    # The rest cannot make it a majority, whichever way they are decided.
     return False if answers.count(True) + answers.count(None) <= half else None

@@ -58,9 +58,11 @@ def example_heads(result: xarray.Dataset) -> dict[str, ExampleHead]:
         "sep": share(result, measure, "sep"),
         "punctuation": share(result, measure, "punctuation"),
     }
+    # Patterns are clear from half of the attention on; broad ones from a share of even entropy.
     enough = dict.fromkeys(numbers, MOST) | {"broad": BROAD * float(result["entropy_uniform"])}
     examples = {}
     for pattern, values in numbers.items():
+        # Without a single positive value, as of separators in a decoder, there is no example.
         if (values > 0).any():
             layer, head = np.unravel_index(np.nanargmax(values), values.shape)
             place = int(result["layer"].values[layer]), int(result["head"].values[head])
@@ -98,12 +100,12 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
     measure = reproduction.settings.measures[0]
     picked = example_heads(survey)
     drawings, rows = [], []
-    for pattern, one in picked.items():
-        tokens, weights = _piece_map(reproduction, (one.layer, one.head))
-        name = head_name(one.layer, one.head)
-        notes = what_it_does(pattern, one)
+    for pattern, example in picked.items():
+        tokens, weights = _piece_map(reproduction, (example.layer, example.head))
+        name = head_name(example.layer, example.head)
+        notes = what_it_does(pattern, example)
         drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [notes]))
-        rows.append({"pattern": notes, "head": name, "value": one.value})
+        rows.append({"pattern": notes, "head": name, "value": example.value})
     return Section(
         explanation="For each pattern of Section 3 the head that shows it most in the survey, on a "
         "text of ours. Left attends, right is attended to; the darker the line, the more.",
@@ -134,10 +136,10 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
     )
 
 
-def what_it_does(pattern: str, one: ExampleHead) -> str:
+def what_it_does(pattern: str, example: ExampleHead) -> str:
     """Return a head's mean behaviour in absolute terms: ``most to [SEP] of all heads: 7%``."""
-    value = f"{one.value:.2f} nats" if pattern == "broad" else percent(one.value)
-    return f"{(TITLES if one.clear else LEADS)[pattern]}: {value}"
+    value = f"{example.value:.2f} nats" if pattern == "broad" else percent(example.value)
+    return f"{(TITLES if example.clear else LEADS)[pattern]}: {value}"
 
 
 def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:

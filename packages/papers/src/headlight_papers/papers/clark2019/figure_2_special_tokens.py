@@ -45,7 +45,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                 columns=2,
             ),
         ],
-        tables=[writer.table(_by_layer(survey), "Means over the heads of a layer, in percent")],
+        tables=[writer.table(_layers_table(survey), "Means over the heads of a layer, in percent")],
         comparisons=[
             Comparison(
                 "attention from [SEP] that goes to [SEP], largest mean of a layer",
@@ -65,7 +65,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
+def _layers_table(survey: xarray.Dataset) -> pandas.DataFrame:
     """Return the lines of the figure, one row per measure and layer."""
     share = survey["share"].mean("head") * 100
     to_separators = share.sel(key_category="sep")

@@ -85,7 +85,6 @@ def load_importance(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def _small_from(ratio: xarray.DataArray) -> int | None:
-    """Return the first layer, from 1, from which on all ratios are below one half."""
     small = (ratio < FAR_BELOW).values
     last = max((place for place in range(len(small)) if not small[place]), default=-1)
     return None if last == len(small) - 1 else int(ratio["layer"][last + 1]) + 1

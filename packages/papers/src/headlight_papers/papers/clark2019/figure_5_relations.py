@@ -48,9 +48,9 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     best = best_heads(
         load_dependencies(reproduction, source), _measure(reproduction), min_count=FEWEST
     )
-    links = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
+    links = [_Link.find(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
     documents = reproduction.sources.coreference[:1]
-    read = "".join(f" and on a document of {stem(each)}" for each in documents)
+    read = "".join(f" and on a document of {stem(path)}" for path in documents)
     drawings = [drawn for link in links if link for drawn in _drawn(reproduction, source, link)]
     resolver = _resolver(reproduction)
     if resolver:
@@ -103,7 +103,7 @@ def _word_maps(
 
 
 def _measure(reproduction: Reproduction[Settings]) -> str:
-    """Return the measure by which single heads are drawn: where possible, one without gradients."""
+    # Drawing single sentences takes a forward pass only, where a measure without gradients exists.
     return next(iter(reproduction.forward_measures), reproduction.settings.measures[0])
 
 
@@ -122,7 +122,7 @@ class _Link:
         return f"Head {head_name(self.layer, self.head)}"
 
     @staticmethod
-    def of(best: pandas.DataFrame, relation: str) -> "_Link | None":
+    def find(best: pandas.DataFrame, relation: str) -> "_Link | None":
         """Find the relation itself, or the nearest one of Universal Dependencies."""
         for name in (relation, published.TABLE_1[relation].universal):
             rows = best[best["relation"] == name]
@@ -155,7 +155,7 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
         if SHORTEST <= len(sentence) <= LONGEST and link.relation in sentence.relations
     )
     read = _word_maps(reproduction, short, link)
-    whole = (each for each in read if len(each[1]) == len(each[0]) + 2)
+    whole = (mapped for mapped in read if len(mapped[1]) == len(mapped[0]) + 2)
     for sentence, weights in islice(whole, CANDIDATES):
         right = _right(sentence, weights, link)
         if right and (best is None or right > best[0]):
@@ -212,7 +212,7 @@ def _coreferent(
     room = min(ROOM, reproduction.model.longest or ROOM)
     read = _word_maps(reproduction, documents, link, room)
     for document, weights in islice(read, CANDIDATES):
-        links = _found_links(document, weights, link.direction)
+        links = _link_mentions(document, weights, link.direction)
         if links:
             words = [START, *document.words[: len(weights) - 2], END]
             notes, faint = [f"{100 * link.accuracy:.1f}% of antecedents found"], (0, len(words) - 1)
@@ -221,21 +221,21 @@ def _coreferent(
     return []
 
 
-def _found_links(
+def _link_mentions(
     document: CoreferenceDocument, weights: Map, direction: str
 ) -> list[tuple[int, int]]:
     """Link mentions to the earlier mention that they attend to most, if it is of the same chain."""
-    mentions = [one for one in document.mentions if one.last < len(weights) - 2]
+    mentions = [candidate for candidate in document.mentions if candidate.last < len(weights) - 2]
     links = []
     for number, mention in enumerate(mentions):
-        earlier = [one for one in mentions[:number] if one.head < mention.head]
+        earlier = [candidate for candidate in mentions[:number] if candidate.head < mention.head]
         if not earlier:
             continue
         scores = [
-            weights[mention.head + 1, one.head + 1]
+            weights[mention.head + 1, candidate.head + 1]
             if direction == "mention"
-            else weights[one.head + 1, mention.head + 1]
-            for one in earlier
+            else weights[candidate.head + 1, mention.head + 1]
+            for candidate in earlier
         ]
         chosen = earlier[int(np.argmax(scores))]
         if chosen.chain == mention.chain:

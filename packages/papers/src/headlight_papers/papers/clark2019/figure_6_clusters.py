@@ -66,7 +66,7 @@ def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
         drawings=pictures,
         tables=[
             writer.table(
-                _within_layers(result),
+                _are_nearer_within(result),
                 "Mean divergence of two heads, in nats per token: of one layer, and of different "
                 "layers",
                 formats=dict.fromkeys(("same layer", "other layers", "ratio"), ".3f"),
@@ -183,7 +183,7 @@ def _tree(
     )
 
 
-def _within_layers(result: xarray.Dataset) -> pandas.DataFrame:
+def _are_nearer_within(result: xarray.Dataset) -> pandas.DataFrame:
     """Whether heads of one layer are nearer to each other than to those of other layers."""
     same = result["layer"] == result["second_layer"]
     others = xarray.DataArray(~np.eye(result.sizes["first"], dtype=bool), dims=("first", "second"))

@@ -15,16 +15,16 @@ from headlight_papers.papers.text_reading import text_settings, text_source
 def load_survey(reproduction: Reproduction) -> xarray.Dataset:
     """Load the survey of the text, by all requested measures."""
     text, settings = text_source(reproduction), text_settings(reproduction)
-    return _by_all_measures(reproduction, "survey", text, **settings)
+    return _run_all_measures(reproduction, "survey", text, **settings)
 
 
 def load_distances(reproduction: Reproduction) -> xarray.Dataset:
     """Load the distances between all pairs of heads, by all requested measures."""
     text, settings = text_source(reproduction), text_settings(reproduction)
-    return _by_all_measures(reproduction, "distances", text, **settings)
+    return _run_all_measures(reproduction, "distances", text, **settings)
 
 
-def _by_all_measures(
+def _run_all_measures(
     reproduction: Reproduction[Settings], study: str, source: str, name: str = "", **settings: Any
 ) -> xarray.Dataset:
     """Run forward measures on the model without a head, and the gradient on the one with it."""
@@ -48,7 +48,7 @@ def _by_all_measures(
 
 def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
     """Load heads as parsers of one treebank, by all requested measures."""
-    return _by_all_measures(
+    return _run_all_measures(
         reproduction,
         "dependency",
         source,
@@ -60,7 +60,7 @@ def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarr
 
 def load_antecedents(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
     """Load heads as resolvers of one corpus, by all requested measures."""
-    return _by_all_measures(
+    return _run_all_measures(
         reproduction,
         "coreference",
         source,

@@ -71,7 +71,6 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _specialists(share: xarray.DataArray) -> list[str]:
-    """Return the names of the heads that give more than half of their attention there."""
     places = np.argwhere(share.values > MOST)
     layers = share["layer"].values
     return [head_name(int(layers[layer]), int(head)) for layer, head in places]

@@ -38,8 +38,8 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         comparisons += _relations_comparisons(result, name)
         notes.append(_treebank_note(result, name))
         for measure in result["measure"].values:
-            every = _named(all_heads(result, str(measure)))
-            writer.keep(every, f"{name}-all-heads-{measure}")
+            of_all_heads = _named(all_heads(result, str(measure)))
+            writer.keep(of_all_heads, f"{name}-all-heads-{measure}")
     return Section(
         explanation="A head predicts for each word the other word that its attention is strongest "
         "to (or from). The best head of each relation, in the direction that suits it, beside the "
@@ -103,7 +103,7 @@ def _relations_drawing(result: xarray.Dataset, name: str, writer: ExhibitWriter)
     """Draw every measure's best head beside the best offset."""
     measures = [str(measure) for measure in result["measure"].values]
     marks = pandas.concat(
-        [best_heads(result, one).iloc[:DRAWN].assign(measure=one) for one in measures]
+        [best_heads(result, measure).iloc[:DRAWN].assign(measure=measure) for measure in measures]
     )
     marks["name"] = list(map(own_name, marks["layer"], marks["head"]))
     omitted = len(best_heads(result, measures[0])) - DRAWN

@@ -81,20 +81,23 @@ def _antecedents_drawing(
     """Draw best heads as marks with intervals, baselines as ticks, by kind of mention."""
     heads = best.dropna(subset="layer")
     rows = []
-    baselines = [str(one) for one in result["baseline"].values]
+    baselines = [str(baseline) for baseline in result["baseline"].values]
     for kind in KINDS:
-        of = result.sel(mention_kind=kind)
-        ticks = {one: float(of["baseline_accuracy"].sel(baseline=one)) for one in baselines}
-        label = f"{kind} ({int(of['count'])})"
+        of_kind = result.sel(mention_kind=kind)
+        ticks = {
+            baseline: float(of_kind["baseline_accuracy"].sel(baseline=baseline))
+            for baseline in baselines
+        }
+        label = f"{kind} ({int(of_kind['count'])})"
         for measure, row in heads.iterrows():
-            cell = of.sel(
+            cell = of_kind.sel(
                 measure=measure,
                 layer=int(row["layer"]),
                 head=int(row["head"]),
                 direction=row["direction"],
             )
-            one = estimates(cell, "accuracy", ())
-            numbers = {"accuracy": one.value, "low": one.low, "high": one.high}
+            accuracy = estimates(cell, "accuracy", ())
+            numbers = {"accuracy": accuracy.value, "low": accuracy.low, "high": accuracy.high}
             rows.append({"kind": label, "measure": measure, **numbers, **ticks})
     return writer.picture(
         bars(

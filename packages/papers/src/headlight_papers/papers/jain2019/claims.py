@@ -45,7 +45,7 @@ class SetRule:
         numbers: Numbers of a set, by its title; the smallest is printed.
         released: Numbers of the released results of the BiLSTM and of ``average``, or a text.
         bounds: Bounds of each number, see `within`.
-        one: Whether one of a set's numbers is enough.
+        one_suffices: Whether one of a set's numbers is enough.
     """
 
     claim: str
@@ -53,21 +53,29 @@ class SetRule:
     numbers: Numbers
     released: Released | str
     bounds: Mapping[str, float]
-    one: bool = False
+    one_suffices: bool = False
 
     def judge(self, frames: Frames) -> Claim:
         """Return the claim on these models."""
+        # Each set is there once for each encoder.
         titles = list(dict.fromkeys(title for title, _ in frames))
-        found = {title: self.numbers(frames, title) for title in titles}
-        join = any_of if self.one else all_of
-        smallest = {title: min(each, key=lambda one: one.value) for title, each in found.items()}
+        numbers = {title: self.numbers(frames, title) for title in titles}
+        join = any_of if self.one_suffices else all_of
+        # The smallest decides where all have to hold, and is the one to be printed.
+        smallest = {
+            title: min(estimates, key=lambda estimate: estimate.value)
+            for title, estimates in numbers.items()
+        }
         return Claim(
             self.claim,
             self.rule,
             self.released if isinstance(self.released, str) else _quote(self.released, titles),
             ", ".join(f"{title} {number:.3f}" for title, number in smallest.items()),
             all_of(
-                *(join(*(within(one, **self.bounds) for one in each)) for each in found.values())
+                *(
+                    join(*(within(estimate, **self.bounds) for estimate in estimates))
+                    for estimates in numbers.values()
+                )
             ),
             extension=self.released == NOT_ASKED,
         )
@@ -93,13 +101,14 @@ def _column(
 
 
 def _gains(encoder: Encoder) -> Numbers:
-    """Return the numbers by which τ (gradient, left out) exceeds either τ of attention."""
     pairs = ("attention_gradient", "attention_left_out")
+    # Paired by text: the gain of a text is between two correlations of the same words.
     return lambda frames, title: [mean_of(gain(frames[title, encoder], pair)) for pair in pairs]
 
 
 def _least(released: published.Released) -> float:
     others = (released.attention_gradient.mean, released.attention_left_out.mean)
+    # As with our numbers, the larger of attention's correlations is subtracted.
     return released.gradient_left_out.mean - max(others)
 
 
@@ -126,7 +135,7 @@ RULES = (
         _gains("average"),
         lambda _, average: _least(average),
         {"most": 0.0},
-        one=True,
+        one_suffices=True,
     ),
     SetRule(
         "4. The contextual encoder breaks the relation",

@@ -81,8 +81,8 @@ def between(
     frames: Mapping[tuple[str, Encoder], pandas.DataFrame], title: str, encoder: Encoder
 ) -> "pandas.Series[float]":
     """Return by how much τ (attention, left out) is larger with the encoder ``average``."""
-    one, other = frames[title, "average"], frames[title, encoder]
-    return (one["attention_left_out"] - other["attention_left_out"]).dropna()
+    average, other = frames[title, "average"], frames[title, encoder]
+    return (average["attention_left_out"] - other["attention_left_out"]).dropna()
 
 
 def _mark(model: str, series: str, values: "pandas.Series[float]") -> dict[str, object]:

@@ -55,7 +55,9 @@ def _adversaries_row(title: str, encoder: Encoder, result: xarray.Dataset) -> di
         "model": f"{title}, {ENCODER_NAMES[encoder]}",
         "texts": len(frame),
         "mean": f"{frame.jsd.mean():.2f}",
-        "by class": " / ".join(f"{one:.2f}" for one in by_class),
-        "released, by class": " / ".join(f"{one:.2f}" for one in released.jsd) if released else "–",
+        "by class": " / ".join(f"{mean:.2f}" for mean in by_class),
+        "released, by class": " / ".join(f"{mean:.2f}" for mean in released.jsd)
+        if released
+        else "–",
         f"at least {FAR}": f"{(frame.jsd >= FAR).mean():.0%}",
     }

@@ -35,9 +35,9 @@ def draw_histograms(
             for number in range(len(classes))
         ]
         shares[name] = xarray.DataArray(rows, dims=("class", "corner"))
-    every = xarray.concat(list(shares.values()), pandas.Index(shares, name="model"))
-    every["edge"] = "corner", np.repeat(edges, 2)[1:-1]
-    every["class"] = every["class"] + 1
+    joined = xarray.concat(list(shares.values()), pandas.Index(shares, name="model"))
+    joined["edge"] = "corner", np.repeat(edges, 2)[1:-1]
+    joined["class"] = joined["class"] + 1
     curve = Curve(
         "share",
         "class {class}",
@@ -49,7 +49,9 @@ def draw_histograms(
         x_label=x_label,
         y_label="share of texts",
     )
-    return writer.curves(every.to_dataset(name="share"), curve, columns=len(ENCODER_NAMES), **words)
+    return writer.curves(
+        joined.to_dataset(name="share"), curve, columns=len(ENCODER_NAMES), **words
+    )
 
 
 def outline(values: "pandas.Series[float]", edges: Values) -> Values:

@@ -75,12 +75,14 @@ def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xar
     other attention was looked for.
     """
     settings = reproduction.settings
-    jobs = {each: ClassifierJob("base", each, settings.seed) for each in TRIED}
+    jobs = {
+        encoder_name: ClassifierJob("base", encoder_name, settings.seed) for encoder_name in TRIED
+    }
 
     def measure(trainer: ClassifierTrainer) -> xarray.Dataset:
         columns = _measured(trainer.model(jobs[encoder]), trainer.data, settings)
         quality = trainer.measured(jobs[encoder])["test"]
-        return _described(columns, trainer.data, {each: quality[each] for each in QUALITY})
+        return _described(columns, trainer.data, {name: quality[name] for name in QUALITY})
 
     return classifiers_of(reproduction, title).measure(
         [[*jobs.values()]],
@@ -125,14 +127,14 @@ def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
             GRADIENT: gradient[row, :length],
             LEFT_OUT: left_out[row],
         }
-        correlations = [kendall(values[one], values[other]) for one, other in PAIRS.values()]
+        correlations = [kendall(values[first], values[second]) for first, second in PAIRS.values()]
         yield {
             "number": int(batch.numbers[row]),
             "predicted": int(output.probability[row].argmax()),
             "words": length,
             "largest": float(weight[row].max()),
-            "tau": [each.value for each in correlations],
-            "p": [each.p for each in correlations],
+            "tau": [correlation.value for correlation in correlations],
+            "p": [correlation.p for correlation in correlations],
         }
 
 

@@ -57,7 +57,7 @@ def _about_set(title: str, result: xarray.Dataset) -> dict[str, object]:
     counts = result["texts"]
     classes = " / ".join(map(str, counts["class"].values))
     by_part = {
-        str(part): " / ".join(str(int(one)) for one in counts.sel(part=part).values)
+        str(part): " / ".join(str(int(count)) for count in counts.sel(part=part).values)
         for part in counts["part"].values
     }
     return {

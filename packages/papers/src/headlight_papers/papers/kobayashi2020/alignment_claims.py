@@ -49,6 +49,7 @@ def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     result = load_attention(reproduction)
     others, _ = all_others(reproduction)
     most = max_gradients(reproduction)
+    # Gradients are expensive and taken of the first pairs only; norms are compared on the same.
     same = result if most is None else load_attention(reproduction, most)
     gradients = {method: load_inputs(reproduction, method) for method in SMOOTHGRADS}
     judged = [
@@ -118,6 +119,7 @@ def second_layer(result: xarray.Dataset) -> Claim:
 def as_good_as_fast_align(result: xarray.Dataset, others: list[OtherAligner]) -> list[Claim]:
     """Judge Section 5, given a word aligner: the translator is as good an aligner."""
     norm = _best_rate(result, "norm", "input")
+    # Only links from source to target are those that the paper's number is of.
     aligner = next((other for other in others if other.published == FAST_ALIGN), None)
     if aligner is None:
         return []
@@ -185,18 +187,19 @@ def norms_of_heads(result: xarray.Dataset) -> Claim:
 
 
 def _best_rate(result: xarray.Dataset, measure: str, step: str) -> Estimate:
-    """Return the rate of the best layer, with ends that hold although it was chosen."""
+    # The ends hold although the layer was chosen by this very rate.
     rates = layer_rates(result, measure, step)
     return rates.simultaneous(independent_units(result)).at(lowest(rates))
 
 
-def _is_below(result: xarray.Dataset, one: tuple[str, str], other: tuple[str, str]) -> Answer:
+def _is_below(result: xarray.Dataset, first: tuple[str, str], second: tuple[str, str]) -> Answer:
     """Return whether the best layer by a measure and step is better than that by another.
 
     Both were chosen, and so the interval of their difference holds for all pairs of layers.
     """
-    rates = [layer_rates(result, *each) for each in (one, other)]
-    rows, columns = np.indices([each.value.size for each in rates])
+    rates = [layer_rates(result, *way) for way in (first, second)]
+    # Every layer of one with every layer of the other, since both were chosen.
+    rows, columns = np.indices([rate.value.size for rate in rates])
     apart = rates[0].at(rows).minus(rates[1].at(columns))
     pair = lowest(rates[0]), lowest(rates[1])
     return within(apart.simultaneous(independent_units(result)).at(pair), below=0)
@@ -205,6 +208,7 @@ def _is_below(result: xarray.Dataset, one: tuple[str, str], other: tuple[str, st
 def _is_best(result: xarray.Dataset, layer: int) -> Answer:
     """Whether a layer, by its place, has the lowest rate by norms (AWI)."""
     rates = layer_rates(result, "norm", "input")
+    # A model with fewer layers has no such layer, and decides nothing.
     if layer >= rates.value.size:
         return None
     others = [at for at in range(rates.value.size) if at != layer]

@@ -57,7 +57,9 @@ def _special_shares(result: xarray.Dataset) -> str:
     parts = [
         f"layer {name} {100 * weight:.0f}% and {100 * norm:.0f}%"
         for name, weight, norm in zip(
-            layer_names(result), *(share[each].values for each in TOTAL_SYMBOLS), strict=True
+            layer_names(result),
+            *(share[name_of_measure].values for name_of_measure in TOTAL_SYMBOLS),
+            strict=True,
         )
     ]
     return f"Share of special tokens in the weight and in the norm: {', '.join(parts)}."

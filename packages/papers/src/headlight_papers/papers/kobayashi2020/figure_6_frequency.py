@@ -28,7 +28,7 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     frame = pandas.DataFrame(result["frequency_sample"].values, columns=fields).dropna()
     writer.keep(frame)
     panels = [
-        DensityPanel.of(
+        DensityPanel.from_pairs(
             f"{symbol}: ρ = {rho[name]:.2f}",
             frame["rank"].to_numpy(),
             frame[name].to_numpy(),

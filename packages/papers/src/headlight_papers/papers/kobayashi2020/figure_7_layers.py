@@ -91,6 +91,6 @@ def _comparisons(result: xarray.Dataset) -> Iterator[Comparison]:
         ours = 100 * result["error_rate"].sel(measure=measure, step="input").values
         for layer in range(max(len(numbers), len(ours))):
             theirs, here = (
-                float(each[layer]) if layer < len(each) else None for each in (numbers, ours)
+                float(values[layer]) if layer < len(values) else None for values in (numbers, ours)
             )
             yield Comparison(f"{LABELS[measure]}, layer {layer + 1}", theirs, here, note=note)

@@ -53,10 +53,10 @@ def figure_13(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def _soft_alignments(
     reproduction: Reproduction[Settings], writer: ExhibitWriter, *, second: bool
 ) -> Section:
-    every = [site.layer for site in translator_of(reproduction).sites_of("cross")]
-    layers = [layer for layer in every if (layer == SECOND) == second]
+    all_layers = [site.layer for site in translator_of(reproduction).sites_of("cross")]
+    layers = [layer for layer in all_layers if (layer == SECOND) == second]
     if second and not layers:
-        layers = every[:1]
+        layers = all_layers[:1]
     examples = list(islice(_examples(reproduction), DRAWN))
     pictures = [
         picture for layer in layers for picture in _pictures(reproduction, writer, layer, examples)
@@ -101,7 +101,7 @@ def _pictures(
         links[measure] = list(aligned)
     pictures = []
     for number, (pair, gold) in enumerate(examples):
-        soft = {measure: each[number].soft for measure, each in links.items()}
+        soft = {measure: alignments[number].soft for measure, alignments in links.items()}
         drawn = DrawnAlignment(
             pair.name,
             pair.source.split(),

@@ -84,10 +84,13 @@ def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
 
     def make(_: Path) -> xarray.Dataset:
         values_by_layer = [singular_values_of(reproduction.model, site).numpy() for site in sites]
-        heads, size = (max(one.shape[axis] for one in values_by_layer) for axis in (0, 1))
+        heads, size = (
+            max(values_of_heads.shape[axis] for values_of_heads in values_by_layer)
+            for axis in (0, 1)
+        )
         values = np.full((len(values_by_layer), heads, size), np.nan)
-        for layer, one in enumerate(values_by_layer):
-            values[layer, : one.shape[0], : one.shape[1]] = one
+        for layer, values_of_heads in enumerate(values_by_layer):
+            values[layer, : values_of_heads.shape[0], : values_of_heads.shape[1]] = values_of_heads
         with np.errstate(divide="ignore"):  # a singular value of 0 makes the ratio infinite
             ratio = np.fmax.reduce(values, axis=2) / np.fmin.reduce(values, axis=2)
         return xarray.Dataset(

@@ -71,12 +71,14 @@ def spearman(result: xarray.Dataset, step: str) -> float:
             "rate": result["head_error_rate"].sel(measure="norm", step=step).values.ravel(),
         }
     )
+    # Heads that link nothing have no rate, and would share the worst rank.
     ranks = frame.dropna().rank()
     return float(ranks["norm"].corr(ranks["rate"]))
 
 
 def highest_layer(result: xarray.Dataset, step: str = "input") -> tuple[int, Estimate]:
     """Return the layer with the highest mean norm, from 0, and its error rate."""
+    # A layer without norms is never the highest.
     highest = int(result["mean_norm"].fillna(-np.inf).argmax("layer"))
     cell = result.sel(measure="norm", step=step).isel(layer=highest)
     return int(cell["layer"]), estimates(cell, "error_rate", ())

@@ -24,7 +24,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The three findings of Section 4, each with the rule by which it holds or not."""
     result = load_norms(reproduction)
     # The sentences that a survey says of the same tokens.
-    sentences = [weight_and_norm(result, name) for name in _of_interest(result)]
+    sentences = [weight_and_norm(result, name) for name in _special_categories(result)]
     notes = [*filter(None, sentences), *text_notes(reproduction, result)]
     return claims_content(writer, judge_claims(result), notes)
 
@@ -78,7 +78,7 @@ def _cancelled(name: str) -> ClaimRow:
 def judge_claims(result: xarray.Dataset) -> list[Claim]:
     """Return every claim about a survey that has ranks."""
     claims = [LENGTHS_VARY.judge({"variation": float(result["vector_norm_cv"].mean())})]
-    for name in _of_interest(result):
+    for name in _special_categories(result):
         weight, norm = mean_shares(result, name)
         rho = around(float(result["weight_norm_spearman"].sel(key_group=name)), BINNED)
         shares = {"weight": weight, "norm": norm, "ratio": norm / weight if weight else np.nan}
@@ -87,9 +87,9 @@ def judge_claims(result: xarray.Dataset) -> list[Claim]:
         name: around(float(result["frequency_spearman"].sel(quantity=name)), BINNED)
         for name in ("weight", "norm")
     }
+    # A claim about |ρ| is two: ρ of norms lies above that of weights, and above its negative.
     return [*claims, *judge_rows(FREQUENCY, rhos | {"against": rhos["weight"].times(-1)})]
 
 
-def _of_interest(result: xarray.Dataset) -> list[str]:
-    """Return the categories of tokens that say little by themselves."""
+def _special_categories(result: xarray.Dataset) -> list[str]:
     return [name for name in categories(result) if name != "other"]

@@ -41,7 +41,9 @@ def load_norms(reproduction: Reproduction) -> xarray.Dataset:
     else:  # no sinks were searched
         totals = result["total"].sel(query_category="all", drop=True)
         totals = totals.rename(key_category="key_group")
-    return result.assign({name: totals.sel(measure=of, drop=True) for name, of in TOTALS.items()})
+    return result.assign(
+        {name: totals.sel(measure=measure, drop=True) for name, measure in TOTALS.items()}
+    )
 
 
 def categories(result: xarray.Dataset) -> list[str]:

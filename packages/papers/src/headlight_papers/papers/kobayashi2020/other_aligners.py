@@ -51,6 +51,7 @@ class OtherAligner:
     @property
     def published(self) -> str:
         """Return the aligner whose published error rate is of such links; empty for none."""
+        # File names write the same aligner as fast_align, fastalign or fast-align.
         plain = self.name.lower().replace("_", "").replace("-", "")
         names = (name for word, name in KNOWN.items() if word in plain)
         return next(names, "") if self.is_forward else ""
@@ -62,7 +63,7 @@ def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
     aligners = []
     for path in reproduction.sources.links:
         links = open_links(path, sentences=len(aligned.pairs))
-        score = score_links(aligned.gold, (each.possible for each in links))
+        score = score_links(aligned.gold, (gold_links.possible for gold_links in links))
         aligners.append(OtherAligner(*link_file_name(path), _rate(score)))
     return aligners
 
@@ -80,6 +81,7 @@ def trained_on_the_spot(
     for aligner in get_args(Aligner):
         try:
             result = _load_aligner(reproduction, aligner)
+        # An aligner that is not installed is left out, and the page says so.
         except UsageError as missing:
             notes.append(f"{aligner} is missing: {missing}")
             continue
@@ -110,11 +112,14 @@ def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.
             aligner, aligned.words, training=_training(reproduction), longest=LONGEST
         )
         links = (both.forward, both.reverse, both.together(SYMMETRIZATION))
-        rates = [_rate(score_links(aligned.gold, each)) for each in links]
+        rates = [_rate(score_links(aligned.gold, direction_links)) for direction_links in links]
         return xarray.Dataset(
             {
-                f"error_rate{end}": ("direction", [float(getattr(rate, of)) for rate in rates])
-                for end, of in (("", "value"), ("_low", "low"), ("_high", "high"))
+                f"error_rate{end}": (
+                    "direction",
+                    [float(getattr(rate, end_name)) for rate in rates],
+                )
+                for end, end_name in (("", "value"), ("_low", "low"), ("_high", "high"))
             },
             coords={"direction": list(DIRECTIONS)},
         )
@@ -140,6 +145,7 @@ def _training(reproduction: Reproduction[Settings]) -> Iterator[tuple[list[str],
     assert sources.parallel is not None  # noqa: S101 - it has been asked
     pairs = open_parallel(sources.parallel, sources.parallel_target)
     for pair in islice(pairs, reproduction.settings.max_parallel):
+        # Small letters, as the pairs that are aligned: `words` lowers them too.
         yield pair.source.lower().split(), pair.target.lower().split()
 
 

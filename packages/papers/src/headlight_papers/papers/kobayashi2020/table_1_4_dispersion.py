@@ -87,10 +87,10 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 def extremes(result: xarray.Dataset, name: str) -> pandas.DataFrame:
     """Return the rows of the paper's tables: largest CV, smallest CV, average."""
-    every = frame_of({symbol: result[f"{name}_{key}"] for key, symbol in STATISTICS.items()})
-    every.insert(0, "name", every["head" if "head" in every else "layer"].astype(str))
-    chosen = every.loc[[every["CV"].idxmax(), every["CV"].idxmin()], ["name", *FORMATS]]
-    average = every[["μ", "σ", "CV"]].mean().to_frame().T.assign(name="")
+    rows = frame_of({symbol: result[f"{name}_{key}"] for key, symbol in STATISTICS.items()})
+    rows.insert(0, "name", rows["head" if "head" in rows else "layer"].astype(str))
+    chosen = rows.loc[[rows["CV"].idxmax(), rows["CV"].idxmin()], ["name", *FORMATS]]
+    average = rows[["μ", "σ", "CV"]].mean().to_frame().T.assign(name="")
     frame = pandas.concat([chosen, average], ignore_index=True)
     frame.insert(0, "which", ["largest CV", "smallest CV", "average"])
     return frame

@@ -20,12 +20,12 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Spearman's ρ between α and ‖f(x)‖, over all pairs of a category."""
     result = load_norms(reproduction)
     names = categories(result)
-    of = result.sel(key_group=names)
+    by_category = result.sel(key_group=names)
     frame = pandas.DataFrame(
         {
             "category": [LABELS[name] for name in names],
-            "pairs": of["weight_norm_spearman_count"].values.astype(int),
-            "ρ": of["weight_norm_spearman"].values,
+            "pairs": by_category["weight_norm_spearman_count"].values.astype(int),
+            "ρ": by_category["weight_norm_spearman"].values,
         }
     )
     ours = dict(zip(names, map(float, frame["ρ"]), strict=True))
@@ -36,7 +36,7 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "in bins, by which ρ is off by 0.001 at most. The picture has the same within each head.",
         drawings=[
             writer.curves(
-                of,
+                by_category,
                 Curve("weight_norm_spearman_by_head", panel="Head by head", by=BY, **RHO),
                 caption="Spearman's ρ between α and ‖f(x)‖ within each head.",
                 alternative=", ".join(f"{LABELS[name]} {rho:.2f}" for name, rho in ours.items()),

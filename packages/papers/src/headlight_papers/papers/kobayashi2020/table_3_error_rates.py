@@ -204,8 +204,8 @@ def _published(others: list[OtherAligner]) -> dict[str, float]:
 
 
 def _gradient_notes(reproduction: Reproduction[Settings]) -> list[str]:
-    most, every = max_gradients(reproduction), len(aligned_of(reproduction).pairs)
-    read = f"the first {most}" if most else f"all {every}"
+    most, pairs = max_gradients(reproduction), len(aligned_of(reproduction).pairs)
+    read = f"the first {most}" if most else f"all {pairs}"
     return [
         f"Gradients and differences of predictions are those of {read} pairs, SmoothGrad's of "
         f"{reproduction.settings.samples} noisy copies of each sentence (published: 30)."

@@ -64,6 +64,7 @@ def aligned_of(reproduction: Reproduction) -> AlignedPairs:
 
 def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
     """Load weights, norms and effective attention of every layer and head, in one pass."""
+    # The first pairs alone are another result, which must not replace that of all.
     name = "alignment" if max_pairs is None else "alignment-first"
     return _load(reproduction, name, measures=tuple(LABELS), max_examples=max_pairs)
 
@@ -79,6 +80,7 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Es
         "max_examples": max_gradients(reproduction),
     }
     if method.form:
+        # As Ding et al. link: each piece of the target to one of the source.
         settings |= {"inputs": {"form": method.form}, "unit": "piece"}
         if method.measure == "smoothgrad":
             options = reproduction.settings
@@ -91,8 +93,8 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Es
 def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
     """Return the number of translations whose gradients are taken; None for all."""
     most = reproduction.settings.max_gradients
-    every = len(aligned_of(reproduction).pairs)
-    return most if most < every else None
+    pairs = len(aligned_of(reproduction).pairs)
+    return most if most < pairs else None
 
 
 def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> xarray.Dataset:
@@ -116,6 +118,7 @@ def layer_rates(result: xarray.Dataset, measure: str, step: str) -> Estimate:
 
 def lowest(rates: Estimate) -> int:
     """Return where the lowest rate stands."""
+    # A layer without a rate is never the lowest.
     return int(np.nan_to_num(rates.value, nan=np.inf).argmin())
 
 
@@ -154,8 +157,8 @@ def translator_note(reproduction: Reproduction) -> str:
 def alignment_notes(reproduction: Reproduction) -> list[str]:
     """Return notes on how translator and gold links differ from the paper's."""
     aligned = aligned_of(reproduction)
-    sure = sum(len(each.sure) for each in aligned.gold)
-    possible = sum(len(each.possible) for each in aligned.gold)
+    sure = sum(len(gold.sure) for gold in aligned.gold)
+    possible = sum(len(gold.possible) for gold in aligned.gold)
     name = Path(reproduction.sources.translations or "")
     return [
         translator_note(reproduction),

@@ -42,7 +42,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     return claims_content(writer, judge_claims(result), [*notes, *notes_of(reproduction, result)])
 
 
-def _there(*scopes: str) -> str:
+def _quote_table(*scopes: str) -> str:
     numbers = " and ".join(f"{published.TABLE_2[scope].mean}%" for scope in scopes)
     return f"{numbers} (Table 2)"
 
@@ -52,7 +52,7 @@ def _less(claim: str, less: str, more: str) -> ClaimRow:
     return ClaimRow(
         claim,
         f"{METHODS[less]} below {METHODS[more]}, means over layers",
-        _there(less, more),
+        _quote_table(less, more),
         f"{{{less}:.1%}} and {{{more}:.1%}}",
         {f"{less} - {more}": {"below": 0}},
     )
@@ -75,14 +75,14 @@ RULES = (
     ClaimRow(
         "1. Attention alone replaces a token by its context",
         f"ATTN-N above {HALF:.0%}, mean over layers",
-        _there("norm"),
+        _quote_table("norm"),
         "{norm:.1%}",
         {"norm": {"above": HALF}},
     ),
     ClaimRow(
         "2. With the residual connection and the norm, a token keeps more than it gets",
         f"ATTNRESLN-N below {HALF:.0%}, mean over layers",
-        _there(WHOLE),
+        _quote_table(WHOLE),
         f"{{{WHOLE}:.1%}}",
         {WHOLE: {"below": HALF}},
     ),

@@ -79,7 +79,7 @@ def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Se
     labels = present(selection, group)
     ratios = selection[group.variable]
     columns = {label: 100 * ratios.sel({group.by.dim: key}) for key, label in labels.items()}
-    means = "; ".join(f"{label} {float(each.mean()):.1f}%" for label, each in columns.items())
+    means = "; ".join(f"{label} {float(column.mean()):.1f}%" for label, column in columns.items())
     means = f"Means over layers: {means}."
     method = METHODS.get(group.scope, "")
     return Section(

@@ -156,8 +156,8 @@ def _table(
         | {
             label: [
                 # A map has no agreement with itself.
-                MISSING if isnan(one.value) else f"{one:.3f}"
-                for one in (score(result, question, name) for name in names)
+                MISSING if isnan(estimate.value) else f"{estimate:.3f}"
+                for estimate in (score(result, question, name) for name in names)
             ]
             for question, label in kind.questions.items()
         }
@@ -212,16 +212,19 @@ NAMES = {**AGREEMENT, **REMOVAL}
 def judge_ahead(result: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
     """Judge each claim by the differences on the same texts."""
     judged = []
-    for number, each in enumerate(claims, 1):
-        name = NAMES[each.question]
-        first, second = (score(result, each.question, one) for one in (each.first, each.second))
+    for number, claim in enumerate(claims, 1):
+        name = NAMES[claim.question]
+        first, second = (
+            score(result, claim.question, name_of_map)
+            for name_of_map in (claim.first, claim.second)
+        )
         apart = first.minus(second)
         judged.append(
             Claim(
-                f"{number}. {each.claim}",
-                f"{name} of {LABELS[each.first]} above that of {LABELS[each.second]}, on the same "
-                "texts",
-                each.published,
+                f"{number}. {claim.claim}",
+                f"{name} of {LABELS[claim.first]} above that of {LABELS[claim.second]}, on the "
+                "same texts",
+                claim.published,
                 f"{first.value:.3f} and {second.value:.3f}; difference {apart:.3f}".replace(
                     "-", "−"
                 ),

@@ -43,14 +43,15 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         lost = difference(_f1(models, "base", "lstm"), _f1(models, "guided", "lstm"))
+        # A base that has not learnt loses nothing by uniform attention, and proves nothing.
         return lost, provided(learnt(models, "lstm"), within(lost, most=AS_GOOD))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "1. Attention is not needed everywhere",
         f"on at least one set F1 of the LSTM trained with uniform attention is at most {AS_GOOD} "
         "below that with attention of its own",
-        _quoted(lambda each: each.base - each.uniform, numbers),
+        _quoted(lambda quoted: quoted.base - quoted.uniform, numbers),
         f"below by {_written(numbers)}",
         any_of(*answers),
     )
@@ -64,12 +65,14 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
         gain = difference(of_base, even)
         return gain, provided(learnt(models, "lstm"), within(gain, above=0))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "2. Attention is of use to another model",
         "F1 of the model without context is higher with the weights of the LSTM than with uniform "
         "ones, on every set",
-        _quoted(lambda each: each.guided[2] - each.guided[0] if each.guided else None, numbers),
+        _quoted(
+            lambda quoted: quoted.guided[2] - quoted.guided[0] if quoted.guided else None, numbers
+        ),
         f"by {_written(numbers)}",
         all_of(*answers),
     )
@@ -85,13 +88,15 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
         students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
         return gap, provided(students, within(gap, below=0))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "3. That of adversaries is of less use",
         "F1 of the model without context is lower with the weights of the adversary of the largest "
         "λ than with those of its base, on every set; a set counts if the control (λ = 0) has "
         "learnt to predict as its base does",
-        _quoted(lambda each: each.guided[3] - each.guided[2] if each.guided else None, numbers),
+        _quoted(
+            lambda quoted: quoted.guided[3] - quoted.guided[2] if quoted.guided else None, numbers
+        ),
         _written(numbers, _without_control(rows, "lstm", answers)),
         all_of(*answers),
     )
@@ -101,7 +106,8 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
     """Judge Section 4: a trained model can predict the same and attend otherwise than seeds do."""
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
-        seeds, taught = _of(models, "seed", encoder), _adversaries(models, encoder)
+        seeds, taught = _select(models, "seed", encoder), _adversaries(models, encoder)
+        # One adversary beside several seeds: its distance is compared with their mean.
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
         alike = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
         exists = any_of(
@@ -111,9 +117,11 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         fair = all_of(learnt(models, encoder), control_keeps(models, encoder) or exists)
         distances = [number for at, number in further.items() if alike[at]]
         none = f"{_nearest(taught)}, {_kept_up_to(models, encoder):.3f} counts)"
-        return max(distances, key=lambda each: each.value, default=none), provided(fair, exists)
+        return max(distances, key=lambda distance: distance.value, default=none), provided(
+            fair, exists
+        )
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     of_paper = encoder == "lstm"
     return Claim(
         "4. Adversaries of a whole model exist"
@@ -122,7 +130,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         f"on every set an adversary (λ > 0) of the {'LSTM' if of_paper else 'Transformer'} has a "
         f"JSD above that of other seeds, and a TVD of at most {SAME} or of the seeds'; that there "
         "is none counts if the TVD of all is clearly above, and the control (λ = 0) has such a TVD",
-        "JSD " + _quoted(lambda each: each.jsd, numbers, sign="") if of_paper else "not asked",
+        "JSD " + _quoted(lambda quoted: quoted.jsd, numbers, sign="") if of_paper else "not asked",
         f"JSD above that of seeds by {_written(numbers, _without_control(rows, encoder, answers))}",
         all_of(*answers),
         extension=not of_paper,
@@ -144,14 +152,16 @@ def harder_than_single_texts(
             jsd = single["jsd"].minus(exact(of_attention))
             worse = all_of(within(tvd, above=0), within(jsd, above=0))
             as_good = all_of(within(tvd, most=0), within(jsd, most=0))
+            # Better in one and worse in the other decides nothing.
             answers.append(True if worse else negate(as_good) if as_good else None)
             near += [jsd] if within(tvd, most=0) else []
         students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
         none = f"{_nearest(taught)}, that of single texts {single['tvd']:.3f})"
-        least = min(near, key=lambda each: each.value, default=none)
+        # Where none has a TVD as small, the reason is printed in the place of a number.
+        least = min(near, key=lambda distance: distance.value, default=none)
         return least, provided(students, all_of(*answers))
 
-    numbers, answers = _by_set(rows, judge)
+    numbers, answers = _judge_sets(rows, judge)
     return Claim(
         "5. They are harder to find than those of single texts",
         "on every set all adversaries (λ > 0) of the LSTM have a larger TVD and a smaller JSD than "
@@ -166,7 +176,7 @@ def harder_than_single_texts(
 
 def learnt(models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether bases tell the classes apart; of one that does not nothing follows."""
-    return within(mean_of(_of(models, "base", encoder).accuracy), least=LEARNT)
+    return within(mean_of(_select(models, "base", encoder).accuracy), least=LEARNT)
 
 
 def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
@@ -178,36 +188,39 @@ def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
 
 def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a run predicts as its base does; not if its TVD is clearly above that of seeds."""
+    # Between the bound and what is clearly above other seeds, the answer is inconclusive.
     if within(tvd, most=_kept_up_to(models, encoder)):
         return True
-    above = within(difference([tvd], _of(models, "seed", encoder).tvd), above=0)
+    above = within(difference([tvd], _select(models, "seed", encoder).tvd), above=0)
     return False if above else None
 
 
 def _kept_up_to(models: pandas.DataFrame, encoder: Encoder) -> float:
-    """Return the largest TVD that counts as small: no more than other seeds have."""
-    return max([SAME, *map(float, _of(models, "seed", encoder).tvd)])
+    # A TVD no larger than that of other seeds is as small as training allows.
+    return max([SAME, *map(float, _select(models, "seed", encoder).tvd)])
 
 
 def _adversaries(
     models: pandas.DataFrame, encoder: Encoder, *, control: bool = False
 ) -> pandas.DataFrame:
-    """Return the adversaries of λ > 0, or the control, λ = 0, which is no finding."""
-    taught = _of(models, "adversary", encoder)
+    # An adversary of λ = 0 is the control: that it predicts the same is no finding.
+    taught = _select(models, "adversary", encoder)
     return taught[taught.weight == 0] if control else taught[taught.weight > 0]
 
 
-def _of(models: pandas.DataFrame, kind: str, encoder: Encoder) -> pandas.DataFrame:
+def _select(models: pandas.DataFrame, kind: str, encoder: Encoder) -> pandas.DataFrame:
     return models[(models.kind == kind) & (models.encoder == encoder)]
 
 
 def _nearest(taught: pandas.DataFrame) -> str:
-    """Return the start of a clause where no TVD is small enough; its bound follows."""
+    # The caller closes the parenthesis, behind the bound.
     smallest = f"the smallest is {taught.tvd.min():.3f}" if len(taught) else "there are 0"
     return f"(none with such a TVD: {smallest}"
 
 
-def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Estimate | str], list[Answer]]:
+def _judge_sets(
+    rows: pandas.DataFrame, judge: Rule
+) -> tuple[dict[str, Estimate | str], list[Answer]]:
     judged = {str(title): judge(rows[rows.set == title]) for title in rows.set.unique()}
     return (
         {title: number for title, (number, _) in judged.items()},
@@ -218,7 +231,7 @@ def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Estimate | s
 def _f1(
     rows: pandas.DataFrame, kind: str, encoder: Encoder, guide: str = ""
 ) -> "pandas.Series[float]":
-    models = _of(rows, kind, encoder)
+    models = _select(rows, kind, encoder)
     return models[models.guide == guide].f1 if guide else models.f1
 
 
@@ -229,6 +242,7 @@ def _without_control(
     reasons = {}
     for title, answer in zip(rows.set.unique(), answers, strict=True):
         models = rows[rows.set == title]
+        # Only an inconclusive answer needs the reason.
         if answer is None and control_keeps(models, encoder) is not True:
             tvd = _adversaries(models, encoder, control=True).tvd
             learnt = f"has not learnt (TVD {tvd.max():.3f})" if len(tvd) else "is missing"

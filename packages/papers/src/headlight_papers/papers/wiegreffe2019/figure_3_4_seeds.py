@@ -68,12 +68,12 @@ MEDIAN_FORMATS = {"texts": ".0f", "seeds": ".3f", "adversary": ".3f"}
 
 def _texts(result: xarray.Dataset, encoder: str, weight: float) -> pandas.DataFrame:
     """Return for each text its largest weight, and the distance of others from its attention."""
-    of = result.sel(encoder_of=encoder)
+    of_encoder = result.sel(encoder_of=encoder)
     return pandas.DataFrame(
         {
-            LARGEST: by_largest(of["largest"].values),
-            "seeds": of["seed_jsd"].values,
-            "adversary": of["adversary_jsd"].sel({"lambda": weight}).values,
+            LARGEST: by_largest(of_encoder["largest"].values),
+            "seeds": of_encoder["seed_jsd"].values,
+            "adversary": of_encoder["adversary_jsd"].sel({"lambda": weight}).values,
         }
     )
 

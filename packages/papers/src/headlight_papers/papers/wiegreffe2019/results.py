@@ -70,13 +70,16 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
         references = [
             row for base, *others in bases for row in reference_rows(trainer, base, others)
         ]
-        texts = [_texts_of(trainer, each, weights, settings) for each in bases]
+        texts = [_texts_of(trainer, base, weights, settings) for base in bases]
         models = run_table(trainer, [job for stage in stages for job in stage], references, NUMBERS)
         data, axes = trainer.data, ("encoder_of", "lambda", "text")
         counts = [data.count(part) for part in PARTS]
         lengths = [float(data.lengths(part).double().mean()) for part in PARTS]
         values = {"texts": ("split", counts), "length": ("split", lengths)} | {
-            name: (axes if name == "adversary_jsd" else axes[::2], [each[name] for each in texts])
+            name: (
+                axes if name == "adversary_jsd" else axes[::2],
+                [numbers[name] for numbers in texts],
+            )
             for name in texts[0]
         }
         coords = {"split": list(PARTS), "encoder_of": list(IN_CONTEXT), "lambda": weights}
@@ -96,11 +99,15 @@ def _stages(repeats: int, weights: Sequence[float]) -> list[list[ClassifierJob]]
     seeds = range(repeats)
     plain: tuple[Guide, ...] = ("uniform", "base")
     encoders: tuple[Encoder, ...] = (*IN_CONTEXT, "average")
-    bases = [ClassifierJob("base", each, seed) for each in encoders for seed in seeds]
-    taught = [ClassifierJob("adversary", each, 0, one) for each in IN_CONTEXT for one in weights]
+    bases = [ClassifierJob("base", encoder, seed) for encoder in encoders for seed in seeds]
+    taught = [
+        ClassifierJob("adversary", encoder, 0, weight)
+        for encoder in IN_CONTEXT
+        for weight in weights
+    ]
     uniform = [
-        ClassifierJob("guided", each, seed, None, "uniform")
-        for each in IN_CONTEXT
+        ClassifierJob("guided", encoder, seed, None, "uniform")
+        for encoder in IN_CONTEXT
         for seed in seeds
     ]
     guided = [
@@ -108,7 +115,9 @@ def _stages(repeats: int, weights: Sequence[float]) -> list[list[ClassifierJob]]
         for guide in plain
         for seed in seeds
     ]
-    misled = [ClassifierJob("guided", "average", 0, one, "adversary", "lstm") for one in weights]
+    misled = [
+        ClassifierJob("guided", "average", 0, weight, "adversary", "lstm") for weight in weights
+    ]
     return [bases, [*taught, *uniform, *guided], misled]
 
 
@@ -124,8 +133,8 @@ def _texts_of(
     outputs = trainer.outputs(first, ("test",))["test"]
 
     def far(other: ClassifierJob) -> np.ndarray:
-        found = distances(batches, trainer.outputs(other, ("test",))["test"], outputs)
-        return found["jsd"].numpy()
+        distances_from_base = distances(batches, trainer.outputs(other, ("test",))["test"], outputs)
+        return distances_from_base["jsd"].numpy()
 
     numbers = torch.cat([batch.numbers for batch in batches]).tolist()
     instances = adversaries_of_some(
@@ -134,9 +143,9 @@ def _texts_of(
         numbers,
         torch.Generator().manual_seed(settings.seed),
     )
-    largest = [each.attention[:, 0, 0].amax(-1) for each in outputs]
+    largest = [output.attention[:, 0, 0].amax(-1) for output in outputs]
     seeds = [far(other) for other in others]
-    taught = [replace(first, kind="adversary", weight=one) for one in weights]
+    taught = [replace(first, kind="adversary", weight=weight) for weight in weights]
     return {
         "largest": torch.cat(largest).double().numpy(),
         "seed_jsd": np.median(seeds, 0) if seeds else np.full(len(numbers), np.nan),

@@ -30,7 +30,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ("of the LSTM", some[some.guide == "base"]),
         ]
         misled = some[some.guide == "adversary"].groupby("weight")
-        guides += [(f"of its adversary, λ = {one:g}", models) for one, models in misled]
+        guides += [(f"of its adversary, λ = {weight:g}", models) for weight, models in misled]
         table += [
             {
                 "set": title,

@@ -20,13 +20,13 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     for title, encoder, some in models_in_context(rows):
         taught = some[some.kind == "adversary"].groupby("weight")
         models = [("other seeds", some[some.kind == "seed"])]
-        models += [(f"λ = {weight:g}", each) for weight, each in taught]
+        models += [(f"λ = {weight:g}", adversaries) for weight, adversaries in taught]
         table += [
             {
                 "set": title,
                 "encoder": ENCODER_NAMES[encoder],
                 "model": name,
-                **{key: float(models_of_kind[of].mean()) for key, of in SHOWN.items()},
+                **{key: float(models_of_kind[column].mean()) for key, column in SHOWN.items()},
             }
             for name, models_of_kind in models
             if len(models_of_kind)
@@ -34,9 +34,9 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     columns = ["set", "λ", "F1", "TVD", "our TVD", "JSD"]
     quoted = pandas.DataFrame(
         [
-            (title, each.weight, each.f1, each.tvd, 2 * each.tvd, each.jsd)
-            for title, each in QUOTED.items()
-            if each.tvd is not None and title in set(rows.set)
+            (title, quote.weight, quote.f1, quote.tvd, 2 * quote.tvd, quote.jsd)
+            for title, quote in QUOTED.items()
+            if quote.tvd is not None and title in set(rows.set)
         ],
         columns=columns,
     )

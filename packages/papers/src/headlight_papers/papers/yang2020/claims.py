@@ -125,12 +125,14 @@ def judge_claims(
         CARRIES_OVER.judge(numbers, fair),
         safe_point(rows),
     ]
-    return sorted(claims, key=lambda each: each.claim)
+    # Claims begin with their numbers, and are judged in another order.
+    return sorted(claims, key=lambda claim: claim.claim)
 
 
 def safe_point(rows: pandas.DataFrame) -> Claim:
     """Judge Figure 1: beyond a KL the tolerance is exhausted, and models break down suddenly."""
     taught = rows[rows.kind == "adversary"]
+    # Pandas sorts groups by λ, so that neighbours in the list are neighbours in the sweep.
     groups = [models for _, models in taught.groupby("weight")]
     largest = max(
         (models.kl for models in groups), key=lambda kl: mean_interval(kl).mean, default=taught.kl
@@ -138,6 +140,7 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
     steps = [
         (
             float(after.weight.iloc[0]),
+            # The difference of logarithms is that of the factor by which NLL grows.
             difference(np.log(after.nll), np.log(before.nll)),
             difference(before.kl, SATURATED * largest),
         )
@@ -173,6 +176,7 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
     for title, rows in classifiers.items():
         other = _reached(rows)
         bases = rows[rows.kind == "base"].accuracy
+        # λ = 0: a student that cannot keep its predictions says nothing about attention.
         control = rows[(rows.kind == "adversary") & (rows.weight == 0)].tvd
         fair = all_of(
             learnt(tagger),
@@ -193,7 +197,6 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
 
 
 def _reached(rows: pandas.DataFrame) -> "pandas.Series[float]":
-    """Return, by seed, the largest JSD of an adversary that predicts nearly as its base does."""
     taught = rows[(rows.kind == "adversary") & (rows.weight > 0) & (rows.tvd <= SAME)]
     return taught.groupby("seed").jsd.max()
 
@@ -214,8 +217,9 @@ def learnt(rows: pandas.DataFrame) -> Answer:
 
 
 def _stands_for(weight: float, length: float, paper: float) -> Answer:
-    """Whether a λ of ours is one of the paper; no other λ of the sweep may decide in its place."""
+    # No other λ of the sweep may decide in the place of one of the paper.
     scaled = weight * length
+    # Factors in either direction count alike on the scale of logarithms.
     return None if not 0 < scaled < inf or abs(log(scaled / paper)) > log(NEAR) else True
 
 

@@ -58,9 +58,9 @@ def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     table = [row for task, rows in tasks.items() for row in _models(task, rows)]
     tagger, *others = tasks.items()
     claim = claims.more_exclusive(tagger[1], dict(others))
-    every = pandas.concat([rows.assign(task=task) for task, rows in tasks.items()])
+    both = pandas.concat([rows.assign(task=task) for task, rows in tasks.items()])
     picture = writer.curves(
-        with_line(every, "mean", ["task"]),
+        with_line(both, "mean", ["task"]),
         *(curve for task in tasks for curve in points(KINDS, task, {"task": task}, **PLANE)),
         caption="How far attention and predictions are from the base's: a dot for each model; the "
         "line goes through the means of the adversaries, from λ = 0 on.",
@@ -98,7 +98,7 @@ SHOWN = {"tvd": "TVD", "jsd": "JSD", "kl": "KL row", "agreement": "agreement", "
 def _models(task: str, rows: pandas.DataFrame) -> Iterator[dict[str, str]]:
     groups = {"base": rows[rows.kind == "base"], "other seed": rows[rows.kind == "seed"]}
     taught = rows[rows.kind == "adversary"].groupby("weight")
-    groups |= {f"λ = {one:g}": some for one, some in taught}
+    groups |= {f"λ = {weight:g}": some for weight, some in taught}
     groups["uniform"] = rows[rows.kind == "uniform"]
     for name, some in groups.items():
         if len(some):

@@ -27,7 +27,7 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     }
     medians = rows.groupby("weight")[["kl", "kl_cell", "jsd", "nll"]].median().reset_index()
     picture = writer.curves(
-        with_line(rows, "median", of=["kl", *panels]),
+        with_line(rows, "median", numbers=["kl", *panels]),
         *(
             curve
             for y, (title, references) in panels.items()

@@ -33,20 +33,22 @@ BASE, BEFORE, SEED = "its base", "the λ before", "another seed"
 
 
 def rank_agreement(
-    one: Float64[Tensor, "*row key"], other: Float64[Tensor, "*row key"], keys: Bool[Tensor, "key"]
+    weights: Float64[Tensor, "*row key"],
+    others: Float64[Tensor, "*row key"],
+    keys: Bool[Tensor, "key"],
 ) -> tuple[Float64[Tensor, "*row"], Bool[Tensor, "*row"]]:
     """Compute Spearman's ρ of two rows of weights, and whether they agree on the largest weight.
 
     Args:
-        one: Weights.
-        other: Other weights of the same keys.
+        weights: Weights.
+        others: Other weights of the same keys.
         keys: Mask of the keys that count.
 
     Returns:
         Correlation ρ, NaN where all weights of a row are the same (equal weights share a rank),
         and the agreement on the largest weight.
     """
-    chosen = [weight[..., keys] for weight in (one, other)]
+    chosen = [weight[..., keys] for weight in (weights, others)]
     ranks = [
         (weight[..., None] > weight[..., None, :]).double().sum(-1)
         + 0.5 * (weight[..., None] == weight[..., None, :]).double().sum(-1)
@@ -63,9 +65,11 @@ def compare_rankings(
 ) -> dict[str, list[float]]:
     """See `VARIABLES`; by head, over all rows of words."""
     rhos, same = [], []
-    for batch, one, other in zip(batches, outputs, others, strict=True):
+    for batch, output, reference in zip(batches, outputs, others, strict=True):
         for sentence, real in enumerate(batch.real):
-            first, second = (each.attention[sentence][:, real].double() for each in (one, other))
+            first, second = (
+                side.attention[sentence][:, real].double() for side in (output, reference)
+            )
             agreement = rank_agreement(first, second, real)
             rhos.append(agreement[0])
             same.append(agreement[1].double())
@@ -126,9 +130,9 @@ def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     for weight in weights:
         row = {"model": f"λ = {weight:g}", "NLL times": f"{growth[weight]:.2f}"}
         row["side"] = "after" if len(broken) and weight >= broken.min() else "before"
-        for of in (BASE, BEFORE):
-            some = frame[(frame.of == of) & (frame.weight == weight)]
-            row |= {f"{title}, {of}": _shown(some[name]) for name, title in TITLES.items()}
+        for partner in (BASE, BEFORE):
+            some = frame[(frame.of == partner) & (frame.weight == weight)]
+            row |= {f"{title}, {partner}": _shown(some[name]) for name, title in TITLES.items()}
         table.append(row)
     seeds = frame[frame.of == SEED]
     other = {f"{title}, {BASE}": _shown(seeds[name]) for name, title in TITLES.items()}

@@ -39,15 +39,15 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
     weights = tuple(dict.fromkeys(chosen_lambdas(reproduction)))
     sources: list[tuple[Guide, float | None]] = [
         ("base", None),
-        *(("adversary", one) for one in weights),
+        *(("adversary", weight) for weight in weights),
         ("uniform", None),
         ("identity", None),
     ]
     seeds = range(reproduction.settings.repeats)
     stages = [
         [Job("base", seed) for seed in seeds],  # there already, unless somebody has removed them
-        [Job("adversary", seed, one) for seed in seeds for one in weights],
-        [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources],
+        [Job("adversary", seed, weight) for seed in seeds for weight in weights],
+        [Job("guided", seed, weight, guide) for seed in seeds for guide, weight in sources],
     ]
     return _run_table(reproduction, "guided", stages, lambda *_: [])
 
@@ -55,10 +55,10 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
     """Return the λ nearest to the paper's 0.2 and 3, which multiply a mean over entries."""
     length = float(load_sweep(reproduction).attrs["row_length"])
-    multipliers = [one for one in lambdas_of(reproduction) if one] or [0.0]
+    multipliers = [weight for weight in lambdas_of(reproduction) if weight] or [0.0]
 
     def nearest(paper: float) -> float:
-        return min(multipliers, key=lambda one: abs(np.log(max(one, 1e-12) * length / paper)))
+        return min(multipliers, key=lambda weight: abs(np.log(max(weight, 1e-12) * length / paper)))
 
     return nearest(0.2), nearest(3.0)
 
@@ -93,10 +93,7 @@ def _run_table(
 
 
 def _references(trainer: TaggerTrainer, seed: int) -> Rows:
-    """Return rows of the base of the seed before, and of a base with uniform attention.
-
-    Each pair of seeds is there once, since all distances are the same the other way round.
-    """
+    # Each pair of seeds is there once, since all distances are the same the other way round.
     others = [Job("base", seed - 1)] if seed else []
     rows = reference_rows(trainer, Job("base", seed), others)
     return [({**about, "seed": seed}, measured) for about, measured in rows]

@@ -54,9 +54,9 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "logarithmic": True,
     }
     picture = writer.curves(
-        _by_lambda(rows),
-        Curve("f1", "by λ", of={"zero": False}, **axes),
-        Curve("f1", "λ = 0, at the left end", of={"zero": True}, joined=False, **axes),
+        _interval_by_lambda(rows),
+        Curve("f1", "by λ", selection={"zero": False}, **axes),
+        Curve("f1", "λ = 0, at the left end", selection={"zero": True}, joined=False, **axes),
         caption="F1 on the test part by λ; the band is a 95% interval over seeds.",
         alternative=f"F1 {frame['F1'].iloc[1]} at λ = 0, {frame['F1'].iloc[-2]} at the largest λ.",
     )
@@ -74,8 +74,8 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
     """Return a row for the base, for each λ, for another seed and for uniform attention."""
     parts = [("base", "", rows[rows.kind == "base"])]
     parts += [
-        (f"λ = {one:g}", f"{one * length:.3g}", _adversaries(rows, one))
-        for one in sorted(rows[rows.kind == "adversary"].weight.unique())
+        (f"λ = {weight:g}", f"{weight * length:.3g}", _adversaries(rows, weight))
+        for weight in sorted(rows[rows.kind == "adversary"].weight.unique())
     ]
     parts += [
         ("other seed", "", rows[rows.kind == "seed"]),
@@ -92,14 +92,14 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
     return pandas.DataFrame(table)
 
 
-def _by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
+def _interval_by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
     """Return F1 with half of its interval; 0, which a logarithmic axis has not, is at its left."""
     weights = np.array(sorted(rows[rows.kind == "adversary"].weight.unique()))
-    intervals = [mean_interval(_adversaries(rows, one).f1) for one in weights]
+    intervals = [mean_interval(_adversaries(rows, weight).f1) for weight in weights]
     return xarray.Dataset(
         {
-            "f1": ("weight", [one.mean for one in intervals]),
-            "half": ("weight", [one.half for one in intervals]),
+            "f1": ("weight", [interval.mean for interval in intervals]),
+            "half": ("weight", [interval.half for interval in intervals]),
             "shown": ("weight", shown_weights(weights)),
             "zero": ("weight", weights == 0),
         }

@@ -29,8 +29,8 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     wanted = [
         ("of the base", "base", np.nan, "0.90"),
         *(
-            (f"of the adversary, λ = {one:g}", "adversary", one, published_f1)
-            for one, published_f1 in {small: "0.90", large: "0.89"}.items()
+            (f"of the adversary, λ = {multiplier:g}", "adversary", multiplier, published_f1)
+            for multiplier, published_f1 in {small: "0.90", large: "0.89"}.items()
         ),
         ("uniform", "uniform", np.nan, ""),
         ("each word to itself", "identity", np.nan, ""),

@@ -41,6 +41,7 @@ class Dropout(nn.Module):
             return nn.functional.dropout(state, self.share)
         draws = torch.empty(-(-state.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
         drawn = draws.view(torch.uint8)[: state.numel()].view(state.shape)
+        # The scale follows from the rounded share, so that the expected value stays the same.
         return state * ((drawn >= self._out_of_256) * (256 / (256 - self._out_of_256)))
 
 
@@ -68,6 +69,7 @@ class Tagger(AttentionModel[TagBatch]):
         self.register_buffer("rows", types.rows, persistent=False)
         self.register_buffer("ends", types.suffixes, persistent=False)
         self.register_buffer("vectors", types.vectors, persistent=False)
+        # A buffer that is no parameter: sines and cosines are never trained, nor kept in files.
         self.register_buffer("timing", timing_signal(longest, WIDTH), persistent=False)
         self.words = nn.Embedding(int(types.rows.max()) + 1, WORD)
         self.suffixes = nn.Embedding(int(types.suffixes.max()) + 1, SUFFIX)
@@ -84,7 +86,7 @@ class Tagger(AttentionModel[TagBatch]):
         self._initialise()
 
     @classmethod
-    def of(cls, data: TaggingData, dropout: float = DROPOUT) -> "Tagger":
+    def from_data(cls, data: TaggingData, dropout: float = DROPOUT) -> "Tagger":
         """Return a new tagger for the sentences and tags of this data."""
         return cls(data.types, len(data.tags), data.longest, dropout)
 
@@ -95,6 +97,7 @@ class Tagger(AttentionModel[TagBatch]):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
         for table, parts in ((self.words, 1), (self.suffixes, len(SUFFIXES))):
+            # Vectors of suffixes are summed, so that each has a part of the variance.
             nn.init.normal_(table.weight, std=SMALL * parts**-0.5)
 
     def forward(
@@ -114,6 +117,7 @@ class Tagger(AttentionModel[TagBatch]):
         state = self.input(self.dropout(self._embedded(words))) + self.timing[: words.shape[1]]
         normal = self.before_attention(state)
         weight = self._attention(normal, real) if given is None else given
+        # As in the paper, weights are dropped out after the softmax; measured are those before.
         context = (self.dropout(weight) @ _heads(self.value(normal))).transpose(1, 2).flatten(2)
         state = self.dropout(state + self.output(context))
         fed = self.dropout(self.first(self.before_feeding(state)).relu())

@@ -50,7 +50,7 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
 
     def begin(self, job: Job) -> Tagger:
         """Return a new tagger for the tags of the data."""
-        return Tagger.of(self.data)
+        return Tagger.from_data(self.data)
 
     def optimizer(self, model: Tagger) -> tuple[Adam, LRScheduler]:
         """Return Adam, and a scheduler whose rate rises and falls."""
@@ -60,6 +60,7 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
 
     def score(self, numbers: Numbers, task: TrainingTask) -> float:
         """Select by F1 if the test part selects, whatever a model is, as in the released code."""
+        # The released code selects every model by F1 on the test set, adversaries among them.
         selected = replace(task, weight=None) if self.config.selection == "test" else task
         return super().score(numbers, selected)
 
@@ -85,6 +86,7 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
             strict += span_score(gold, predicted)
             lenient += span_score(gold, predicted, "lenient")
             right += int((tags == batch.tags)[batch.real].sum())
+            # A probability that is rounded to 0 would make the mean infinite.
             lost = cross_entropy(output.probability.double().clamp_min(1e-300).log(), batch.tags)
             surprise += float(lost[batch.real].sum())
             words += int(batch.real.sum())
@@ -105,16 +107,19 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
         """
         sums: dict[str, Float64[Tensor, "..."]] = {}
         words, cells = 0, 0
-        for batch, one, other in zip(batches, outputs, teacher, strict=True):
+        for batch, output, reference in zip(batches, outputs, teacher, strict=True):
             real = batch.real
-            log = one.probability.double().clamp_min(1e-300).log().log_softmax(-1)
-            for name, values in compare(one, other, batch.valid, log).items():
+            # Renormalised after the clamp, so that logarithms are of a distribution again.
+            log = output.probability.double().clamp_min(1e-300).log().log_softmax(-1)
+            for name, values in compare(output, reference, batch.valid, log).items():
+                # Predictions have two axes, rows of heads three.
                 selected = real if values.ndim == 2 else real[:, None]
                 total = torch.where(selected, values.double(), 0).sum((0, -1))
                 sums[name] = sums.get(name, 0) + total
             words += int(real.sum())
             cells += int((real.sum(-1) ** 2).sum())
         numbers: Numbers = {name: (total / words).tolist() for name, total in sums.items()}
+        # The paper's scale: its mean over all cells divides a row's KL by the length of the row.
         numbers["kl_cell"] = float(sums["kl"].mean() / cells)
         return numbers
 

@@ -92,6 +92,7 @@ class TaggingData:
     @property
     def row_length(self) -> float:
         """Return the mean, over training words, of the number of words in their sentence."""
+        # Weighted by words, as a mean over rows weighs sentences.
         lengths = torch.cat([batch.real.sum(-1) for batch in self.parts["train"]]).double()
         return float(lengths.square().sum() / lengths.sum())
 
@@ -107,6 +108,7 @@ def split(sentences: Sequence[TaggedSentence], seed: int) -> dict[Part, list[Tag
     """Split sentences: four fifths to train, a tenth each for development and test, at random."""
     order = np.random.default_rng(seed).permutation(len(sentences))
     tenth = max(1, len(sentences) // 10)
+    # Parts keep the order of the file, which batches of one length are made of.
     places = {"dev": order[:tenth], "test": order[tenth : 2 * tenth], "train": order[2 * tenth :]}
     return {part: [sentences[at] for at in sorted(places[part])] for part in PARTS}
 
@@ -122,6 +124,7 @@ def prepare_data(
         seed: Seed of the split.
     """
     parts = split(sentences, seed)
+    # Tags of all parts are numbered, since one may not occur in training.
     tags = tuple(sorted({tag for sentence in sentences for tag in sentence.tags}))
     types: dict[str, int] = {}
     for part in PARTS:
@@ -159,18 +162,20 @@ def _word_types(
 
 
 def _end(word: str, length: int) -> str:
-    """Return the last letters, with the requested length, since a word may be shorter."""
+    # The length stands before the letters, since a word may be shorter than the ending.
     return f"{length}{word[-length:]}"
 
 
 def _frequent(counts: Counter[str]) -> dict[str, int]:
-    often = sorted(each for each, count in counts.items() if count >= ENOUGH)
-    return {each: number for number, each in enumerate(often, start=UNKNOWN + 1)}
+    # Sorted by name, so that numbers do not depend on the order of counting.
+    often = sorted(entry for entry, count in counts.items() if count >= ENOUGH)
+    return {entry: number for number, entry in enumerate(often, start=UNKNOWN + 1)}
 
 
 def _batches(
     sentences: list[TaggedSentence], types: dict[str, int], tags: dict[str, int]
 ) -> Iterator[TagBatch]:
+    # The last sentence of a batch is its longest, and gives its width.
     ordered = sorted(sentences, key=lambda sentence: len(sentence.words))
     for first in range(0, len(ordered), BATCH):
         some = ordered[first : first + BATCH]

@@ -115,5 +115,4 @@ STUDY = Study(
     smallest={"start": "base", "lambdas": [0.1], "repeats": 1, "epochs": 1, "processes": 1},
     order=17,
     on_shards=False,
-    no_sentence="it compares other models by their predictions over a whole corpus",
 )

@@ -76,7 +76,7 @@ class AttentionSelection:
     settings: AdversarySettings
 
     @classmethod
-    def of(
+    def from_settings(
         cls, sites: Sequence[AttentionSite], settings: AdversarySettings
     ) -> "AttentionSelection":
         """Select all heads of these sites, or the requested ones.

@@ -100,7 +100,7 @@ def _models(result: xr.Dataset) -> Section:
     adversaries = frame[frame.kind == "adversary"].groupby("weight")[list(COLUMNS)].mean()
     others = frame.groupby("kind")[list(COLUMNS)].mean()
     rows = {NAMES["base"]: others.loc["base"]}
-    rows |= {f"adversary, λ = {one:g}": each for one, each in adversaries.iterrows()}
+    rows |= {f"adversary, λ = {weight:g}": row for weight, row in adversaries.iterrows()}
     rows |= {NAMES[kind]: others.loc[kind] for kind in ("seed", "uniform")}
     means = pd.DataFrame(rows).T.rename_axis("model").reset_index().rename(columns=COLUMNS)
     formats = dict.fromkeys(means.columns[1:], ".3f") | dict.fromkeys(SHARES, ".1%")
@@ -116,11 +116,11 @@ def _models(result: xr.Dataset) -> Section:
         "on average, in nats. Models that differ in their seed alone say how far apart attention "
         "is without anybody asking for it.",
         WIEGREFFE.format("Section 4"),
-        tables=[Table("models", "Means over seeds", means, formats), _every(result)],
+        tables=[Table("models", "Means over seeds", means, formats), _runs_table(result)],
     )
 
 
-def _every(result: xr.Dataset) -> Table:
+def _runs_table(result: xr.Dataset) -> Table:
     seeds = pd.array(result["seed"].values, "Int64")
     table = columns(
         "runs",

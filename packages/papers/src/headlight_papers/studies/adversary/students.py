@@ -54,7 +54,8 @@ class Job:
     @property
     def name(self) -> str:
         """Return the name of its file and of its folder."""
-        return f"{self.kind}-{self.seed}" + (f"-{self.weight!r}" * (self.kind == "adversary"))
+        weight = f"-{self.weight!r}" if self.kind == "adversary" else ""
+        return f"{self.kind}-{self.seed}{weight}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
                 )
             ]
             values = evaluate(student, self.teacher, self.held_out, self.selection, self.classes)
+        # The model is saved before the numbers, whose file says that the job is done.
         if self.models is not None:
             self._save_model(student, job)
         self.save(job, values, {"loss": losses})
@@ -120,6 +122,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
             network = type(teacher)(copy.deepcopy(teacher.config)).to(teacher.device, teacher.dtype)
         else:
             network = load_start(self.start, self.teacher)
+        # All of a student is trained, also what was frozen in the teacher or the checkpoint.
         network.eval().requires_grad_(True)
         name = f"a student of {self.teacher.name}"
         student = CapturedModel(network, self.teacher.tokenizer, name)
@@ -133,6 +136,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
 
     def optimizer(self, model: CapturedModel) -> tuple[AdamW, LRScheduler]:
         """Return AdamW, and a scheduler whose rate rises and falls."""
+        # Its rate falls to 0 with the last batch, so that steps are counted beforehand.
         settings = self.selection.settings
         adam = AdamW(model.transformer.parameters(), lr=settings.learning_rate)
         steps = settings.epochs * -(-len(self.training) // settings.batch_size)
@@ -155,6 +159,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
                 key=lambda at: len(self.training[at].ids),
             )
             groups += [pool[at : at + size] for at in range(0, len(pool), size)]
+        # Texts are sorted within a pool, and so batches are drawn once more.
         for number in orders.permutation(len(groups)):
             batch = self.selection.read(self.teacher, [self.training[at] for at in groups[number]])
             yield TrainingBatch(batch, self._taught(batch) if job.kind == "adversary" else None)

@@ -109,8 +109,8 @@ def dataset(
     for name in numbers[0]:
         dims, slots = ["run"], {"units": numbers[0][name]["units"]}
         for part, axis in (("mean", 0), ("without", 1), ("whole", 1)):
-            cells = np.stack([each[name][part] for each in numbers], axis)
-            slots[part] = _by_head(cells, selection) if name in OF_HEADS else cells
+            cells = np.stack([numbers_of_run[name][part] for numbers_of_run in numbers], axis)
+            slots[part] = _arrange_by_head(cells, selection) if name in OF_HEADS else cells
         dims += ["layer", "head"] if name in OF_HEADS else []
         variables |= with_slots(name, dims, slots["mean"], slots)
     losses = np.full((len(runs), settings.epochs), np.nan)
@@ -147,7 +147,7 @@ def _numbers(tables: Tables, classes: Classes) -> dict[str, dict[str, np.ndarray
     }
 
 
-def _by_head(
+def _arrange_by_head(
     cells: Float64[np.ndarray, "*run place"], selection: AttentionSelection
 ) -> Float64[np.ndarray, "*run layer head"]:
     """Return cells of places as a table; NaN where a layer has no such head."""
@@ -210,12 +210,12 @@ def run(
     _check_tags(model, classes)
     training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
-    selection = AttentionSelection.of(plan.sites, settings)
+    selection = AttentionSelection.from_settings(plan.sites, settings)
 
     def compute(place: Location | None) -> xarray.Dataset:
         model.verify_on(training)
         names = (RUNS, MODELS) if settings.keep_models else (RUNS,)
-        with work_place(place, names, others=[MODELS], overwrite=folder.overwrite) as own:
+        with work_place(place, names, others=[MODELS], overwrite=folder.overwrite) as work_folder:
             trainer = StudentTrainer(
                 model,
                 start,
@@ -223,8 +223,8 @@ def run(
                 selection,
                 training,
                 held_out,
-                begin_folder(own / RUNS, _about(plan, digest)),
-                own / MODELS if settings.keep_models else None,
+                begin_folder(work_folder / RUNS, _about(plan, digest)),
+                work_folder / MODELS if settings.keep_models else None,
             )
             with torch.random.fork_rng(devices=[]):
                 trainer.begin(Job("seed", 0))  # refuses what does not fit before the work

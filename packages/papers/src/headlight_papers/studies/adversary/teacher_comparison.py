@@ -48,15 +48,15 @@ def evaluate(
     parts = []
     for batch in chosen:
         read = selection.read(teacher, [examples[at] for at in batch])
-        other = record_outputs(teacher, selection, read)
+        reference = record_outputs(teacher, selection, read)
         if student is None:
-            one = _uniform(teacher, read, other, selection)
+            output = _uniform(teacher, read, reference, selection)
         else:
-            one = record_outputs(student, selection, read)
+            output = record_outputs(student, selection, read)
         parts.append(
             {
-                **_compared(read, one, other),
-                "counts": counts(read, one, classes),
+                **_compared(read, output, reference),
+                "counts": counts(read, output, classes),
                 "units": torch.tensor(read.units),
             }
         )
@@ -64,12 +64,12 @@ def evaluate(
 
 
 def _uniform(
-    teacher: CapturedModel, read: ReadBatch, own: ModelOutputs, selection: AttentionSelection
+    teacher: CapturedModel, read: ReadBatch, reference: ModelOutputs, selection: AttentionSelection
 ) -> ModelOutputs:
     """Run the teacher with the same weight on all keys, in the observed places."""
     valid = read.valid
     keys = {
-        layer: _visible(valid.keys, own.visible[layer]) & valid.rows[:, None, :, None]
+        layer: _visible(valid.keys, reference.visible[layer]) & valid.rows[:, None, :, None]
         for layer in selection.layers
     }
 
@@ -86,24 +86,25 @@ def _uniform(
     layers = [layer for layer, _ in selection.places]
     rows = torch.cat([keys[layer] for layer in layers], 1)
     return ModelOutputs(
-        read.positions.predictions(logits), uniform(own.attention, rows), own.visible
+        read.positions.predictions(logits), uniform(reference.attention, rows), reference.visible
     )
 
 
 def _visible(
     keys: Bool[Tensor, "batch key"], visible: Visible | None
 ) -> Bool[Tensor, "batch 1 #query key"]:
-    every = keys[:, None, None]
-    return every if visible is None else every & visible[:, None]
+    all_keys = keys[:, None, None]
+    return all_keys if visible is None else all_keys & visible[:, None]
 
 
-def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables:
+def _compared(read: ReadBatch, output: ModelOutputs, reference: ModelOutputs) -> Tables:
     """Return means over the predictions of each text, and over the rows of each component."""
-    log = one.logits.double().log_softmax(-1)
+    # Logarithms come of logits in float64, so that no probability is rounded to 0.
+    log = output.logits.double().log_softmax(-1)
     gold = read.labels
-    own = Outputs(log.exp(), one.attention.double())
-    teacher = Outputs(other.logits.double().softmax(-1), other.attention.double())
-    agreement = compare(own, teacher, read.valid, log.log_softmax(-1))
+    student = Outputs(log.exp(), output.attention.double())
+    teacher = Outputs(reference.logits.double().softmax(-1), reference.attention.double())
+    agreement = compare(student, teacher, read.valid, log.log_softmax(-1))
     agreement["accuracy"] = (log.argmax(-1) == gold).double()
     agreement["nll"] = cross_entropy(log, gold)
     means = torch.stack([agreement[name] for name in MEANS], -1)
@@ -135,5 +136,5 @@ def counts(read: ReadBatch, outputs: ModelOutputs, classes: Classes) -> Tensor:
             [classes.names[tag] for tag in tags[owners == text]] for tags in (gold, predictions)
         )
         score = span_score([right], [predicted])
-        rows.append([score.correct, score.found, score.gold])
+        rows.append([score.correct, score.predicted, score.gold])
     return torch.tensor(rows, dtype=torch.float64)

@@ -56,5 +56,4 @@ STUDY = Study(
     ),
     smallest={"exact": 2, "attribution": {"directions": 2}, "max_length": 16},
     order=3,
-    no_sentence="it speaks of hidden tokens, into which all heads of a layer have gone together",
 )

@@ -8,7 +8,11 @@ from headlight.engine.observer import Observer
 from headlight.observations.layer_arrays import moments
 from headlight.observations.positions import Positions
 from headlight.reduce import Accumulator, Histogram, Pearson, Tally
-from headlight_papers.studies.attribution.contribution_sums import Contribution, is_not_largest, own
+from headlight_papers.studies.attribution.contribution_sums import (
+    Contribution,
+    is_not_largest,
+    own_contribution,
+)
 from headlight_papers.studies.attribution.observer import EDGES, AttributionSpec, selected_rows
 
 
@@ -35,6 +39,7 @@ class AgreementObserver(Observer):
         estimate = self._estimate.contribution[self._layers].double()
         pair = self._present[:, :, None] & self._present[:, None]
         truth, guess = selected_rows(exact, pair), selected_rows(estimate, pair)
+        # Exact zeros, as under a causal mask, would make the relative error infinite.
         some = np.where(truth > 0, truth, np.nan)
         difference = np.abs(guess - some)
         self._found |= {
@@ -44,6 +49,7 @@ class AgreementObserver(Observer):
         }
         if self._estimate.standard_error is not None:
             error = selected_rows(self._estimate.standard_error[self._layers], pair)
+            # Two standard errors hold about 95% of estimates, if these are right.
             inside = np.where(np.isnan(difference), np.nan, difference <= 2 * error)
             self._found["inside"] = moments(inside)
         for name, contribution in (("exact", exact), ("estimated", estimate)):
@@ -54,7 +60,7 @@ class AgreementObserver(Observer):
         return Tally(self._found)
 
     def _note_own(self, name: str, contribution: Contribution) -> None:
-        rows = selected_rows(own(contribution), self._present)
+        rows = selected_rows(own_contribution(contribution), self._present)
         spread = Histogram(EDGES, rows.shape[1:])
         spread.update(rows.clip(0.0, 1.0))
         self._found |= {

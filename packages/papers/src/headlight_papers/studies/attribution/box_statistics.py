@@ -31,6 +31,7 @@ def _box(
     first, median, third = (_quantile(counts, edges, level) for level in (0.25, 0.5, 0.75))
     reach = WHISKER * (third - first)
     occupied = np.flatnonzero(counts)
+    # A whisker ends at the outermost occupied bin that lies within reach, if only in part.
     lows, highs = edges[occupied], edges[occupied + 1]
     low = lows[highs > first - reach][0]
     high = highs[lows < third + reach][-1]
@@ -44,6 +45,7 @@ def _quantile(
     below = np.concatenate([[0.0], counts.cumsum()])
     wanted = level * below[-1]
     place = int(np.searchsorted(below, wanted, side="left"))
+    # The lowest quantile of an empty beginning lies in the first occupied bin.
     place = max(place, 1)
     inside = (wanted - below[place - 1]) / counts[place - 1]
     return float(edges[place - 1] + inside * (edges[place] - edges[place - 1]))

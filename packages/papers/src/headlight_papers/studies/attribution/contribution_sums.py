@@ -22,14 +22,15 @@ Present = Bool[Tensor, "batch position"]
 PerToken = Float[Tensor, "layer batch query"]
 
 
-def own(contribution: Contribution) -> PerToken:
+def own_contribution(contribution: Contribution) -> PerToken:
     """Return c_jj, the contribution of a token to the hidden token in its own place (Figure 3a)."""
     return contribution.diagonal(dim1=2, dim2=3)
 
 
 def is_not_largest(contribution: Contribution) -> Bool[Tensor, "layer batch query"]:
     """Whether another token contributes more than the token itself (P̃, Figure 3b)."""
-    return contribution.amax(-1) > own(contribution)
+    # A strict inequality, so that a tie counts for the token itself.
+    return contribution.amax(-1) > own_contribution(contribution)
 
 
 def by_distance(
@@ -106,8 +107,10 @@ def _reach_sums(
     """Sum over all cells of each offset; offsets out of reach are left out."""
     within_reach = mask & (offset.abs() <= reach)
     bins = (offset + reach).where(within_reach, 2 * reach + 1).flatten()  # the last is thrown away
+    # In float64, since a corpus adds up millions of small contributions.
     doubled = values.double().flatten(1)
     ones = torch.ones_like(doubled[:1])
+    # A row of ones counts the pairs in the same pass.
     rows = torch.cat([ones, doubled, doubled.square()])
     sums = rows.new_zeros(len(rows), 2 * reach + 2).index_add_(1, bins, rows)[:, :-1]
     totals = sums.cpu().numpy()

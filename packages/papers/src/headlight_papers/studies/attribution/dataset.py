@@ -70,25 +70,27 @@ def dataset(
     """
     sums = tally.compute()
     groups = [*GROUPS, *tags]
-    own = _all_groups(sums["own"], len(groups))
-    spread = _all_groups(sums["own_spread"], len(groups))
+    to_itself = _arrange_groups(sums["own"], len(groups))
+    spread = _arrange_groups(sums["own_spread"], len(groups))
     by_group = ("group", "layer")
     variables: dict[str, Any] = {
-        **with_slots("own_mean", by_group, own["mean"], sums["own_of_texts"]),
-        "own_std": (by_group, own["std"]),
-        "own_count": ("group", np.nan_to_num(own["count"].max(axis=1))),
+        **with_slots("own_mean", by_group, to_itself["mean"], sums["own_of_texts"]),
+        "own_std": (by_group, to_itself["std"]),
+        # A group has the same tokens in every layer.
+        "own_count": ("group", np.nan_to_num(to_itself["count"].max(axis=1))),
         "own_box": ((*by_group, "mark"), boxes(np.nan_to_num(spread["counts"]), np.array(EDGES))),
         "own_histogram": (("layer", "bin"), spread["counts"][0]),
         **with_slots(
             "not_largest", ("layer",), sums["not_largest"]["mean"], sums["not_largest_of_texts"]
         ),
-        **_by_distance(sums),
-        **_by_offset("neighbour", sums, "offset", reach, without_own=True),
-        **_by_offset("cls", sums, "cls", reach),
-        **_by_offset("sep", sums, "sep", reach),
+        **_distance_variables(sums),
+        **_offset_variables("neighbour", sums, "offset", reach, without_own=True),
+        **_offset_variables("cls", sums, "cls", reach),
+        **_offset_variables("sep", sums, "sep", reach),
         **agreed,
     }
     if "own_error" in sums:
+        # Variances are averaged, rather than standard errors, whose mean is smaller.
         variables["own_estimate_error"] = ("layer", np.sqrt(sums["own_error"]["mean"]))
     coordinates = {
         "layer": list(layers),
@@ -101,7 +103,7 @@ def dataset(
     return described(variables, coordinates, VARIABLES)
 
 
-def _all_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
+def _arrange_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
     """Return statistics of all groups in their order; NaN for those that do not occur."""
     filled = {}
     for name, values in statistics.items():
@@ -111,19 +113,20 @@ def _all_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
     return filled
 
 
-def _by_distance(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
+def _distance_variables(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
     """Return means by distance, and the spread of each group over the layers (Figure 4a)."""
     dims = ("layer", "distance")
     mean = statistics["distance"]["mean"]
     whole = mean.sum(axis=0, keepdims=True)
     return {
         **with_slots("by_distance", dims, mean, statistics["distance_of_texts"]),
+        # A distance that no text has leaves its column empty.
         "by_distance_share": (dims, mean / np.where(whole > 0, whole, np.nan)),
         "by_distance_count": ("distance", statistics["distance"]["count"].max(axis=0)),
     }
 
 
-def _by_offset(
+def _offset_variables(
     name: str,
     statistics: Mapping[str, Statistics],
     pair_counts: str,
@@ -136,6 +139,7 @@ def _by_offset(
     count, mean = statistics[pair_counts]["count"], statistics[pair_counts]["mean"]
     total = np.where(count > 0, np.nan_to_num(mean) * count, np.nan)
     counted = total.copy()
+    # The token itself stands at offset 0, and would dwarf its neighbours.
     if without_own:
         counted[:, reach] = np.nan
     whole = np.nansum(counted, axis=1, keepdims=True)

@@ -28,7 +28,7 @@ from headlight_papers.studies.attribution.contribution_sums import (
     by_offset,
     centred,
     is_not_largest,
-    own,
+    own_contribution,
 )
 from headlight_papers.studies.attribution.tag_groups import piece_codes
 
@@ -87,7 +87,7 @@ class AttributionObserver(Observer):
         self._note_own(contribution)
         self._note_neighbours(contribution)
         if attribution.standard_error is not None:
-            error = own(attribution.standard_error[layers])
+            error = own_contribution(attribution.standard_error[layers])
             self._found["own_error"] = moments(self._tokens(error.double().square()))
 
     def tally(self) -> Tally:
@@ -96,8 +96,9 @@ class AttributionObserver(Observer):
 
     def _note_own(self, contribution: Contribution) -> None:
         """Add what tokens contribute to themselves: of all, by category, by part of speech."""
-        rows = self._tokens(own(contribution))
+        rows = self._tokens(own_contribution(contribution))
         category = self._category[self._present].cpu().numpy()
+        # Group 0 is all tokens; categories follow, as in `GROUPS`.
         groups = [(np.zeros_like(category), rows), (1 + category, rows)]
         texts = [self._text, self._text]
         if self._spec.tags:
@@ -108,16 +109,19 @@ class AttributionObserver(Observer):
         spread = Grouped(Histogram(EDGES, rows.shape[1:]))
         for keys, values in groups:
             mean.update(keys, values)
+            # Estimates scatter beyond 0 and 1, where the histogram has no bins.
             spread.update(keys, values.clip(0.0, 1.0))
         self._found |= {"own": mean, "own_spread": spread}
-        every = len(GROUPS) + len(self._spec.tags)
-        keys, values = (np.concatenate(each) for each in zip(*groups, strict=True))
-        self._found["own_of_texts"] = self._of_texts(values, np.concatenate(texts), keys, every)
+        groups_and_tags = len(GROUPS) + len(self._spec.tags)
+        keys, values = (np.concatenate(parts) for parts in zip(*groups, strict=True))
+        self._found["own_of_texts"] = self._sum_texts(
+            values, np.concatenate(texts), keys, groups_and_tags
+        )
         others = self._tokens(is_not_largest(contribution))
         self._found["not_largest"] = moments(others)
-        self._found["not_largest_of_texts"] = self._of_texts(others, self._text)
+        self._found["not_largest_of_texts"] = self._sum_texts(others, self._text)
 
-    def _of_texts(
+    def _sum_texts(
         self,
         values: Float64[np.ndarray, "token *cell"],
         text: Int64[np.ndarray, " token"],
@@ -128,10 +132,14 @@ class AttributionObserver(Observer):
         place = text * groups + (0 if group is None else group)
         shape = (len(self._present) * groups, *values.shape[1:])
         sums, counts = np.zeros(shape), np.zeros(shape)
+        # Several tokens of a text add to one cell, which `+=` with an index array would not do.
         np.add.at(sums, place, np.nan_to_num(values))
         np.add.at(counts, place, np.isfinite(values))
         cells = (groups, *shape[1:]) if group is not None else shape[1:]
-        return Slots.of(self._units, *(each.reshape(-1, *cells) for each in (sums, counts)))
+        return Slots.of(
+            self._units,
+            *(values_of_tokens.reshape(-1, *cells) for values_of_tokens in (sums, counts)),
+        )
 
     def _tagged(
         self, contribution: Contribution
@@ -141,7 +149,10 @@ class AttributionObserver(Observer):
         assert settings.tags is not None  # noqa: S101 - there are names of tags
         codes = piece_codes(self._examples, settings.tags, self._spec.tags, word)
         tagged_mask = codes >= 0
-        rows, text = selected_rows(own(contribution), tagged_mask), tagged_mask.nonzero()[:, 0]
+        rows, text = (
+            selected_rows(own_contribution(contribution), tagged_mask),
+            tagged_mask.nonzero()[:, 0],
+        )
         return len(GROUPS) + codes[tagged_mask].cpu().numpy(), rows, text.cpu().numpy()
 
     def _note_neighbours(self, contribution: Contribution) -> None:
@@ -149,27 +160,28 @@ class AttributionObserver(Observer):
         present, reach = self._present, self._spec.settings.reach
         near = self._tokens(by_distance(contribution, present))
         self._found["distance"] = moments(near)
-        self._found["distance_of_texts"] = self._of_texts(near, self._text)
+        self._found["distance_of_texts"] = self._sum_texts(near, self._text)
         self._found["offset"] = _summed(by_offset(contribution, present, reach))
-        each = [slice(at, at + 1) for at in range(len(present))]
+        # One-element slices keep the axis of texts, which the sums need.
+        rows = [slice(at, at + 1) for at in range(len(present))]
         self._found["offset_of_texts"] = self._pairs(
-            [by_offset(contribution[:, one], present[one], reach) for one in each]
+            [by_offset(contribution[:, row], present[row], reach) for row in rows]
         )
         classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
         text = torch.arange(len(classes), device=classes.device)
+        # Texts without the token read row 0 here, and are masked in the loop.
         received = contribution[:, text, classes.clamp_min(0)]
         others = present & (torch.arange(present.shape[1], device=text.device) != classes[:, None])
         for name, centre in (("cls", classes), ("sep", separators)):
             pair_mask = others & (classes >= 0)[:, None]
             self._found[name] = _summed(centred(received, pair_mask, centre, reach))
             self._found[f"{name}_of_texts"] = self._pairs(
-                [centred(received[:, one], pair_mask[one], centre[one], reach) for one in each]
+                [centred(received[:, row], pair_mask[row], centre[row], reach) for row in rows]
             )
 
     def _pairs(self, texts: Sequence[Sums]) -> Slots:
-        """Return the contributions in each text, with the number of its pairs of tokens."""
-        totals = np.stack([each.total for each in texts])
-        return Slots.of(self._units, totals, np.stack([each.count for each in texts])[:, None])
+        totals = np.stack([sums.total for sums in texts])
+        return Slots.of(self._units, totals, np.stack([sums.count for sums in texts])[:, None])
 
     def _tokens(self, values: Tensor) -> np.ndarray:
         return selected_rows(values, self._present)

@@ -16,19 +16,19 @@ SOURCE = "Brunner et al. (2020), {}"
 
 def summary(result: xr.Dataset) -> Summary:
     """Return the tokens' contributions to themselves in the first and the last observed layer."""
-    own = result["own_mean"].sel(group="all")
-    ends = own["layer"].values[[0, -1]]
-    numbers = {f"own_layer_{layer}": float(own.sel(layer=layer)) for layer in ends}
+    to_itself = result["own_mean"].sel(group="all")
+    ends = to_itself["layer"].values[[0, -1]]
+    numbers = {f"own_layer_{layer}": float(to_itself.sel(layer=layer)) for layer in ends}
     return rounded({**numbers, "not_largest": mean_of(result["not_largest"])})
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections: own contributions, those of neighbours, errors of the estimate."""
-    hists = [_own(result), _neighbours(result)]
+    hists = [_own_section(result), _neighbours(result)]
     return [*hists, _exact(result)] if "exact_difference" in result else hists
 
 
-def _own(result: xr.Dataset) -> Section:
+def _own_section(result: xr.Dataset) -> Section:
     whole = result.sel(group="all")
     names = categories(result, "group")
     groups = [name for name in names if result["own_count"].sel(group=name) > 0]

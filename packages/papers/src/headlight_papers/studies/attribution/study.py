@@ -60,10 +60,10 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     (``exact_…``).  Layers are zero-based: layer l is the output of block l.
 
     Args:
-        source: see `headlight.engine.text_sources.TextSource`; examples of sentence pairs and of
-            treebank sentences as well.
-        model: one that can be differentiated by its input embeddings.
-        settings: see `AttributionStudySettings`.
+        source: Texts (`headlight.engine.text_sources.TextSource`), or examples of sentence pairs or
+            of treebank sentences.
+        model: Model that can be differentiated with respect to its input embeddings.
+        settings: Settings of the study.
     """
 
     name = "attribution"

@@ -20,7 +20,7 @@ def tag_names(examples: Iterable[Encoded], tags: str | None) -> tuple[str, ...]:
     """
     if tags is None:
         return ()
-    names = {tag for example in examples for tag in _of_words(example, tags)}
+    names = {tag for example in examples for tag in _tags_of_words(example, tags)}
     if not names - {"_"}:
         raise UsageError(
             f"the sentences have no tags in {tags!r}; choose the other of upos and xpos, or a "
@@ -36,13 +36,13 @@ def piece_codes(
     numbers = {name: number for number, name in enumerate(names)}
     codes = torch.full_like(word, NO_TAG)
     for row, example in enumerate(examples):
-        of_words = [numbers[tag] for tag in _of_words(example, tags)]
+        of_words = [numbers[tag] for tag in _tags_of_words(example, tags)]
         real = word[row] >= 0
         codes[row, real] = word.new_tensor(of_words)[word[row, real]]
     return codes
 
 
-def _of_words(example: Encoded, tags: str) -> tuple[str, ...]:
+def _tags_of_words(example: Encoded, tags: str) -> tuple[str, ...]:
     """Return the tags of the words that were kept; refuse an example without such tags."""
     if not isinstance(example, EncodedSentence):
         raise UsageError(

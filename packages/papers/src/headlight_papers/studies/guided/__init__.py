@@ -104,5 +104,4 @@ STUDY = Study(
     smallest={"repeats": 1, "epochs": 1, "processes": 1},
     order=18,
     on_shards=False,
-    no_sentence="it compares models without context by their predictions over a whole corpus",
 )

@@ -57,12 +57,12 @@ def guided_texts(
     Raises:
         UsageError: A further model has another tokenizer.
     """
-    texts = [list(_plain(each, model, sites, settings, itself=tagger)) for each in examples]
+    texts = [list(_plain(example, model, sites, settings, itself=tagger)) for example in examples]
     if settings.measures:
         for text, word, name, weight in _measured(examples, model, sites, settings, tagger=tagger):
             texts[text][word].weights[name] = weight
     for other in settings.also:
-        reader = _also(other, model)
+        reader = _load_further(other, model)
         places = reader.sites_of(sites[0].kind, settings.layers)
         alone = settings.replace(measures=("weight",))
         for text, word, _, weight in _measured(examples, reader, places, alone, tagger=tagger):
@@ -83,6 +83,7 @@ def _plain(
     tokens = tokens_of(example)
     ids = np.array(example.ids, dtype=np.int64)[tokens]
     for word, label in enumerate(example.labels):
+        # The draw has the number of the word, so that words of a sentence get different noise.
         drawn = random_source(settings.seed, stream, draw=word).random(len(ids))
         weights = {"uniform": share(np.ones(len(ids))), "random": share(drawn)}
         if itself:
@@ -98,8 +99,10 @@ def tokens_of(example: Classified) -> list[int]:
 
 def share(sizes: Any) -> Weights:
     """Return sizes as a distribution, which is uniform where all are 0."""
+    # Gradients may be negative; only their size says how much a token matters.
     size = np.abs(np.asarray(sizes, dtype=np.float64))
     whole = size.sum()
+    # A row of zeros says nothing of any token.
     shares = size / whole if whole > 0 else np.full(len(size), 1 / len(size))
     return shares.astype(np.float32)
 
@@ -151,6 +154,8 @@ def _rows(
     if tagger:
         places = torch.tensor(
             [
+                # Behind the last word a sentence repeats it, so that all have the same number of
+                # rows.
                 [example.places[min(at, len(example.places) - 1)] for at in range(longest)]
                 for example in examples
             ],
@@ -161,19 +166,20 @@ def _rows(
     else:
         by_word = {name: values[:, None] for name, values in by_guide.items()}
     if "gradient_input" in settings.measures:
-        readings = [_of_one_word(examples, word) if tagger else examples for word in range(longest)]
+        # The gradient is that of one word's prediction, and so the tagger is asked word by word.
+        readings = [_select_word(examples, word) if tagger else examples for word in range(longest)]
         by_word["gradient_input"] = torch.stack(
-            [_gradient(each, batch, model, sites) for each in readings], 1
+            [_gradient(reading, batch, model, sites) for reading in readings], 1
         )
     return by_word
 
 
-def _of_one_word(examples: Sequence[Classified], word: int) -> list[Classified]:
+def _select_word(examples: Sequence[Classified], word: int) -> list[Classified]:
     """Return sentences with the label of one word alone, or of the last if they are shorter."""
     at = [min(word, len(example.labels) - 1) for example in examples]
     return [
-        replace(example, labels=(example.labels[one],), places=(example.places[one],))
-        for example, one in zip(examples, at, strict=True)
+        replace(example, labels=(example.labels[place],), places=(example.places[place],))
+        for example, place in zip(examples, at, strict=True)
     ]
 
 
@@ -188,12 +194,12 @@ def _gradient(
     return predictor.gradient_input()
 
 
-def _also(name: str, model: CapturedModel) -> CapturedModel:
+def _load_further(name: str, model: CapturedModel) -> CapturedModel:
     """Return a further classifier, which reads the same tokens; refuse another tokenizer."""
     classifier = load_model(name, head="classification", device=str(model.transformer.device))
-    own: Any = model.tokenizer
+    tokenizer: Any = model.tokenizer
     theirs: Any = classifier.tokenizer
-    if theirs is None or theirs.get_vocab() != own.get_vocab():
+    if theirs is None or theirs.get_vocab() != tokenizer.get_vocab():
         raise UsageError(
             f"{name} has not the tokenizer of {model}, so that its attention goes to other "
             f"tokens; leave it out of {setting('also')}."

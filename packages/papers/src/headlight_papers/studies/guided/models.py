@@ -112,6 +112,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
     def optimizer(self, model: TextClassifier) -> tuple[Adam, LRScheduler]:
         """Return Adam, and a scheduler whose rate rises and falls."""
         adam = Adam(model.parameters(), lr=self.settings.learning_rate)
+        # A last batch that is not full takes a step as well.
         steps = self.settings.epochs * -(-len(self.training) // BATCH_SIZE)
         return adam, rise_and_fall(adam, steps)
 
@@ -119,6 +120,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
         """Train a model, try it, and write its file."""
         guide = self.guides[job.guide]
         task = TrainingTask((self.settings.seed, job.seed))
+        # Weights, order and dropout come from the seed alone, alike for every guide.
         with seeded(task.seed):
             model = self.begin(job)
             epochs = self.epochs(
@@ -131,10 +133,10 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
                 for at in range(0, len(self.held_out), AT_ONCE)
             )
             outputs = [
-                model.run(each.batch, each.given)[0].double().softmax(-1) for each in held_out
+                model.run(batch.batch, batch.given)[0].double().softmax(-1) for batch in held_out
             ]
         if self.kept:
-            arrays = {name: each.numpy() for name, each in model.state_dict().items()}
+            arrays = {name: parameter.numpy() for name, parameter in model.state_dict().items()}
             about = {"guide": guide, "seed": job.seed}
             save_tensors(self.kept / f"{job.name}.safetensors", arrays, about, error=ResultError)
         self.save(job, {"probability": torch.cat(outputs)}, {"loss": losses})
@@ -144,7 +146,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
     ) -> Iterator[TrainingBatch[TextBatch]]:
         order, size = orders.permutation(len(self.training)), BATCH_SIZE
         for at in range(0, len(order), size):
-            yield collate([self.training[each] for each in order[at : at + size]], guide)
+            yield collate([self.training[number] for number in order[at : at + size]], guide)
 
     def _finite(self, loss: float, guide: str) -> float:
         if not np.isfinite(loss):

@@ -40,25 +40,27 @@ def sections(result: xr.Dataset) -> list[Section]:
     return [_guides(result)]
 
 
-def _with_the_model(result: xr.Dataset) -> xr.Dataset:
+def _add_model(result: xr.Dataset) -> xr.Dataset:
     """Return the numbers by guide, and after them those of the model that reads whole texts."""
     names = [f"{name}{part}" for name in COLUMNS for part in ("", MOVED, WEIGHTS)]
-    every = result.reset_coords([*(result.coords.keys() - result.dims)])
-    own = every[[f"own_{name}" for name in names]].rename({f"own_{name}": name for name in names})
+    by_guide = result.reset_coords([*(result.coords.keys() - result.dims)])
+    of_model = by_guide[[f"own_{name}" for name in names]].rename(
+        {f"own_{name}": name for name in names}
+    )
     both = xr.concat(
-        [every[names], own.expand_dims(guide=[WHOLE])],
+        [by_guide[names], of_model.expand_dims(guide=[WHOLE])],
         "guide",
         data_vars="different",
         compat="equals",
     )
-    return both.assign({UNITS: every[UNITS]})
+    return both.assign({UNITS: by_guide[UNITS]})
 
 
 def _guides(result: xr.Dataset) -> Section:
-    every = _with_the_model(result)
+    by_guide = _add_model(result)
 
     label = "correct predictions"
-    guide_table = columns("", "", every, GUIDE, Columns("accuracy", label=label, interval=True))
+    guide_table = columns("", "", by_guide, GUIDE, Columns("accuracy", label=label, interval=True))
     draw = bars(guide_table.frame, "attention", label, x_label=label, percent=True)
     return Section(
         "guides",
@@ -79,7 +81,7 @@ def _guides(result: xr.Dataset) -> Section:
             columns(
                 "guides",
                 "Means over seeds",
-                every,
+                by_guide,
                 GUIDE,
                 *(
                     Columns(name, format, label, interval=(f"{label} low", f"{label} high"))

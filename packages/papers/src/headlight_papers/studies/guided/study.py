@@ -53,8 +53,8 @@ VARIABLES: LongNames = {
     **long_names(SCORES_OF_MODELS, {"": ", mean over seeds"}),
     **long_names(SCORES_OF_MODELS, {"own_": ", of the model itself"}),
     **{
-        f"seed_{name}": (f"{each.meaning}, of one seed", each.unit)
-        for name, each in SCORES_OF_MODELS.items()
+        f"seed_{name}": (f"{score.meaning}, of one seed", score.unit)
+        for name, score in SCORES_OF_MODELS.items()
     },
     MAJORITY: SCORES[MAJORITY],
     "loss": ("mean loss of an epoch of training", "nats"),
@@ -87,6 +87,7 @@ class Evaluation:
 
     @cached_property
     def _starts(self) -> Int64[np.ndarray, " text"]:
+        # Words of a sentence stand together, so that a new number begins a new sentence.
         return np.flatnonzero(np.diff(self.text_ids, prepend=-1))
 
     def numbers(self, probability: Probabilities) -> dict[str, dict[str, np.ndarray]]:
@@ -97,10 +98,12 @@ class Evaluation:
         lost = -np.log(np.maximum(probability[np.arange(len(right)), self.labels], 1e-300))
         # Held-out texts are numbered one after the other, whichever were drawn.
         _, units = np.unique(self.units, return_inverse=True)
+        # Tags of spans are scored by span, all other classes by the mean F1 of classes.
         if any(tag.startswith("B-") for tag in self.tags):
             spans = Slots.of(units[self._starts], self._spans(predictions)).compute()
             f1 = derived_slots(spans, span_f1)
         else:
+            # F1 is a function of the confusion matrix, whose cells are summed by block.
             cells = np.eye(number**2)[self.labels * number + predictions]
             f1 = derived_slots(Slots.of(units, cells).compute(), macro_f1)
         return {
@@ -112,35 +115,38 @@ class Evaluation:
     def _spans(self, predictions: Int64[np.ndarray, " label"]) -> Float64[np.ndarray, "text count"]:
         """Count correct, predicted and gold spans, by sentence."""
         rows = []
-        parts = (np.split(each, self._starts[1:]) for each in (self.labels, predictions))
+        parts = (np.split(labels, self._starts[1:]) for labels in (self.labels, predictions))
         for sentence in zip(*parts, strict=True):
             gold, predicted = ([self.tags[tag] for tag in tags] for tags in sentence)
             score = span_score([gold], [predicted])
-            rows.append([score.correct, score.found, score.gold])
+            rows.append([score.correct, score.predicted, score.gold])
         return np.array(rows, dtype=np.float64)
 
 
 def dataset(
     runs: Sequence[Sequence[tuple[Probabilities, Sequence[float]]]],
-    own: Probabilities,
+    model_probabilities: Probabilities,
     evaluation: Evaluation,
 ) -> xarray.Dataset:
     """Return the results of all models as named arrays.
 
     Args:
         runs: Predictions, and losses of the epochs, by guide and seed.
-        own: Predictions of the model itself.
+        model_probabilities: Predictions of the model itself.
         evaluation: See `Evaluation`.
     """
     values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in runs]
-    itself = evaluation.numbers(own)
+    itself = evaluation.numbers(model_probabilities)
     variables: dict[str, Any] = {}
     for name in SCORES_OF_MODELS:
         by_seed, without, whole = (
-            np.array([[each[name][part] for each in seeds] for seeds in values])
+            np.array(
+                [[numbers_of_seed[name][part] for numbers_of_seed in seeds] for seeds in values]
+            )
             for part in ("mean", "without", "whole")
         )
         slots = {
+            # Means over seeds are taken before intervals, which are over texts.
             "mean": by_seed.mean(1),
             "without": without.mean(1).T,
             "whole": whole[:, 0].T,
@@ -150,7 +156,7 @@ def dataset(
         variables |= with_slots(f"own_{name}", (), itself[name]["mean"], itself[name])
         variables[f"seed_{name}"] = (("guide", "seed"), by_seed)
     labels = evaluation.labels[:, None].tolist()
-    variables[MAJORITY] = ((), majority_accuracy(labels, own.shape[-1]))
+    variables[MAJORITY] = ((), majority_accuracy(labels, model_probabilities.shape[-1]))
     variables["loss"] = (
         ("guide", "seed", "epoch"),
         np.array([[losses for _, losses in seeds] for seeds in runs]),
@@ -213,7 +219,9 @@ def run(
 
     def compute(place: Location | None) -> xarray.Dataset:
         model.verify_on(training)
-        with work_place(place, [RUNS], overwrite=folder.overwrite) as own:
+        with work_place(place, [RUNS], overwrite=folder.overwrite) as work_folder:
+            # The number of seeds is no part of the signature: finished models of other seeds are
+            # used again.
             alike = replace(plan, settings=settings.replace(repeats=1))
             about = alike.signature() | {"texts": digest}
             tagger = classes.task == "token"
@@ -224,7 +232,7 @@ def run(
                 model.transformer.get_input_embeddings().weight.shape[0],
                 len(classes.names),
                 settings,
-                begin_folder(own / RUNS, about),
+                begin_folder(work_folder / RUNS, about),
                 files.folder if files else None,
                 tagger,
             )
@@ -261,7 +269,7 @@ def _trained(
     evaluation = Evaluation(
         np.array([text.label for text in trainer.held_out]),
         np.array(streams, dtype=np.int64),
-        np.array([units[each] for each in streams]),
+        np.array([units[text] for text in streams]),
         settings,
         trainer.guides,
         tuple(classes.names) if trainer.tagger else (),

@@ -82,8 +82,4 @@ STUDY = Study(
     ),
     smallest={"by": ["all", "layer", "head"], "steps": 2},
     order=16,
-    no_sentence=(
-        "the other weights of a text are found by a search; `what_if` reads a text with other "
-        "weights"
-    ),
 )

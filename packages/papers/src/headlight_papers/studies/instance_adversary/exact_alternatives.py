@@ -44,6 +44,7 @@ def exact_rows(record: LayerRecord, keys: KeyMask, which: Exact) -> ExactRows:
     """
     weight = array(record.weight)
     exists = np.zeros(weight.shape[:-1], dtype=bool)
+    # With a column of ones, an alternative in its left null space still sums to 1.
     columns = array(with_ones(Scores(record).transformed))
     width = record.site.projection.weight.shape[2] + 1
     key_mask = keys[:, 0].cpu().numpy()
@@ -51,6 +52,8 @@ def exact_rows(record: LayerRecord, keys: KeyMask, which: Exact) -> ExactRows:
         bases: dict[bytes, Float64[np.ndarray, "key column"]] = {}
         for query in np.flatnonzero(key_mask[text].any(-1)):
             part = key_mask[text, query]
+            # Rows that see the same keys share a basis, as all rows of a text without causal mask
+            # do.
             name = part.tobytes()
             if name not in bases:
                 bases[name] = column_basis(columns[text, head][part], width)
@@ -59,5 +62,6 @@ def exact_rows(record: LayerRecord, keys: KeyMask, which: Exact) -> ExactRows:
             if row.exist:
                 climbed = which == "farthest"
                 change = row.farthest(GENERATOR, 1)[0] if climbed else row.corner()
+                # Rounding leaves weights slightly below 0 at a corner, where they are 0.
                 weight[text, head, query, part] = np.maximum(row.row + change, 0)
     return ExactRows(weight, exists)

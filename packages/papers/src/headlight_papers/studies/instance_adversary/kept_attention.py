@@ -34,13 +34,13 @@ class Found:
     moved: Float64[np.ndarray, " batch"]
 
     @staticmethod
-    def of(search: Adversaries, parts: Sequence[SearchVariables]) -> "Found":
+    def from_search(search: Adversaries, parts: Sequence[SearchVariables]) -> "Found":
         """Split rows that were free together into the attention of each layer."""
         shapes = [part.weight.shape[1:3] for part in parts]
         rows = torch.split_with_sizes(search.weight, [heads * size for heads, size in shapes], 1)
         weight = {
-            part.site.layer: each.reshape(len(each), *shape, -1).cpu().numpy()
-            for part, each, shape in zip(parts, rows, shapes, strict=True)
+            part.site.layer: rows_of_layer.reshape(len(rows_of_layer), *shape, -1).cpu().numpy()
+            for part, rows_of_layer, shape in zip(parts, rows, shapes, strict=True)
         }
         return Found(weight, array(search.jsd), array(search.moved))
 
@@ -52,7 +52,7 @@ def own_attention(parts: Sequence[SearchVariables]) -> dict[int, Weights]:
 
 def kept_attention(
     sites: Sequence[AttentionSite],
-    own: Mapping[int, Weights],
+    model_weights: Mapping[int, Weights],
     alternatives: Mapping[Component, Found],
     row: int,
     size: tuple[int, int],
@@ -69,23 +69,26 @@ def kept_attention(
     empty = np.full(shape, np.nan, dtype=np.float32)
     at = {site.layer: number for number, site in enumerate(sites)}
     arrays = {"weight": empty.copy()}
-    for layer, weight in own.items():
+    for layer, weight in model_weights.items():
         arrays["weight"][at[layer], : weight.shape[1]] = _text(weight, row, size)
-    for (layer_free, head), each in alternatives.items():
+    for (layer_free, head), found_attention in alternatives.items():
         scope = SCOPES[layer_free is None, head is None]
         other = arrays.setdefault(f"{scope}other", empty.copy())
-        for layer, weight in each.weight.items():
+        for layer, weight in found_attention.weight.items():
             heads = slice(0, weight.shape[1]) if head is None else slice(head, head + 1)
             other[at[layer], heads] = _text(weight, row, size)
     variables = {name: (axes, values) for name, values in arrays.items()}
     result = xarray.Dataset(variables, coords={"layer": list(at)})
     for name in ("jsd", "moved"):
-        values = np.array([getattr(each, name)[row] for each in alternatives.values()])
+        values = np.array(
+            [getattr(alternative, name)[row] for alternative in alternatives.values()]
+        )
         scopes = by_scope(values, list(alternatives), sites)
-        result = result.assign({f"{scope}{name}": each for scope, each in scopes.items()})
+        result = result.assign(
+            {f"{scope}{name}": scope_values for scope, scope_values in scopes.items()}
+        )
     return result
 
 
 def _text(weight: Weights, row: int, size: tuple[int, int]) -> Float[np.ndarray, "head query key"]:
-    """Return the attention of one text without padding."""
     return weight[row, :, : size[0], : size[1]]

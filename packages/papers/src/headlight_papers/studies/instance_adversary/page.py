@@ -50,7 +50,7 @@ COLUMNS = (
 
 def summary(result: xr.Dataset) -> Summary:
     """Return the distances of attention with nearly, and with exactly, the same prediction."""
-    prefix = next(each for each in ("", "layer_", "head_") if f"{each}jsd" in result)
+    prefix = next(scope for scope in ("", "layer_", "head_") if f"{scope}jsd" in result)
     names = ("jsd", "near", "moved", "exact_jsd", "exact_rows")
     numbers: Summary = {name: float(result[f"{prefix}{name}"].mean()) for name in names}
     numbers["exact_moved"] = float(result["exact_moved"])
@@ -59,7 +59,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections: all layers, layers and heads, predicted classes, largest weights."""
-    parts = [_all(result)] if "jsd" in result else []
+    parts = [_joint_section(result)] if "jsd" in result else []
     if "layer_jsd" in result:
         parts.append(_layers(result))
     if "head_jsd" in result:
@@ -93,10 +93,10 @@ EXPLANATION = (
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
+    return columns(name, caption, result, rows, *(column.in_scope(scope) for column in COLUMNS))
 
 
-def _all(result: xr.Dataset) -> Section:
+def _joint_section(result: xr.Dataset) -> Section:
     exact = float(result["exact_moved"])
     certificate = (
         f" With all exact alternatives at once the prediction moves by {exact:.1e}, which is "
@@ -156,7 +156,7 @@ def _heads(result: xr.Dataset) -> Section:
     )
 
 
-def _by_class(result: xr.Dataset) -> Groups:
+def _draw_classes(result: xr.Dataset) -> Groups:
     """Draw the divergences of single texts by place, all and by the predicted class."""
     groups = {}
     for place in places_of(result):
@@ -174,9 +174,11 @@ def _by_class(result: xr.Dataset) -> Groups:
 
 
 def _texts(result: xr.Dataset) -> Section:
-    groups, kind = _by_class(result), "predicted class"
-    every = [values[np.isfinite(values)] for each in groups.values() for values in each.values()]
-    near = [float((values >= 0.6).mean()) if values.size else np.nan for values in every]
+    groups, kind = _draw_classes(result), "predicted class"
+    distances = [
+        values[np.isfinite(values)] for group in groups.values() for values in group.values()
+    ]
+    near = [float((values >= 0.6).mean()) if values.size else np.nan for values in distances]
     table = spread_table(groups, kind).assign(**{NEAR: near})
     draw = partial(spread_boxes, groups, kind, "JSD (nats)", (0.0, 0.7))
     return Section(

@@ -67,6 +67,7 @@ class InstanceSearch:
         )
         device = self.model.transformer.device
         with torch.inference_mode(mode=False):
+            # MPS has no float64.
             exact = self.before.clone()  # where the model is, in the best precision that there is
             before = exact.float().to(device) if device.type == "mps" else exact.to(device)
         return search_attention(predictor, before, attention, self.search)

@@ -127,6 +127,7 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
         for at, name in enumerate(STATISTICS):
+            # Group 0 is all texts; the predicted classes follow.
             groups = {"": (0, ()), "predicted_class_": (slice(1, None), ("predicted_class",))}
             for group, (place, of_group) in groups.items():
                 if group and not (classes and name in BY_ANSWER):
@@ -174,7 +175,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             before = self._positions.probabilities(self._model, self._batch)
         components = components_of(settings.by, self._sites)
         right = (before.argmax(-1).numpy() == self._positions.labels).astype(np.float64)
-        rows = np.stack([self._of_place(before, component) for component in components], -1)
+        rows = np.stack([self._measure_place(before, component) for component in components], -1)
         self._keep(before)
         chosen = np.full(len(rows), -1)
         if self._classes:
@@ -211,10 +212,11 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         layer = record.site.layer
         alternatives = exact_rows(record, keys, self._settings.exact)
         self._exact[layer] = alternatives.weight
+        # A row of one key has no other distribution.
         able = (keys.sum(-1) > 1).cpu().numpy()
         number = np.maximum(able.sum(-1), 1)
-        own = torch.from_numpy(array(record.weight))
-        apart = jensen_shannon(torch.from_numpy(alternatives.weight), own).numpy()
+        weight = torch.from_numpy(array(record.weight))
+        apart = jensen_shannon(torch.from_numpy(alternatives.weight), weight).numpy()
         self._note("exact_jsd", layer, (apart * able).sum(-1) / number)
         self._note("exact_rows", layer, (alternatives.exists & able).sum(-1) / number)
 
@@ -229,13 +231,14 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         logits = np.zeros((number, *weight.shape), dtype=np.float32)
         for row, stream in enumerate(self._texts.text_ids):
+            # The stream is that of the text, so that batches do not change what is drawn.
             random = random_source(self._settings.seed, stream, layer=site.layer)
             shape = (number, site.heads, int(queries[row]), int(keys[row]))
             drawn = random.standard_normal(shape, dtype=np.float32)
             logits[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
         return torch.from_numpy(logits).to(weight.device)
 
-    def _of_place(
+    def _measure_place(
         self, before: Outputs, component: Component
     ) -> Float64[np.ndarray, "batch statistic"]:
         """Return the statistics of the search where the attention of one place may change."""
@@ -254,14 +257,14 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         )
         run = InstanceSearch(self._model, self._batch, self._positions, before, search).run(parts)
         if self._kept:
-            self._found[component] = Found.of(run, parts)
+            self._found[component] = Found.from_search(run, parts)
         jsd = array(run.jsd)
         by_statistic = {
             "jsd": jsd,
             "near": (jsd >= NEAR).astype(np.float64),
             "moved": array(run.moved),
             "steps": array(run.steps),
-            **{name: ByComponent(values).of(component) for name, values in self._seen.items()},
+            **{name: ByComponent(values).select(component) for name, values in self._seen.items()},
         }
         missing = np.full(len(jsd), np.nan)
         return np.stack([by_statistic.get(name, missing) for name in STATISTICS], -1)
@@ -270,11 +273,11 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         """Write the attention found for each text, if requested."""
         if not self._kept:
             return
-        own = own_attention(list(self._free.values()))
+        model_weights = own_attention(list(self._free.values()))
         for row, stream in enumerate(self._texts.text_ids):
             size = int(self._texts.queries[row].sum()), int((self._texts.keys[row] >= 0).sum())
             probability = before[self._positions.owners == row].numpy()
-            attention = kept_attention(self._sites, own, self._found, row, size)
+            attention = kept_attention(self._sites, model_weights, self._found, row, size)
             result = attention.assign(probability=(("prediction", "class"), probability))
             self._kept.save_text(self._examples[row], stream, self._settings.seed, result)
 
@@ -285,6 +288,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         replacements: Replacements = dict(self._exact.items())
         with attention_replaced(self._model, replacements, kind=self._sites[0].kind):
             after = self._positions.probabilities(self._model, self._batch)
+        # The exact alternatives change no output, so that what is left is rounding.
         return self._positions.by_text(total_variation(after, before).numpy())
 
     def _points(
@@ -301,5 +305,6 @@ def by_predicted_class(
     """Return rows once for all texts, and once for the predicted class; NaN elsewhere."""
     grouped = np.full((len(rows), 1 + classes, *rows.shape[1:]), np.nan)
     grouped[:, 0] = rows
+    # Each text is in the group of all, and in that of the class that is predicted.
     grouped[np.arange(len(rows)), 1 + chosen] = rows
     return grouped

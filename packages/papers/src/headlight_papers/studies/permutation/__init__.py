@@ -64,5 +64,4 @@ STUDY = Study(
     ),
     smallest={"by": ["all", "layer", "head"], "shuffles": 2, "sample": 5},
     order=13,
-    no_sentence="weights are exchanged at random, and no text stands for all the draws",
 )

@@ -81,15 +81,15 @@ def _changes(result: xr.Dataset) -> Section:
         Columns("accuracy", ".1%", "right"),
     )
     draw = bars(table.frame, "attention", "TVD", x_label="TVD")
-    own = float(result["own_accuracy"])
+    right = float(result["own_accuracy"])
     largest = float(result["largest_weight"])
     return Section(
         "changes",
         "Other attention in all layers at once",
         "The total variation distance (TVD) of the classes' probabilities with and without the "
         "model's own attention: 0 where nothing changes, 1 where all probability goes to other "
-        f"classes. With its own attention the model is right in {own:.1%}; the mean largest weight "
-        f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
+        f"classes. With its own attention the model is right in {right:.1%}; the mean largest "
+        f"weight of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
         "Intervals: 95%, over documents or texts.",
         JAIN.format("Section 4.2.1"),
         [Drawing("changes", "", "Change of the predictions by other attention.", draw)],

@@ -21,7 +21,12 @@ from headlight.observations.components import Component, components_of, name_of
 from headlight.observations.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.reduce import Sample, Tally
 from headlight.tensors import Weight
-from headlight_papers.classifiers.attention_changes import median_change, on_one, permuted, uniform
+from headlight_papers.classifiers.attention_changes import (
+    median_change,
+    on_one,
+    permuted,
+    uniform,
+)
 from headlight_papers.classifiers.component_values import ByComponent, slots_by_scope
 from headlight_papers.classifiers.key_masks import key_mask, mean_largest
 from headlight_papers.classifiers.predictors import CapturedPredictor
@@ -126,10 +131,10 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
             recorder.visit = self._look
             before = self._positions.probabilities(self._model, self._batch)
         components = components_of(settings.by, self._sites)
-        sharpness = ByComponent({layer: each.largest for layer, each in self._seen.items()})
+        sharpness = ByComponent({layer: seen.largest for layer, seen in self._seen.items()})
         after = np.stack([self._changed(before, component) for component in components], -1)
         self._keep(before, components)
-        largest = np.stack([sharpness.of(component) for component in components], -1)
+        largest = np.stack([sharpness.select(component) for component in components], -1)
         right = before.argmax(-1).numpy() == self._positions.labels
         points = Sample(settings.sample, 2 * len(components), seed=settings.seed)
         # Permutations, or what stands in their place.
@@ -173,14 +178,14 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
             (change, draw) for change in self._settings.changes for draw in self._draws(change)
         ]
         after = np.array(
-            [[self._after[place, *each].numpy() for each in draws] for place in components]
+            [[self._after[place, *draw].numpy() for draw in draws] for place in components]
         )
         for row, stream in enumerate(self._texts.text_ids):
-            own = self._positions.owners == row
+            of_text = self._positions.owners == row
             result = xarray.Dataset(
                 {
-                    "probability": (("prediction", "class"), before[own].numpy()),
-                    "after": (("place", "draw", "prediction", "class"), after[:, :, own]),
+                    "probability": (("prediction", "class"), before[of_text].numpy()),
+                    "after": (("place", "draw", "prediction", "class"), after[:, :, of_text]),
                 },
                 coords={
                     "place": [name_of(component) for component in components],
@@ -191,7 +196,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
             self._kept.save_text(self._examples[row], stream, self._settings.seed, result)
 
     def _draws(self, change: Change) -> Iterator[int]:
-        """Return the numbers of the random draws, which permutations share with no other change."""
+        # Other changes have the last number, so that permutations share no draw with them.
         shuffles = self._settings.shuffles
         return iter(range(shuffles) if change == "permuted" else (shuffles,))
 
@@ -202,6 +207,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         predictions = after.argmax(-1).numpy()
         same = (predictions == before.argmax(-1).numpy()).mean(0)
         right = (predictions == self._positions.labels).mean(0)
+        # Jain and Wallace report the median of the distances over permutations.
         return np.stack([median_change(before, after), same, right], -1)
 
     def _run(self, component: Component, change: Change, draw: int) -> Outputs:
@@ -214,17 +220,18 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         )
 
     def _replaced(
-        self, own: Weight, layer: int, *, change: Change, draw: int, head: int | None
+        self, weight: Weight, layer: int, *, change: Change, draw: int, head: int | None
     ) -> Weight:
         """Return the new weights of a layer, or of one head."""
         keys = self._seen[layer].keys
         if change == "uniform":
-            return uniform(own, keys)
+            return uniform(weight, keys)
         if change == "largest":
-            return on_one(own, keys, own)
-        noise = self._noise(self._heads[layer], layer, draw).to(own.device)
+            return on_one(weight, keys, weight)
+        # Noise is drawn for all heads, so that a head alone is permuted as it is among all.
+        noise = self._noise(self._heads[layer], layer, draw).to(weight.device)
         noise = noise if head is None else noise[:, head, None]
-        return (permuted if change == "permuted" else on_one)(own, keys, noise)
+        return (permuted if change == "permuted" else on_one)(weight, keys, noise)
 
     def _noise(self, heads: int, layer: int, draw: int) -> Float[Tensor, "batch head query key"]:
         """Draw random numbers for each row of each head, which depend on nothing but the text."""

@@ -123,5 +123,4 @@ STUDY = Study(
     },
     order=8,
     on_shards=False,
-    no_sentence="its probes read hidden tokens, into which all heads of a layer have gone together",
 )

@@ -61,12 +61,14 @@ def split(sequences: int, fold: int, seed: int, fraction: float = 1.0) -> Split:
     Raises:
         UsageError: There are too few sequences.
     """
+    # At least one sequence is held out twice, however few there are.
     held = max(1, round(HELD_OUT * sequences))
     if sequences - 2 * held < 1:
         raise UsageError(
             f"{sequences} sequences cannot be split into training, validation and test; give at "
             "least 3."
         )
+    # Fold and seed alone decide, whichever maps are trained.
     order = np.random.default_rng([seed, fold]).permutation(sequences)
     validation, test, train = np.split(order, [held, 2 * held])
     subset = train[: max(1, round(fraction * len(train)))]
@@ -78,6 +80,7 @@ def pairs(vectors: TokenVectors, sequences: Numbers, offset: int = 0) -> Pairs:
     first, lengths = vectors.first, vectors.lengths
     source = [np.empty(0, dtype=np.int64)]
     for number in sequences:
+        # At either edge of a sequence a token has no neighbour at the offset.
         begin = first[number] + max(0, -offset)
         end = first[number] + lengths[number] - max(0, offset)
         source.append(np.arange(begin, end))
@@ -87,6 +90,7 @@ def pairs(vectors: TokenVectors, sequences: Numbers, offset: int = 0) -> Pairs:
 
 def order(pairs: int, fold: int, seed: int, epoch: int) -> Int64[np.ndarray, " pair"]:
     """Return the order of training pairs in an epoch; the same for all layers and rates."""
+    # The last number tells this draw from others of the same seed.
     return np.random.default_rng([seed, fold, epoch, 1]).permutation(pairs)
 
 
@@ -109,11 +113,12 @@ class Lookup:
         self._sequence = vectors.sequence
         self._same = torch.from_numpy(_same(goals)).to(goals.device)
 
-    def found(
+    def are_identified(
         self, predicted: Float[Tensor, "pair dim"], pairs: Pairs
     ) -> Bool[np.ndarray, " pair"]:
         """Whether the nearest candidate of each prediction is the token that it should be."""
         sequence = self._sequence[pairs.source]
+        # Pairs stand sequence by sequence, and are looked up in blocks of one sequence.
         ends = np.flatnonzero(np.diff(sequence)) + 1
         goal = torch.from_numpy(pairs.goal).to(predicted.device)
         answers = [np.empty(0, dtype=bool)]
@@ -127,13 +132,14 @@ class Lookup:
 
     def rate(self, predicted: Float[Tensor, "pair dim"], pairs: Pairs) -> float:
         """Return the share of identified tokens; NaN where there are none."""
-        return float(self.found(predicted, pairs).mean()) if len(pairs) else float("nan")
+        return float(self.are_identified(predicted, pairs).mean()) if len(pairs) else float("nan")
 
     def _nearest(
         self, predicted: Float[Tensor, "pair dim"], sequence: int
     ) -> Int64[Tensor, " pair"]:
         """Return the row of the nearest token of the sequence."""
         first, length = int(self._first[sequence]), int(self._lengths[sequence])
+        # In float64, since the nearest candidates may be nearer to each other than float32 tells.
         candidates = self._goals[first : first + length].double()
         if self._loss == "cosine":
             closeness = predicted.double() @ unit(candidates).mT
@@ -143,7 +149,7 @@ class Lookup:
 
 
 def _same(goals: Rows) -> Int64[np.ndarray, " token"]:
-    """Return a number for each row, equal for rows that are equal throughout."""
+    # Whole rows are compared as bytes, by which `unique` sorts them at once.
     rows = np.ascontiguousarray(goals.cpu().numpy())
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
     return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -155,6 +155,7 @@ def extract_vectors(
 
 def vectors_signature(examples: Sequence[Encoded], model: CapturedModel) -> dict[str, Any]:
     """Return the signature of hidden tokens: of this model and of these examples."""
+    # Segments change hidden tokens, and so belong to the digest.
     digest = sha256()
     for example in examples:
         digest.update(json.dumps([example.ids, example.segments]).encode())
@@ -179,6 +180,7 @@ def _filled(
     lengths = np.array([len(example.ids) for example in examples], dtype=np.int64)
     first = np.cumsum(lengths) - lengths
     stores: list[np.ndarray] = []
+    # Texts of like lengths run together; each goes to the rows of its own number.
     for numbers in length_batches(examples, batch_tokens):
         some = [examples[number] for number in numbers]
         outputs = _run(model, some)
@@ -196,6 +198,7 @@ def _run(model: CapturedModel, examples: Sequence[Encoded]) -> list[Layers]:
     batch = model.collate(examples)
     output = model.run(batch, output_hidden_states=True)
     states = _states(output, model, batch)
+    # Padding may hold anything, and is not checked.
     real = batch.attention_mask.bool()[..., None]
     with model.running(batch.names):
         for layer, state in enumerate(states):

@@ -31,6 +31,7 @@ def prepared(targets: Float[Tensor, "*rows dim"], loss: Loss) -> Float[Tensor, "
 def unit(rows: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
     """Divide rows by their length."""
     length: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
+    # A vector of length 0 stays 0.
     return rows / length.clamp(min=_SMALLEST)
 
 
@@ -41,6 +42,7 @@ def gradient_(predicted: Rows, targets: Targets, loss: Loss, count: int) -> Rows
     ``torch.nn.MSELoss``: 2 (p − y) / dim.
     """
     if loss == "l2":
+        # In place: predictions are the largest tensor of a step.
         return predicted.sub_(targets).mul_(2 / (count * predicted.shape[-1]))
     length = torch.linalg.vector_norm(predicted, dim=-1, keepdim=True).clamp_(min=_SMALLEST)
     # `torch.einsum` would be a product of matrices for each row, and might round it to bfloat16.
@@ -102,8 +104,9 @@ class Linear:
     def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
         """See `MapFamily`."""
         (matrix,) = weights
+        # Differences of rounded products would lose digits that the other way keeps.
         if loss == "l2" and self._exact and self._squares_are_cheaper(matrix, batch):
-            return [self._from_squares(matrix, batch, goals)]
+            return [self._gradient_from_squares(matrix, batch, goals)]
         predicted = self._wide(matrix, batch)
         towards = gradient_(predicted, goals.unsqueeze(2), loss, batch.shape[1])
         return [torch.bmm(towards.flatten(2).mT, batch).view_as(matrix)]
@@ -112,19 +115,18 @@ class Linear:
     def _wide(
         matrix: Float[Tensor, "group rate input model"], batch: Batch
     ) -> Float[Tensor, "group token rate input"]:
-        """Multiply the batch of each group by the matrices of all its rates at once."""
         product = torch.bmm(batch, matrix.flatten(1, 2).mT)
         return product.view(*product.shape[:2], *matrix.shape[1:3])
 
     @staticmethod
     def _squares_are_cheaper(matrix: Float[Tensor, "group rate input model"], batch: Batch) -> bool:
-        """Whether W XᵀX takes fewer multiplications than X W and then its product with Xᵀ."""
+        # Multiplications of W XᵀX against those of X W and its product with Xᵀ.
         (rates, out, width), tokens = matrix.shape[1:], batch.shape[1]
         shared = tokens * width * (width + out)
         return rates * out * width * width + shared < 2 * rates * tokens * out * width
 
     @staticmethod
-    def _from_squares(
+    def _gradient_from_squares(
         matrix: Float[Tensor, "group rate input model"], batch: Batch, goals: Goals
     ) -> Float[Tensor, "group rate input model"]:
         """Compute 2 (W XᵀX − YᵀX) / (tokens · input); all rates share the products with X."""
@@ -169,7 +171,6 @@ class Mlp:
 
     @staticmethod
     def _inwards(weights: Weights, batch: Batch) -> Float[Tensor, "group rate token hidden"]:
-        """Return the input of the hidden units: x W₁ + b₁."""
         repeated = _repeated(batch, weights[0].shape[1])
         return _times(repeated, weights[0].mT).add_(weights[1].unsqueeze(2))
 
@@ -177,7 +178,6 @@ class Mlp:
     def _outwards(
         weights: Weights, active: Float[Tensor, "group rate token hidden"]
     ) -> Predictions:
-        """Return the output of the map: h W₂ + b₂."""
         return _times(active, weights[2].mT).add_(weights[3].unsqueeze(2))
 
 
@@ -209,6 +209,7 @@ def first_weights(
     generator = np.random.default_rng([*seed, 2])
     weights = []
     for shape in shapes:
+        # Biases begin at 0, and have one axis.
         bound = math.sqrt(6 / sum(shape)) if len(shape) == 2 else 0.0
         weights.append(torch.from_numpy(generator.uniform(-bound, bound, shape)).float())
     return weights
@@ -240,6 +241,7 @@ def ridge_maps(
     x, y = hidden.double(), prepared(goals, loss).double()
     squares, vectors = torch.linalg.eigh(x.mT @ x)
     squares = squares.clamp(min=0)  # rounding makes zeros slightly negative
+    # Without any variance, λ would be a multiple of 0.
     scale = squares.mean().clamp(min=torch.finfo(torch.float64).tiny)
     towards = (y.mT @ x) @ vectors
     maps = [(towards / (squares + ridge * scale)) @ vectors.mT for ridge in ridges]

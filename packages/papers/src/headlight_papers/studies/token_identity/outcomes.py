@@ -86,14 +86,16 @@ def evaluate_maps(
         for kind, loss in product(settings.maps, settings.losses):
             training = settings.training
             shared = settings.rate_search == "shared" and len(training.rates) > 1
+            # One rate for all layers, searched on the highest alone, costs a fraction of a search
+            # for each.
             if shared and _is_trained(kind, settings):
-                training = _with_best_rate(tokens, kind, loss, settings, cache)
+                training = _choose_rate(tokens, kind, loss, settings, cache)
             cases = list(_cases(kind, loss, tokens, settings, training, device))
             jobs.append(_Job(tokens, settings, training, cache, cases))
         seconds = [job.seconds / _threads(device) if progress else 0.0 for job in jobs]
         ahead = sum(
-            each * (len(job.cases) - len(job.cached))
-            for each, job in zip(seconds, jobs, strict=True)
+            duration * (len(job.cases) - len(job.cached))
+            for duration, job in zip(seconds, jobs, strict=True)
         )
         if ahead:
             sys.stderr.write(f"at most about {_duration(ahead)}, by {TRIED} epochs of each kind\n")
@@ -109,7 +111,7 @@ def evaluate_maps(
         # The slowest first: what they show of the pace counts most for what is left.
         order = sorted(range(len(jobs)), key=lambda at: -seconds[at])
         outcomes = {at: _outcomes(jobs[at], pool, bar, seconds[at]) for at in order}
-    return [each for at in range(len(jobs)) for each in outcomes[at]]
+    return [outcome for at in range(len(jobs)) for outcome in outcomes[at]]
 
 
 def _outcomes(job: "_Job", pool: Executor, bar: Progress | None, seconds: float) -> list[Outcome]:
@@ -140,12 +142,15 @@ def outlook(maps: int, settings: TokenIdentitySettings) -> str:
     if not kinds:
         return f"{maps:,} maps, none of which is trained in epochs"
     less = ["fewer --maps, --layers, --losses or --folds", "a smaller --training-epochs"]
-    less += ["--rate-search shared"] * (rates > 1)
-    less += ["--solver ridge"] * ("linear" in kinds)
-    each = f", with each of {rates} learning rates" if rates > 1 else ""
+    tried = ""
+    if rates > 1:
+        less.append("--rate-search shared")
+        tried = f", with each of {rates} learning rates"
+    if "linear" in kinds:
+        less.append("--solver ridge")
     return (
         f"{maps:,} maps, {maps * len(kinds) // len(settings.maps):,} of them trained for up to "
-        f"{training.epochs:,} epochs{each}; it is less work with {', '.join(less)}"
+        f"{training.epochs:,} epochs{tried}; it is less work with {', '.join(less)}"
     )
 
 
@@ -153,7 +158,7 @@ def _is_trained(kind: MapKind, settings: TokenIdentitySettings) -> bool:
     return kind == "mlp" or (kind == "linear" and settings.solver == "adam")
 
 
-def _with_best_rate(
+def _choose_rate(
     tokens: Tokens, kind: MapKind, loss: Loss, settings: TokenIdentitySettings, cache: JsonCache
 ) -> MapTrainingSettings:
     """Return the settings of training with the learning rate best for the highest layer."""
@@ -169,7 +174,6 @@ def _with_best_rate(
 
 
 def _dependencies(settings: TokenIdentitySettings, training: MapTrainingSettings) -> dict[str, Any]:
-    """Return the dependencies of a map besides the case and the tokens."""
     names = ("solver", "target", "seed")
     return {**{name: getattr(settings, name) for name in names}, "training": training.signature()}
 
@@ -183,6 +187,7 @@ def _cases(
     device: torch.device,
 ) -> Iterator[Case]:
     """Yield every offset, fraction and fold; layers one by one, or together if that is faster."""
+    # On a processor one layer at a time keeps its data in the cache of a core.
     together = 1 if device.type == "cpu" else _layers_that_fit(kind, tokens, settings, training)
     layers = tokens.layers
     for offset, fraction, fold in product(
@@ -201,6 +206,7 @@ def _layers_that_fit(
     hidden = training.hidden if kind == "mlp" else 0
     parameters = hidden * (width + goal + 1) + goal if hidden else width * goal
     activations = training.batch * (3 * goal + 4 * hidden)
+    # Weights, their gradient, and two averages of Adam with the best weights so far: five of each.
     maps = 4 * len(training.rates) * (5 * parameters + activations)
     data = 4 * len(tokens.vectors.inputs) * (width + goal)
     return max(1, settings.memory // (maps + data))
@@ -246,6 +252,7 @@ class _Job:
     def _key(self, case: Case) -> dict[str, Any]:
         return {
             "case": asdict(case),
+            # Only maps that are tested across layers depend on which layers there are.
             "tested": self.tokens.layers if self.settings.across else None,
             **_dependencies(self.settings, self.training),
         }
@@ -256,9 +263,12 @@ class _Job:
             return [self._rates(case, layer, None) for layer in case.layers]
         fitted = fit(self.tokens, case, self.settings, self.training)
         return [
-            self._rates(case, layer, one)
-            | {name: float(getattr(one, name)) for name in ("parameter", "loss", "best", "epochs")}
-            for layer, one in zip(case.layers, fitted, strict=True)
+            self._rates(case, layer, fitted_map)
+            | {
+                name: float(getattr(fitted_map, name))
+                for name in ("parameter", "loss", "best", "epochs")
+            }
+            for layer, fitted_map in zip(case.layers, fitted, strict=True)
         ]
 
     def _rates(self, case: Case, layer: int, fitted: Fitted | None) -> dict[str, Any]:
@@ -269,6 +279,7 @@ class _Job:
             pairs = getattr(parts, part)
             hidden = tokens.some(tokens.hidden(tested), pairs.source)
             if fitted is None:
+                # Without a map, vectors of different sizes cannot be compared.
                 comparable = hidden.shape[1] == tokens.goals(layer).shape[1]
                 return lookup.rate(hidden, pairs) if comparable else math.nan
             return lookup.rate(predicted(fitted, hidden, self.training), pairs)
@@ -277,7 +288,7 @@ class _Job:
         return {
             "test": rate(layer, "test"),
             "train": rate(layer, "train"),
-            "across": [rate(one, "test") for one in tested],
+            "across": [rate(layer_tested, "test") for layer_tested in tested],
         }
 
 

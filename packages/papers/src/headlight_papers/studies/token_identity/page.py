@@ -45,12 +45,11 @@ def sections(result: xr.Dataset) -> list[Section]:
     if result.sizes["offset"] > 1:
         parts.append(_neighbours(result))
     if "rate_across_mean" in result:
-        parts.append(_across(result))
+        parts.append(_across_section(result))
     return parts
 
 
 def _plain(result: xr.Dataset) -> xr.Dataset:
-    """Select the token itself, from all training sequences."""
     offset = int(np.abs(result["offset"].values).argmin())
     return result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
 
@@ -114,7 +113,7 @@ def _neighbours(result: xr.Dataset) -> Section:
     )
 
 
-def _across(result: xr.Dataset) -> Section:
+def _across_section(result: xr.Dataset) -> Section:
     draw = maps(
         _plain(result),
         Map(

@@ -55,15 +55,15 @@ def run(
     their positions; where a model adds none to its embeddings they count as one.
 
     Args:
-        source: see `headlight.engine.text_sources.TextSource`; each example is a sequence.
-        model: the model.
-        settings: see `TokenIdentitySettings`.
-        folder: where to keep hidden tokens, rates and the result; what is finished is used
-            again.  Without one large hidden tokens are in temporary files.
+        source: texts (`headlight.engine.text_sources.TextSource`); each example is a sequence.
+        model: model whose hidden tokens are mapped.
+        settings: settings of the study.
+        folder: folder of hidden tokens, rates and the result; finished parts are used again.
+            Without one, large hidden tokens are in temporary files.
         cache: folder of hidden tokens and rates, in place of `folder`; studies of the same tokens
             can share one.
-        command: how it was asked for, for the record.
-        progress: say on standard error what is done.
+        command: command to record with the result.
+        progress: whether to show progress on standard error.
 
     Returns:
         ``rate`` on the test tokens and ``train_rate``, as shares, by map, loss, offset, fraction,

@@ -59,6 +59,7 @@ class Validation:
         self._rest = [0.0] * len(hidden)
         self._hidden = list(hidden)
         self._goals = [prepared(rows, loss) for rows in goals]
+        # Only squares can be folded into a triangle, and only a linear map keeps its columns.
         if loss == "l2" and isinstance(model, Linear):
             for group, sides in enumerate(zip(hidden, goals, strict=True)):
                 self._hidden[group], self._goals[group], self._rest[group] = _triangle(*sides)
@@ -69,16 +70,19 @@ class Validation:
         """Return the mean loss of every map of a stack whose rows are of these groups; float64."""
         return torch.stack(
             [
-                self._of_group(model, [w[row : row + 1] for w in weights], group)
+                self._select_group(model, [w[row : row + 1] for w in weights], group)
                 for row, group in enumerate(groups)
             ]
         )
 
-    def _of_group(self, model: MapFamily, weights: Weights, group: int) -> Float[Tensor, " rate"]:
+    def _select_group(
+        self, model: MapFamily, weights: Weights, group: int
+    ) -> Float[Tensor, " rate"]:
         total: Tensor | float = self._rest[group]
         sides = (self._hidden[group], self._goals[group])
         for hidden, goals in zip(*(torch.split(side, TOKENS) for side in sides), strict=True):
             predicted = model.predict(weights, hidden.unsqueeze(0))[0]
+            # Losses are summed in float64, since those of neighbouring epochs differ little.
             total = total + value(predicted, goals, self._loss).sum(-1, dtype=torch.float64)
         return torch.as_tensor(total) / self._tokens
 
@@ -90,6 +94,7 @@ def _triangle(
 
     The constant is in units of the loss: mean over the entries of a token.
     """
+    # QR runs in float64, since R stands for all tokens in every later loss.
     both = torch.cat([hidden, goals], dim=1).cpu().double().numpy()
     factor: np.ndarray = np.asarray(np.linalg.qr(both, mode="r"))
     width = hidden.shape[1]
@@ -128,6 +133,7 @@ class TrainingHistory:
         self.epochs += 1
         if loss < self.loss:
             self.loss, self.best = loss, self.epochs
+            # A clone, since updates write into the weights in place.
             self.weights = [tensor.clone() for tensor in weights]
 
     def is_over(self, patience: int) -> bool:
@@ -160,7 +166,7 @@ class Stack:
     def __post_init__(self) -> None:
         self.means = self.means or [torch.zeros_like(tensor) for tensor in self.weights]
         self.squares = self.squares or [torch.zeros_like(tensor) for tensor in self.weights]
-        self._places = self._by_rate()
+        self._places = self._places_by_rate()
         self._parts = {
             rate: [_parts(side, places) for side in (self.weights, self.means, self.squares)]
             for rate, places in self._places.items()
@@ -173,6 +179,7 @@ class Stack:
         By torch's functional form, to which an update is given the state of those maps that are
         still in training.
         """
+        # Maps of one learning rate take a step together: fused Adam has one rate for a call.
         for number, places in self._places.items():
             weights, means, squares = self._parts[number]
             adam(
@@ -195,7 +202,7 @@ class Stack:
             )
         self.steps += 1
 
-    def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
+    def _places_by_rate(self) -> dict[int, list[tuple[int, int]]]:
         """Return the places in the table of the maps of each learning rate."""
         places: dict[int, list[tuple[int, int]]] = {}
         for row, column in enumerate(self.rates):
@@ -211,6 +218,7 @@ class Stack:
         ]
         if all(len(places) == len(row) for places, row in zip(active, self.rates, strict=True)):
             return [self]
+        # A row whose maps have all stopped is left out, and rows of one length make a stack.
         widths = sorted({len(places) for places in active} - {0})
         return [
             self._part([row for row, places in enumerate(active) if len(places) == width], active)
@@ -260,6 +268,7 @@ def train(
     sides: tuple[Sequence[Hidden], Sequence[Goals]] = training.hidden, training.goals
     stacks = [_begun(begin, len(settings.rates))]
     for epoch in range(settings.epochs):
+        # All layers and rates read the tokens in one order, so that they differ by nothing else.
         order = torch.from_numpy(orders(epoch)).to(training.hidden[0].device)
         going: list[Stack] = []
         for stack in stacks:
@@ -276,7 +285,7 @@ def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
     """Return all maps before the first step."""
     groups = len(begin)
     weights = [
-        torch.stack([each[number] for each in begin])
+        torch.stack([tensors[number] for tensors in begin])
         .unsqueeze(1)
         .repeat(1, rates, *[1] * begin[0][number].ndim)
         for number in range(len(begin[0]))
@@ -288,9 +297,10 @@ def _batch(
     side: Sequence[Rows], groups: Sequence[int], rows: Int64[Tensor, " row"]
 ) -> Float[Tensor, "group row dim"]:
     """Return the same rows of each group; rows that groups share are fetched once."""
+    # Layers of one case mostly share their targets; expanding needs no memory.
     if all(side[group] is side[groups[0]] for group in groups):
-        one = side[groups[0]].index_select(0, rows)
-        return one.expand(len(groups), *one.shape)
+        shared = side[groups[0]].index_select(0, rows)
+        return shared.expand(len(groups), *shared.shape)
     return torch.stack([side[group].index_select(0, rows) for group in groups])
 
 
@@ -346,7 +356,7 @@ def fit(
     model = family_of(case.map, sizes, training.hidden, exact=exact)
     validation = Validation(held_out.hidden, held_out.goals, case.loss, model)
     if case.map == "linear" and settings.solver == "ridge":
-        return _in_closed_form(model, learned, validation, case.loss, RIDGES)
+        return _fit_closed_form(model, learned, validation, case.loss, RIDGES)
     device = learned.hidden[0].device
     begin = [_begin(model, case, layer, settings.seed, device) for layer in case.layers]
     histories = train(
@@ -365,6 +375,7 @@ def predicted(
     fitted: Fitted, hidden: Float[Tensor, "token model"], training: MapTrainingSettings
 ) -> Float[Tensor, "token input"]:
     """Return the predictions of a map; in float64 where float32 is multiplied inexactly."""
+    # Where products may be rounded, neighbours are looked up by predictions in float64.
     exact = torch.float32 if training.precision == "highest" else torch.float64
     weights = [tensor.to(exact)[None, None] for tensor in fitted.weights]
     rows = [
@@ -379,6 +390,7 @@ def _training_data(tokens: Tokens, case: Case, pairs: Pairs) -> TrainingData:
     goals: dict[int, Float[Tensor, "token input"]] = {}
     for layer in case.layers:
         rows = tokens.goals(layer)
+        # Layers share one array of targets unless each maps to the layer before it.
         if rows.data_ptr() not in goals:
             goals[rows.data_ptr()] = tokens.some(rows, pairs.goal)
     return TrainingData(
@@ -390,7 +402,7 @@ def _training_data(tokens: Tokens, case: Case, pairs: Pairs) -> TrainingData:
 def _begin(
     model: MapFamily, case: Case, layer: int, seed: int, device: torch.device
 ) -> list[Float[Tensor, "..."]]:
-    """Draw initial weights, which depend on nothing but seed, fold and layer."""
+    # Weights depend on seed, fold and layer alone, and not on what else is trained beside them.
     drawn = first_weights(model.shapes, [seed, case.fold, layer])
     return [tensor.to(device) for tensor in drawn]
 
@@ -399,8 +411,10 @@ def _best(
     model: MapFamily, histories: Sequence[TrainingHistory], rates: Sequence[float], case: Case
 ) -> Fitted:
     """Return the map with the least validation loss, the first of equals."""
+    # Of equal losses the first rate is taken, so that the choice is the same everywhere.
     number = min(range(len(rates)), key=lambda place: histories[place].loss)
     history = histories[number]
+    # A diverged map has an infinite or undefined loss at every epoch, and nothing was noted.
     if not math.isfinite(history.loss):
         raise RunError(
             f"a {case.map} map diverged at every learning rate ({case.loss} loss, fold "
@@ -409,7 +423,7 @@ def _best(
     return Fitted(model, history.weights, rates[number], history.loss, history.best, history.epochs)
 
 
-def _in_closed_form(
+def _fit_closed_form(
     model: MapFamily,
     training: TrainingData,
     validation: Validation,
@@ -419,6 +433,7 @@ def _in_closed_form(
     """Fit ridge regression for each layer."""
     fitted = []
     for group, (hidden, goals) in enumerate(zip(training.hidden, training.goals, strict=True)):
+        # The λ is chosen as learning rates are, on the validation tokens.
         maps = ridge_maps(hidden, goals, loss, ridges)
         losses = validation.losses(model, [maps.unsqueeze(0)], [group])[0]
         number = int(losses.argmin())

@@ -186,8 +186,4 @@ STUDY = Study(
     ),
     smallest={"measures": ["weight", "norm", "effective", "difference"]},
     order=12,
-    no_sentence=(
-        "the links of any pair, beside the gold links, are on the page that `headlight "
-        "align --html` writes"
-    ),
 )

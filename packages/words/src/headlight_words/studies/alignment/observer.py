@@ -63,8 +63,11 @@ class GoldOfBatch:
         shape = (len(examples), 1, targets, sources)
         self._sure = torch.zeros(shape, dtype=torch.bool)
         self._possible = torch.zeros(shape, dtype=torch.bool)
-        for row, own in enumerate(self._own):
-            for matrix, links in ((self._sure, own.sure), (self._possible, own.possible)):
+        for row, links_of_pair in enumerate(self._own):
+            for matrix, links in (
+                (self._sure, links_of_pair.sure),
+                (self._possible, links_of_pair.possible),
+            ):
                 for source, target in links:
                     matrix[row, 0, target, source] = True
         self._sure, self._possible = self._sure.to(device), self._possible.to(device)
@@ -75,8 +78,8 @@ class GoldOfBatch:
         sure = self._sure[:, :, :targets, :sources]
         possible = self._possible[:, :, :targets, :sources]
         counts = np.empty((*links.shape[:2], len(COUNTS)), dtype=np.int64)
-        counts[..., 0] = [[len(own.sure)] for own in self._own]
-        counts[..., 1] = [[len(own.possible)] for own in self._own]
+        counts[..., 0] = [[len(gold.sure)] for gold in self._own]
+        counts[..., 1] = [[len(gold.possible)] for gold in self._own]
         for at, linked in enumerate((links, links & sure, links & possible), 2):
             counts[..., at] = linked.sum((-2, -1)).cpu().numpy()
         counts[..., 5] = 1
@@ -101,7 +104,7 @@ class AttentionAlignmentObserver(Observer):
     _merged: dict[int, Float[Tensor, "batch 1"]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._sides = Sides.of(self.batch)
+        self._sides = Sides.from_batch(self.batch)
         self._heads = max(site.heads for site in self.sites)
         self._there = places(self.batch)
 
@@ -111,6 +114,7 @@ class AttentionAlignmentObserver(Observer):
         for measure in self.settings.of_attention:
             for step in STEPS:
                 links = [
+                    # Layers as a whole come first and heads after them, along one axis.
                     attention_links(
                         scores, measure, self._sides, step, self.settings, by_head=by_head
                     )
@@ -125,13 +129,13 @@ class AttentionAlignmentObserver(Observer):
         layers = [site.layer for site in self.sites]
         return Tally(
             {
-                "counts": self.gold.summed(self._all_counts()),
+                "counts": self.gold.summed(self._count_layers()),
                 "norm": moments(stacked([self._norms[layer] for layer in layers])),
                 "merged_norm": moments(array(torch.cat([self._merged[n] for n in layers], 1))),
             }
         )
 
-    def _all_counts(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
+    def _count_layers(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
         """Return the counts of whole layers, then of heads; heads that a layer lacks have 0."""
         measures = self.settings.of_attention
         axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(COUNTS))
@@ -157,11 +161,12 @@ class InputAlignmentObserver(Observer):
 
     def tally(self) -> Tally:
         """Return counts of the batch by measure, by blocks of the corpus."""
-        settings, sides = self.settings, Sides.of(self.batch)
+        settings, sides = self.settings, Sides.from_batch(self.batch)
         counts = []
         for measure in settings.of_input:
             matrix = input_matrix(self.model, self.batch, measure, settings.inputs)
             links, _ = input_links(matrix, sides, settings)
+            # Measures of the input have neither step nor head.
             counts.append(self.gold.counts(links)[:, 0])
         return Tally({"counts": self.gold.summed(np.stack(counts, 1))})
 
@@ -255,9 +260,12 @@ class SpeechAlignmentObserver(Observer):
         for measure in self.settings.of_attention:
             score = scores.of(measure).cpu().double().numpy()
             for row, example in enumerate(self.examples):
+                # Recordings may be padded, and only frames that are heard can be linked.
                 maps = score[row, :, :, : example.heard]
                 for step in STEPS:
-                    self._found[row, measure, step, layer] = found(maps, example, step, measure)
+                    self._found[row, measure, step, layer] = judge_maps(
+                        maps, example, step, measure
+                    )
                 for head in (head for at, head in self.chosen if at == layer):
                     self._kept[row, measure, layer, head] = maps[head, None].copy()
 
@@ -265,16 +273,16 @@ class SpeechAlignmentObserver(Observer):
         """Return the numbers of words by measure, step, layer and head, then of chosen heads."""
         rows, chosen = [], []
         for row, example in enumerate(self.examples):
-            rows.append(self._of_layers(row, len(example.target_text)))
+            rows.append(self._measure_layers(row, len(example.target_text)))
             if self.chosen:
-                chosen.append(self._of_chosen(row, example))
-        units = np.repeat(units_of(self.examples), [len(each) for each in rows])
+                chosen.append(self._measure_chosen(row, example))
+        units = np.repeat(units_of(self.examples), [len(words) for words in rows])
         members = {"words": Slots.of(units, np.concatenate(rows))}
         if chosen:
             members["chosen"] = Slots.of(units, np.concatenate(chosen))
         return Tally(dict(members))
 
-    def _of_layers(
+    def _measure_layers(
         self, row: int, words: int
     ) -> Float64[np.ndarray, "word measure step layer unit number"]:
         """Return the numbers of whole layers, then of heads; NaN for heads that a layer lacks."""
@@ -284,21 +292,22 @@ class SpeechAlignmentObserver(Observer):
         for at, measure in enumerate(measures):
             for column, step in enumerate(STEPS):
                 for place, site in enumerate(self.sites):
-                    each = self._found[row, measure, step, site.layer]
-                    errors[:, at, column, place, : len(each)] = each.swapaxes(0, 1)
+                    numbers = self._found[row, measure, step, site.layer]
+                    errors[:, at, column, place, : len(numbers)] = numbers.swapaxes(0, 1)
         return errors
 
-    def _of_chosen(
+    def _measure_chosen(
         self, row: int, example: EncodedSpeech
     ) -> Float64[np.ndarray, "word measure step number"]:
         by_step = []
         for measure in self.settings.of_attention:
+            # Heads are combined as maps, before a path is sought, not as times afterwards.
             maps = np.concatenate([self._kept[row, measure, *place] for place in self.chosen])
-            by_step.append([found(maps, example, step, measure)[0] for step in STEPS])
+            by_step.append([judge_maps(maps, example, step, measure)[0] for step in STEPS])
         return np.moveaxis(np.array(by_step), 2, 0)
 
 
-def found(
+def judge_maps(
     maps: Maps, example: EncodedSpeech, step: str, measure: str
 ) -> Float64[np.ndarray, "unit word number"]:
     """Return the numbers `OF_WORDS` by all maps together, then by each; NaN if unknown.
@@ -312,6 +321,7 @@ def found(
     rows, words = _rows(example, step)
     maps, frames = maps[:, rows], example.heard
     if described_measure(measure).signed:
+        # Times follow sizes: a negative effect of a frame is an effect.
         maps = np.abs(maps)
     whole = maps.sum(2, keepdims=True)
     maps = np.divide(maps, whole, out=np.zeros_like(maps), where=whole > 0)
@@ -323,7 +333,7 @@ def found(
         np.concatenate([maps.mean(0, keepdims=True), maps]), starts, round(AROUND / example.frame)
     )
     numbers = np.full((*stretches.shape[:2], len(OF_WORDS)), np.nan)
-    numbers[..., -1] = _by_word(shares, words, numbers.shape[1])
+    numbers[..., -1] = _average_pieces(shares, words, numbers.shape[1])
     if example.times is not None:
         begins, ends = np.transpose(example.times)
         begin, end = np.moveaxis(stretches * example.frame, -1, 0)
@@ -342,6 +352,7 @@ def _rows(
     """
     words = np.array(example.target_words)
     if step == "output":
+        # A piece is predicted one place before it is read, so that words move by one.
         words = np.append(words[1:], NO_WORD)
     of_words = np.flatnonzero(words >= 0)
     last = int(of_words[-1])
@@ -349,7 +360,7 @@ def _rows(
     return rows, words[rows]
 
 
-def _by_word(
+def _average_pieces(
     shares: Float64[np.ndarray, "unit row"], words: Int64[np.ndarray, " row"], number: int
 ) -> Float64[np.ndarray, "unit word"]:
     """Return the mean of the pieces of each word."""

@@ -78,8 +78,8 @@ def best_layers(result: xr.Dataset) -> pd.DataFrame:
     measure there may be an extraction of links from similarities.
     """
     rows: list[dict[str, object]] = []
-    for of in ("", "input_", "similarity_"):
-        result = with_ends(result, f"{of}error_rate")
+    for prefix in ("", "input_", "similarity_"):
+        result = with_ends(result, f"{prefix}error_rate")
     if "error_rate" in result:
         rows += [
             _best_layer(result.sel(measure=measure, step=step), measure, step, "")
@@ -103,18 +103,18 @@ def best_layers(result: xr.Dataset) -> pd.DataFrame:
 _RATE_VARIABLES = ("error_rate", "error_rate_low", "error_rate_high", "precision", "recall")
 
 
-def _best_layer(cell: xr.Dataset, measure: str, step: str, of: str) -> dict[str, object]:
-    place = int(np.nanargmin(cell[f"{of}error_rate"].values))
+def _best_layer(cell: xr.Dataset, measure: str, step: str, prefix: str) -> dict[str, object]:
+    place = int(np.nanargmin(cell[f"{prefix}error_rate"].values))
     best = cell.isel(layer=place)
-    rates = [float(best[f"{of}{name}"]) for name in _RATE_VARIABLES]
-    by_layer = estimates(cell, f"{of}error_rate", ("layer",))
+    rates = [float(best[f"{prefix}{name}"]) for name in _RATE_VARIABLES]
+    by_layer = estimates(cell, f"{prefix}error_rate", ("layer",))
     return {
         "measure": measure,
         "step": step,
         "layer": int(best["layer"]),
         **dict(zip(RATES, rates, strict=True)),
         "cross_fit": -float(by_layer.times(-1.0).largest().value),
-        "mean of layers": float(cell[f"{of}error_rate"].mean()),
+        "mean of layers": float(cell[f"{prefix}error_rate"].mean()),
     }
 
 
@@ -335,7 +335,11 @@ def _ways(result: xr.Dataset) -> Section:
                 "ways",
                 "Ways to link words to time",
                 labelled,
-                {name: each for name, each in formats.items() if name in labelled},
+                {
+                    name: number_format
+                    for name, number_format in formats.items()
+                    if name in labelled
+                },
             )
         ],
     )

@@ -170,12 +170,12 @@ class AlignmentStudy(CorpusStudy[AlignmentSettings]):
     sound lies on the path through it that is found for them.
 
     Args:
-        source: what `headlight_words.corpora.open_parallel` takes: a path, a pattern, or pairs that
-            can be iterated more than once; for a model of speech what
-            `headlight.corpora.open_recordings` takes.
-        model: an encoder-decoder model, for gradients and differences with its language-model head;
-            or an encoder; or a model of speech.
-        settings: see `AlignmentSettings`.
+        source: Translations, as `headlight_words.corpora.open_parallel` takes them: a path, a
+            pattern, or pairs that can be iterated more than once; for a model of speech,
+            recordings, as `headlight.corpora.open_recordings` takes them.
+        model: Encoder-decoder, for gradients and differences with its language-model head; or an
+            encoder; or a model of speech.
+        settings: Settings of the study.
 
     Raises:
         UsageError: the model has no such measure, or something does not fit together.
@@ -371,4 +371,4 @@ def _gold_of(
     demand_words(gold_links, lengths)
     if not settings.swap:
         return gold_links
-    return [Gold(swapped(each.sure), swapped(each.possible), each.name) for each in gold_links]
+    return [Gold(swapped(gold.sure), swapped(gold.possible), gold.name) for gold in gold_links]

@@ -36,8 +36,8 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
     baselines = estimates(result, "baseline_accuracy", ("baseline",), mention_kind=ALL)
     for at, name in enumerate(map(str, result["baseline"].values)):
         shares = result["baseline_accuracy"].sel(baseline=name).to_series()
-        one = baselines.at(at)
-        ends = {ALL: shares[ALL], "low": float(one.low), "high": float(one.high)}
+        rate = baselines.at(at)
+        ends = {ALL: shares[ALL], "low": float(rate.low), "high": float(rate.high)}
         rows.append({"who": name, "head": "", "attending": "", **ends, **shares})
     for measure, best in best_heads(result).groupby("measure", sort=False):
         by_kind = best.set_index("mention_kind")
@@ -74,8 +74,8 @@ def sections(result: xr.Dataset) -> list[Section]:
         ]
         return bars(rows, x_label="accuracy", percent=True)
 
-    every = result.sel(mention_kind=ALL)
-    better = every.assign(accuracy=every["accuracy"].max("direction"))
+    of_all_mentions = result.sel(mention_kind=ALL)
+    better = of_all_mentions.assign(accuracy=of_all_mentions["accuracy"].max("direction"))
     draw_heads = maps(better, Map("accuracy", by="measure", format=".0%"))
 
     def draw_sentences() -> Figure:

@@ -128,9 +128,9 @@ def same_head(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[
 def agreement(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
     """Compare number, gender and person; an unknown value agrees with everything."""
     attribute_sets = [attributes(mention, words, tags) for mention in mentions]
-    number = _compatible([each.number for each in attribute_sets])
-    gender = _compatible([each.gender for each in attribute_sets])
-    person = _compatible([each.person for each in attribute_sets])
+    number = _compatible([values.number for values in attribute_sets])
+    gender = _compatible([values.gender for values in attribute_sets])
+    person = _compatible([values.person for values in attribute_sets])
     agreeing: Alike = number & gender & person
     return agreeing
 
@@ -178,6 +178,7 @@ def attributes(mention: Mention, words: Sequence[str], tags: Sequence[str]) -> A
         tags: Part of speech of each word; empty where there is none.
     """
     head = words[mention.head].casefold()
+    # `her` or `that` may head a mention that is annotated as no pronoun.
     if head in PRONOUNS and mention.kind == "pronoun":
         person, number, gender = PRONOUNS[head]
         return Attributes(number, gender, person)
@@ -200,6 +201,7 @@ def _number(head: str, tag: str) -> Number | None:
         return "plural"
     if tag in SINGULAR_TAGS:
         return "singular"
+    # Without a tag the ending decides, although some singulars end in s.
     return "plural" if head.endswith("s") and not head.endswith(SINGULAR_ENDINGS) else "singular"
 
 
@@ -256,6 +258,7 @@ def pick_nearest(
     chosen = task.earlier if allowed is None else task.earlier & allowed
     if not len(task.mentions):
         return np.empty(len(task), dtype=np.int64)
+    # The order is stable, so that of equal heads the last has the highest rank.
     places = np.argsort(task.heads, kind="stable")
     rank = np.empty_like(places)
     rank[places] = np.arange(len(places))
@@ -269,6 +272,7 @@ def pick_by_sieves(task: AntecedentTask, sieves: Sequence[SieveName]) -> Picks:
     for name in sieves:
         alike = SIEVES[name](task.mentions, task.words, task.tags)
         nearest = pick_nearest(task, alike[task.evaluated])
+        # A mention that an earlier sieve has resolved is not asked again.
         picks = np.where(picks == NOTHING, nearest, picks)
     return picks
 
@@ -289,6 +293,7 @@ def is_correct(task: AntecedentTask, picks: Picks) -> Bool[np.ndarray, " mention
     """Whether the head word of each pick is that of an antecedent: the yardstick of the heads."""
     if not len(task.mentions):
         return np.zeros(len(task), dtype=bool)
+    # `NOTHING` indexes the last mention, whose answer is struck out in the next line.
     picked = task.antecedent_words()[np.arange(len(task)), task.heads[picks]]
     correct: Bool[np.ndarray, " mention"] = picked & (picks != NOTHING)
     return correct

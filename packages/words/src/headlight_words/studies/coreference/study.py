@@ -67,7 +67,7 @@ class AntecedentQueries:
     antecedent: Bool[Tensor, "mention word"]
 
     @classmethod
-    def of(
+    def from_tasks(
         cls,
         tasks: Sequence[AntecedentTask],
         candidates: Candidates,
@@ -148,7 +148,7 @@ class AntecedentObserver(Observer):
     def __post_init__(self) -> None:
         self._layers = {site.layer: place for place, site in enumerate(self.sites)}
         self._words = Words.of(self.batch.word, queries=self.settings.queries)
-        self.questions = AntecedentQueries.of(
+        self.questions = AntecedentQueries.from_tasks(
             [example.task for example in self.examples],
             self.settings.candidates,
             preceding=self.settings.preceding,
@@ -179,7 +179,9 @@ class AntecedentObserver(Observer):
     def tally(self) -> Tally:
         """Return right picks of heads and baselines, and the number of mentions, by document."""
         counts = np.stack([kind_members(example.task).sum(0) for example in self.examples])
-        baselines = np.stack([_baseline_counts(each, self.settings) for each in self.examples])
+        baselines = np.stack(
+            [_baseline_counts(example, self.settings) for example in self.examples]
+        )
         units = units_of(self.examples)
         return Tally(
             {
@@ -229,7 +231,7 @@ def best_sentences(
     result: xarray.Dataset,
     plan: StudyPlan[AntecedentExample],
     settings: CoreferenceSettings,
-    one: Pass,
+    model_pass: Pass,
 ) -> xarray.Dataset:
     """Return a stretch of text where the best head is right, by measure and kind of mention.
 
@@ -239,9 +241,9 @@ def best_sentences(
         result: Result of the pass.
         plan: Plan of the study.
         settings: Settings of the study.
-        one: Pass of the model; passes that do not run forward alone have no text.
+        model_pass: Pass of the model; passes that do not run forward alone have no text.
     """
-    best = best_heads(result).to_dict("records") if one.forward_alone else []
+    best = best_heads(result).to_dict("records") if model_pass.forward_alone else []
     layers = {row["layer"] for row in best}
     sites = [site for site in plan.sites if site.layer in layers]
     best_shown: dict[tuple[str, str], Shown] = {}
@@ -319,7 +321,9 @@ def best_stretch(
     picks = np.zeros(len(stretch), dtype=np.int64)
     at = query[places] - start
     marked[at], picks[at], correct[at] = True, picked[places] - start, right[places]
-    return Shown.of(stretch, marked, picks, correct)._replace(balance=int(balance[best]))
+    return Shown.from_prediction(stretch, marked, picks, correct)._replace(
+        balance=int(balance[best])
+    )
 
 
 _HEADS = ("measure", "layer", "head", "direction", "mention_kind")
@@ -375,7 +379,7 @@ def to_dataset(
 def _counted(
     accuracy: Float64[np.ndarray, "*cell kind"], count: Float64[np.ndarray, " kind"]
 ) -> Float64[np.ndarray, "*cell kind"]:
-    """Return the number of right picks among `count`, from their share."""
+    # Shares of whole numbers are whole again after rounding.
     right: Float64[np.ndarray, "*cell kind"] = np.rint(np.nan_to_num(accuracy) * count)
     return right
 
@@ -395,12 +399,12 @@ class CoreferenceStudy(CorpusStudy[CoreferenceSettings]):
     `headlight_words.findings.coreference.systems_table` makes Table 2 of it.
 
     Args:
-        source: what `headlight_words.corpora.open_coreference` takes: a path, a pattern, or
-            documents that can be iterated again.
-        model: the model.
-        settings: see `CoreferenceSettings`.
-        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
-            that of what the model was trained for.
+        source: Documents, as `headlight_words.corpora.open_coreference` takes them: a path, a
+            pattern, or documents that can be iterated again.
+        model: Model whose heads are evaluated.
+        settings: Settings of the study.
+        objective: Loss whose ``gradient`` is taken, in a pass of its own; by default that of the
+            model's training.
     """
 
     name = "coreference"
@@ -450,11 +454,11 @@ class CoreferenceStudy(CorpusStudy[CoreferenceSettings]):
 
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
         """Return accuracies, and passages in which the best heads are right."""
-        one = plan.passes[0]
+        model_pass = plan.passes[0]
         counts = {"documents": plan.examples.counts.documents, "invalid": self.corpus.skipped}
-        result = to_dataset(state.tally, plan.sites, one.measures)
+        result = to_dataset(state.tally, plan.sites, model_pass.measures)
         if self.settings.sentences:
-            result = result.merge(best_sentences(result, plan, self.settings, one))
+            result = result.merge(best_sentences(result, plan, self.settings, model_pass))
         return result.assign_attrs(counts)  # those of before passages were read again
 
 

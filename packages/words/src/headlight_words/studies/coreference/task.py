@@ -64,7 +64,7 @@ class AntecedentTask:
 
     def antecedent_words(self) -> Bool[np.ndarray, "mention word"]:
         """Whether a word is the head word of an antecedent."""
-        return self._at_heads(self.antecedent)
+        return self._select_heads(self.antecedent)
 
     def candidate_words(
         self, candidates: Candidates, *, preceding: bool
@@ -73,10 +73,10 @@ class AntecedentTask:
         number, query = np.arange(len(self.words)), self.query[:, None]
         allowed: Bool[np.ndarray, "mention word"] = number < query if preceding else number != query
         if candidates == "mentions":
-            allowed &= self._at_heads(self.other)
+            allowed &= self._select_heads(self.other)
         return allowed
 
-    def _at_heads(
+    def _select_heads(
         self, chosen: Bool[np.ndarray, "mention candidate"]
     ) -> Bool[np.ndarray, "mention word"]:
         words = np.zeros((len(self), len(self.words)), dtype=bool)
@@ -123,7 +123,7 @@ class MentionTable:
     tags: tuple[str, ...]
 
     @classmethod
-    def of(cls, document: CoreferenceDocument, settings: TaskSettings) -> "MentionTable":
+    def from_document(cls, document: CoreferenceDocument, settings: TaskSettings) -> "MentionTable":
         """Return the mentions of a document."""
         mentions = _mentions(document, settings)
         numbers = {
@@ -160,10 +160,12 @@ class MentionTable:
     def pairs(self, places: Int64[np.ndarray, " mention"]) -> Pairs:
         """Return the relations between some of the mentions."""
         first, last, heads, chain = (
-            each[places] for each in (self.first, self.last, self.heads, self.chain)
+            values[places] for values in (self.first, self.last, self.heads, self.chain)
         )
+        # Two mentions with one head word cannot be told apart by attention between words.
         other = heads[:, None] != heads
         if self.settings.nested == "exclude":
+            # A mention and one inside it share words, and may be left out as candidates.
             inside = (first[:, None] >= first) & (last[:, None] <= last)
             other &= ~(inside | inside.T)
         earlier = other & (heads < heads[:, None])
@@ -186,8 +188,9 @@ class MentionTable:
         """
         here = np.flatnonzero((self.first >= first) & (self.last < stop))
         pairs = self.pairs(here)
-        everyone = self.settings.evaluated == "all"
-        fit = self.resolvable[here] if everyone else pairs.antecedent.any(1)
+        asks_all = self.settings.evaluated == "all"
+        # Mentions whose antecedents all lie outside the window cannot be found, but may be asked.
+        fit = self.resolvable[here] if asks_all else pairs.antecedent.any(1)
         questions = np.flatnonzero(fit & (self.last[here] >= done))
         return AntecedentTask(
             words=self.document.words[first:stop],
@@ -320,13 +323,14 @@ class _Reading:
     """A document read window by window."""
 
     def __init__(self, span: EncodedSpan, settings: TaskSettings, counts: AntecedentCounts) -> None:
-        self._table = MentionTable.of(span.document, settings)
+        self._table = MentionTable.from_document(span.document, settings)
         self._counts = counts
         self._first, self._done, self._met, self._asked = -1, 0, 0, 0
         counts.documents += 1
 
     def goes_on(self, span: EncodedSpan) -> bool:
         """Whether the window is a later one of the same document."""
+        # The same document may be read twice in a row; then its windows begin anew.
         return span.document is self._table.document and span.first > self._first
 
     def task(self, span: EncodedSpan) -> AntecedentTask:

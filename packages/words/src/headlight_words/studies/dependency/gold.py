@@ -87,6 +87,7 @@ def summarize(sentences: Iterable[Sentence], naming: Relations) -> TreebankSumma
     for sentence in sentences:
         names = relation_names(sentence, naming)
         counts.update(names)
+        # Words may hold lone surrogates, which cannot be encoded otherwise.
         digest.update(repr((sentence.words, sentence.heads, names)).encode(errors="replace"))
     ordered = sorted(counts, key=lambda name: (-counts[name], name))
     return TreebankSummary(tuple(ordered), digest.hexdigest()[:12])
@@ -104,6 +105,7 @@ def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
             PUNCTUATION_RELATION if sentence.is_punctuation(word) else UNLABELLED
             for word in range(len(sentence))
         )
+    # `nmod:of` is a subtype of `nmod`, which other treebanks may not tell apart.
     if naming == "base":
         return tuple(relation.partition(":")[0] for relation in sentence.relations)
     return sentence.relations
@@ -140,7 +142,7 @@ def gold_of(
     ]
 
     def padded(lists: Iterable[list[int]], fill: int) -> Int64[Tensor, "batch word"]:
-        filled = [each + [fill] * (width - len(each)) for each in lists]
+        filled = [entries + [fill] * (width - len(entries)) for entries in lists]
         return torch.tensor(filled, dtype=torch.int64, device=device).reshape(-1, width)
 
     def numbers(counts: Iterable[int]) -> Int64[Tensor, " batch"]:
@@ -167,6 +169,7 @@ def _row(
     names = relation_names(sentence, naming)
     heads = sentence.heads[:length]
     relation = [
+        # A head that truncation has cut off is no error of the attention.
         codes[name] if head <= length else NO_RELATION
         for head, name in zip(heads, names, strict=False)
     ]
@@ -177,6 +180,7 @@ def _possessors(sentence: Sentence, length: int) -> list[int]:
     """Return possessors with their clitic right behind them."""
     return [
         word
+        # The last word kept has no word behind it, and so no clitic.
         for word, relation in enumerate(sentence.relations[: max(length - 1, 0)])
         if relation in POSSESSIVES and sentence.words[word + 1] in CLITICS
     ]

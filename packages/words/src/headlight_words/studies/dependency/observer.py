@@ -107,11 +107,11 @@ class DependencyObserver(Observer):
         branching = self._count(predict_right_branching(gold))
         units, words = units_of(self.examples), gold.members.sum(1).cpu().numpy()
         counts = {
-            "correct": (self._all_correct(), words[:, None, None, None, None]),
+            "correct": (self._count_correct(), words[:, None, None, None, None]),
             "offset": (offsets.cpu().numpy(), words[:, None]),
             "right_branching": (branching[:, 0].cpu().numpy(), words),
         }
-        sums = {name: Slots.of(units, *each) for name, each in counts.items()}
+        sums = {name: Slots.of(units, *parts) for name, parts in counts.items()}
         return Tally({**sums, **self._same_part(units), "sentences": self._kept()})
 
     def _same_part(self, units: Int64[np.ndarray, " text"]) -> dict[str, Accumulator]:
@@ -136,7 +136,7 @@ class DependencyObserver(Observer):
     ) -> Float[Tensor, "batch *any relation"]:
         return count_by_relation(is_correct(predicted, self.gold), self.gold)
 
-    def _all_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
+    def _count_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
         """Return counts of all layers; heads that a layer lacks have 0."""
         heads = max(site.heads for site in self.sites)
         axes = (len(self.measures), len(self.sites), heads, len(DIRECTIONS), self.gold.relations)
@@ -235,7 +235,7 @@ def best_sentences(
     plan: StudyPlan[EncodedSentence],
     settings: DependencySettings,
     codes: Mapping[str, int],
-    one: Pass,
+    model_pass: Pass,
 ) -> xarray.Dataset:
     """Return a sentence in which the best head finds a relation, by measure and relation.
 
@@ -247,10 +247,10 @@ def best_sentences(
         plan: Plan of the study.
         settings: Settings of the study.
         codes: Number of every relation.
-        one: Pass of the model; passes that do not run forward alone have no sentences.
+        model_pass: Pass of the model; passes that do not run forward alone have no sentences.
     """
     best = []
-    if one.forward_alone:
+    if model_pass.forward_alone:
         best = best_heads(result, min_count=1).query("relation in @codes").to_dict("records")
     layers = {row["layer"] for row in best}
     sites = [site for site in plan.sites if site.layer in layers]
@@ -265,7 +265,7 @@ def best_sentences(
 
 def _short(plan: StudyPlan[EncodedSentence]) -> Iterator[EncodedSentence]:
     first = islice(plan.examples, LOOKED_AT)
-    return islice((each for each in first if len(each.sentence) <= LONGEST), READ)
+    return islice((example for example in first if len(example.sentence) <= LONGEST), READ)
 
 
 def _seen(
@@ -296,4 +296,7 @@ def _seen(
         if mask.any():
             at = row["head"], DIRECTIONS.index(row["direction"])
             heads, right = (part[at] for part in by_layer[row["layer"]][row["measure"]])
-            yield row, Shown.of(example.sentence.words[: example.kept], mask, heads, right)
+            yield (
+                row,
+                Shown.from_prediction(example.sentence.words[: example.kept], mask, heads, right),
+            )

@@ -129,7 +129,7 @@ def _heads(result: xr.Dataset) -> Section:
         "treebank in which the best heads find their relations: a line goes from a word of the "
         "relation to the word that the head says governs it, red where that is right.",
         SOURCE,
-        [drawing for measure in _measures(result) for drawing in _of_measure(result, measure)],
+        [drawing for measure in _measures(result) for drawing in _draw_measure(result, measure)],
     )
 
 
@@ -149,7 +149,7 @@ def _same_part(result: xr.Dataset) -> list[Section]:
     return [Section("parts", "Words of the same part of speech", explanation, "", [drawing])]
 
 
-def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
+def _draw_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
     """Return drawings of sentences and of all heads by one measure."""
     of_measure = result.sel(measure=measure)
     sentences = _sentences(of_measure, _best_heads(result, measure))

@@ -63,7 +63,7 @@ def to_dataset(
     names = np.array(relations)
     order = _order(names, count.sum(0))
     counts = {
-        name: _with_all(statistics[name]["part"][..., order])
+        name: _add_total(statistics[name]["part"][..., order])
         for name in ("correct", "offset", "right_branching")
     }
     exists = head_mask(measures, [site.heads for site in sites])
@@ -72,7 +72,7 @@ def to_dataset(
     )
     sentences, words, cut, lost = map(int, tally["sentences"].compute()["total"])
     variables = _variables(
-        counts | {"count": _with_all(count[..., order])},
+        counts | {"count": _add_total(count[..., order])},
         statistics["correct"]["units"],
         exists[..., None, None],
         plain,
@@ -100,7 +100,7 @@ def _variables(
     plain: Float64[np.ndarray, " relation"],
 ) -> dict[str, Any]:
     """Return all arrays, with their axes, from the counts of every block of the corpus."""
-    totals = {name: each.sum(0) for name, each in counts.items()}
+    totals = {name: by_block.sum(0) for name, by_block in counts.items()}
     count, offset = totals["count"], totals["offset"]
     correct = np.where(exists, totals["correct"], np.nan)
     accuracy, of_offset = share(correct, count), share(offset, count)
@@ -127,12 +127,12 @@ def _variables(
 
 
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Return relations that occur, the most frequent first; in alphabetical order among equals."""
+    # Equal counts are ordered by name, so that the order is the same in every run.
     order = np.lexsort((names, -count))
     return order[count[order] > 0]
 
 
-def _with_all(counts: np.ndarray) -> np.ndarray:
+def _add_total(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
 
 
@@ -147,12 +147,12 @@ class DependencyStudy(CorpusStudy[DependencySettings]):
     Table 1 of it.
 
     Args:
-        source: what `headlight_words.corpora.open_treebank` takes: a path, a pattern, or sentences
-            that can be iterated more than once.
-        model: the model.
-        settings: see `DependencySettings`.
-        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
-            that of what the model was trained for.
+        source: Treebank, as `headlight_words.corpora.open_treebank` takes it: a path, a pattern, or
+            sentences that can be iterated more than once.
+        model: Model whose heads are evaluated.
+        settings: Settings of the study.
+        objective: Loss whose ``gradient`` is taken, in a pass of its own; by default that of the
+            model's training.
 
     Source: Clark et al. (2019), Section 4.2, Table 1 and Figure 5, and their notebook.
     """
@@ -201,10 +201,10 @@ class DependencyStudy(CorpusStudy[DependencySettings]):
 
     def dataset(self, plan: StudyPlan[Any], state: State) -> xarray.Dataset:
         """Return accuracies, and sentences in which the best heads are right."""
-        settings, relations, one = self.settings, self.summary.relations, plan.passes[0]
-        result = to_dataset(state.tally, settings, one.measures, relations, plan.sites)
+        settings, relations, model_pass = self.settings, self.summary.relations, plan.passes[0]
+        result = to_dataset(state.tally, settings, model_pass.measures, relations, plan.sites)
         if settings.sentences:
-            result = result.merge(best_sentences(result, plan, settings, self.codes, one))
+            result = result.merge(best_sentences(result, plan, settings, self.codes, model_pass))
         return result.assign_attrs(
             trees_digest=self.summary.digest, invalid=state.counts.get("invalid", 0)
         )

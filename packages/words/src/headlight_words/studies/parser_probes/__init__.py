@@ -153,8 +153,4 @@ STUDY = Study(
     },
     order=11,
     on_shards=False,
-    no_sentence=(
-        "a probe weighs all heads together; sentences in which one of them parses are in the "
-        "report of `dependency`"
-    ),
 )

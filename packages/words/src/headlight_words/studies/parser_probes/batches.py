@@ -39,8 +39,8 @@ def pair_scores(
     # tanh x = 2 σ(2x) - 1, and a sentence at a time, which stays in the cache: three times as fast.
     sides = zip(features, 2 * dependent, 2 * candidate, strict=True)
     sums = [
-        (pairs @ (2 * weight) + one[:, None] + other).sigmoid() @ (2 * out)
-        for pairs, one, other in sides
+        (pairs @ (2 * weight) + dependents[:, None] + candidates).sigmoid() @ (2 * out)
+        for pairs, dependents, candidates in sides
     ]
     scores: Scores = torch.stack(sums) - out.sum()
     return scores
@@ -151,7 +151,7 @@ class ParserData:
         )
 
     def _maps(self, word_maps: WordMaps, numbers: Sequence[int]) -> Maps:
-        """Return maps in float32; to another device they are sent in float16, half the size."""
+        # To another device they are sent in float16, which is half of the bytes.
         if torch.device(self.device).type == "cpu":
             return word_maps.maps(numbers, torch.float32)
         return word_maps.maps(numbers).to(self.device).float()
@@ -172,6 +172,7 @@ class ParserData:
 
     def by_length(self, numbers: Sequence[int], sentences: int) -> list[list[int]]:
         """Return these sentences in batches of similar lengths, the shortest first."""
+        # Equal lengths are ordered by number, so that batches are the same in every run.
         order = sorted(numbers, key=lambda number: (self.index.lengths[number], number))
         return list(self.in_order(order, sentences))
 
@@ -262,6 +263,7 @@ def _fresh(model: CapturedModel, seed: int) -> Any:
     network: Any = model.transformer
     try:
         with torch.random.fork_rng():
+            # A fork leaves the random state of the caller as it was.
             torch.manual_seed(seed)
             fresh = type(network)(copy.deepcopy(network.config))
     except Exception as problem:  # models raise whatever they like
@@ -283,6 +285,7 @@ def _embeddings(model: CapturedModel) -> tuple[str, ...]:
         words = None
     if words is None:
         raise UnsupportedModelError(f"{model} has no input embeddings that can be kept.")
+    # Tables within attention, as of relative positions, belong to what is random.
     attention = {id(inner) for site in model.sites for inner in site.module.modules()}
     tables = [
         module
@@ -290,7 +293,7 @@ def _embeddings(model: CapturedModel) -> tuple[str, ...]:
         if module is words or (isinstance(module, nn.Embedding) and id(module) not in attention)
     ]
     wanted = {id(parameter) for module in tables for parameter in module.parameters()}
-    return tuple(name for name, each in network.named_parameters() if id(each) in wanted)
+    return tuple(name for name, parameter in network.named_parameters() if id(parameter) in wanted)
 
 
 def _attention(model: CapturedModel) -> list[tuple[str, int, int]]:

@@ -109,6 +109,7 @@ def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
         return heads
     outside = np.setdiff1d(np.arange(len(score)), cycle)
     leaving = score[np.ix_(outside, cycle)]
+    # An arc into the cycle replaces the head of one of its nodes, whose score is lost.
     entering = score[np.ix_(cycle, outside)] - score[cycle, heads[cycle]][:, None]
     small = np.full((len(outside) + 1, len(outside) + 1), -np.inf)
     small[:-1, :-1] = score[np.ix_(outside, outside)]
@@ -118,6 +119,7 @@ def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
     below = subtree[:-1] == len(outside)  # whose head is the cycle
     inner, outer = cycle[leaving.argmax(axis=1)], np.append(outside, 0)[subtree[:-1]]
     heads[outside] = np.where(below, inner, outer)
+    # Node 0 has no head, although the assignment above may have given it one.
     heads[0] = 0
     entry = subtree[-1]
     heads[cycle[entering[:, entry].argmax()]] = outside[entry]
@@ -133,6 +135,7 @@ def _cycle(heads: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " member"]:
             visited_from[node] = start
             node = int(heads[node])
         if node and visited_from[node] == start:
+            # The walk has met its own trace, so that the cycle runs through this node.
             members = [node]
             while heads[members[-1]] != node:
                 members.append(int(heads[members[-1]]))
@@ -162,7 +165,7 @@ class Counts:
     edges: PerSentence
     uuas: PerSentence
 
-    def of(self, metric: str) -> tuple[PerSentence, PerSentence]:
+    def select(self, metric: str) -> tuple[PerSentence, PerSentence]:
         """Return the number of correct predictions and their total, by sentence.
 
         Raises:
@@ -184,12 +187,12 @@ def evaluate(model: Parser, data: ParserData) -> Counts:
     Raises:
         UsageError: The packages that find trees are not installed.
     """
-    counts = {each.name: np.zeros(len(data), dtype=np.int64) for each in fields(Counts)}
+    counts = {count.name: np.zeros(len(data), dtype=np.int64) for count in fields(Counts)}
     for numbers in data.by_length(range(len(data)), EVALUATED):
         batch = data.batch(numbers)
         scores = model(batch).double().log_softmax(-1).cpu().numpy()
         for place, number in enumerate(numbers):
-            counts_by_name = _one(batch, place, scores[place])
+            counts_by_name = _count_sentence(batch, place, scores[place])
             for name, count in counts_by_name.items():
                 counts[name][number] = count
     return Counts(**counts)
@@ -200,19 +203,21 @@ def share(correct: PerSentence, total: PerSentence) -> float:
     return float(correct.sum() / total.sum()) if total.sum() else np.nan
 
 
-def _one(
+def _count_sentence(
     batch: ParserBatch, place: int, scores: Float[np.ndarray, "word candidate"]
 ) -> dict[str, int]:
     length = int(batch.lengths[place])
     gold = batch.heads[place, :length].cpu().numpy()
     plain = ~batch.punctuation[place, :length].cpu().numpy()
     scores = scores[:length, : length + 1]
+    # Gold heads beyond the cut are unknown; predictions of other words still make the tree.
     counted = plain & (gold != NO_HEAD)
     right = {
         "uas": scores.argmax(-1) == gold if length else counted,
         "uas_tree": arborescence(scores) == gold,
     }
     edges = gold_edges(gold, plain)
+    # Undirected edges are those among words without punctuation, in gold and prediction.
     words = np.flatnonzero(plain)
     predicted_edges = words[spanning_edges(scores[:, 1:][np.ix_(words, words)])]
     return {
@@ -256,29 +261,29 @@ class Row:
         """Return the label, unique among rows."""
         return f"{self.probe}/{self.measure}" if self.measure else self.probe
 
-    def together(self) -> Float64[np.ndarray, "2 sentence metric"]:
+    def sum_seeds(self) -> Float64[np.ndarray, "2 sentence metric"]:
         """Return correct predictions and their totals, by sentence, summed over seeds."""
-        of_seeds = [[counts.of(metric) for metric in METRICS] for counts in self.counts]
+        of_seeds = [[counts.select(metric) for metric in METRICS] for counts in self.counts]
         return np.asarray(np.moveaxis(np.sum(of_seeds, 0), 0, -1), dtype=np.float64)
 
-    def by_seed(self) -> list[list[float]]:
+    def score_seeds(self) -> list[list[float]]:
         """Return the share for each seed and metric."""
-        return [[share(*counts.of(metric)) for metric in METRICS] for counts in self.counts]
+        return [[share(*counts.select(metric)) for metric in METRICS] for counts in self.counts]
 
 
 def dataset(
     rows: Sequence[Row], seeds: Sequence[int], attributes: Mapping[str, Any]
 ) -> xarray.Dataset:
     """Return named arrays of the scores and the training of probes."""
-    correct, total = np.stack([row.together() for row in rows], 2)
+    correct, total = np.stack([row.sum_seeds() for row in rows], 2)
     scores = Slots.of(np.arange(len(correct)), correct, total).compute()
     variables: dict[str, Any] = {
         **with_slots("score", ("row", "metric"), scores["mean"], scores),
-        "by_seed": (("row", "seed", "metric"), np.array([row.by_seed() for row in rows])),
+        "by_seed": (("row", "seed", "metric"), np.array([row.score_seeds() for row in rows])),
         "parameters": ("row", np.array([row.parameters for row in rows])),
-        "epochs": (("row", "seed"), _of_histories(rows, lambda history: history.epochs)),
-        "best_epoch": (("row", "seed"), _of_histories(rows, lambda history: history.best)),
-        "loss": (("row", "seed"), _of_histories(rows, _best_loss)),
+        "epochs": (("row", "seed"), _history_variables(rows, lambda history: history.epochs)),
+        "best_epoch": (("row", "seed"), _history_variables(rows, lambda history: history.best)),
+        "loss": (("row", "seed"), _history_variables(rows, _best_loss)),
     }
     coordinates = {
         "row": [row.label for row in rows],
@@ -294,7 +299,7 @@ def _best_loss(history: TrainingHistory) -> float:
     return history.losses[history.best - 1] if history.losses else np.nan
 
 
-def _of_histories(rows: Sequence[Row], what: Any) -> np.ndarray:
+def _history_variables(rows: Sequence[Row], what: Any) -> np.ndarray:
     return np.array([[what(history) for history in row.histories] for row in rows])
 
 
@@ -382,7 +387,10 @@ class ProbeTrainer(ModelStore[ProbeJob]):
             measured["parameters"],
             [
                 Counts(
-                    **{each.name: counts[f"{each.name}-{seed}"].numpy() for each in fields(Counts)}
+                    **{
+                        count.name: counts[f"{count.name}-{seed}"].numpy()
+                        for count in fields(Counts)
+                    }
                 )
                 for seed in self.settings.seeds
             ],
@@ -391,9 +399,9 @@ class ProbeTrainer(ModelStore[ProbeJob]):
 
     def _keep(self, job: ProbeJob, row: Row) -> None:
         counts = {
-            f"{each.name}-{seed}": torch.from_numpy(getattr(counts_of_seed, each.name))
+            f"{count.name}-{seed}": torch.from_numpy(getattr(counts_of_seed, count.name))
             for seed, counts_of_seed in zip(self.settings.seeds, row.counts, strict=True)
-            for each in fields(Counts)
+            for count in fields(Counts)
         }
         histories = [(history.losses, history.best) for history in row.histories]
         measured = {"parameters": row.parameters, "histories": histories}

@@ -118,8 +118,8 @@ class AttentionAndWords(Parser):
         # One product for both words of a pair; then each word goes to the places that it has.
         products = vectors @ self.weight.permute(1, 0, 2, 3).flatten(1)
         of_dependents, of_candidates = products.chunk(2, dim=-1)
-        dependent = self._by_direction(position_vectors(of_dependents))
-        candidate = self._by_direction(position_vectors(of_candidates, self.align_root))
+        dependent = self._split_directions(position_vectors(of_dependents))
+        candidate = self._split_directions(position_vectors(of_candidates, self.align_root))
         if self.bias is not None:
             dependent = dependent + self.bias
         # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
@@ -129,7 +129,7 @@ class AttentionAndWords(Parser):
         logits: Logits = self.root(forth + back.mT)
         return logits
 
-    def _by_direction(self, weights: Vectors) -> OfPositions:
+    def _split_directions(self, weights: Vectors) -> OfPositions:
         return weights.reshape(*weights.shape[:2], *self.weight.shape[2:])
 
 
@@ -178,6 +178,7 @@ class RightBranching(Parser):
         words = batch.heads.shape[1]
         place = torch.arange(words, device=batch.lengths.device, dtype=torch.float32)
         ahead = place[None, :] - place[:, None]
+        # The three ranges do not overlap: right of the word, then the root, then left.
         score = torch.where(ahead > 0, -ahead, -2.0 * words - ahead.abs())
         score = nn.functional.pad(score, (1, 0), value=-1.5 * words)
         return score.expand(len(batch.lengths), -1, -1)
@@ -189,6 +190,7 @@ def position_vectors(
     """Return the vector of every candidate; the special tokens, the first two, carry the root's."""
     if align_root == "fixed":
         return nn.functional.pad(vectors, (0, 0, SPECIALS, 0))
+    # The authors' code is off by one place: candidates carry the vector of the next word.
     shifted = nn.functional.pad(vectors, (0, 0, 0, 1))
     return torch.cat([shifted[:, :1], shifted], dim=1)
 
@@ -202,7 +204,7 @@ def distance_features(batch: ParserBatch) -> Float[Tensor, "sentence dependent c
     place = torch.arange(words, device=batch.lengths.device)
     offset = place[None, :] - place[:, None]
     share = offset / batch.lengths.clamp_min(1)[:, None, None]
-    near = [(offset == each).float().expand_as(share) for each in NEAR]
+    near = [(offset == near_offset).float().expand_as(share) for near_offset in NEAR]
     pair = torch.stack([share.clamp_min(0), (-share).clamp_min(0), *near], dim=-1)
     features = nn.functional.pad(pair, (0, 1, 1, 0))
     features[:, :, 0, -1] = 1
@@ -210,7 +212,7 @@ def distance_features(batch: ParserBatch) -> Float[Tensor, "sentence dependent c
 
 
 def _glorot(shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:
-    """Draw uniformly within ±√(6 / (fan_in + fan_out)), Keras' default and so the authors'."""
+    # Keras' default, and so that of the authors.
     limit = (6 / (fan_in + fan_out)) ** 0.5
     return torch.empty(shape).uniform_(-limit, limit)
 
@@ -238,6 +240,7 @@ MODELS: dict[str, type[Parser]] = {
 def build(kind: str, options: Mapping[str, Any], seed: int) -> Parser:
     """Return a new probe of a kind of `MODELS`, its weights drawn by this seed alone."""
     with torch.random.fork_rng():
+        # Other probes, trained before, must not move the weights that a seed draws.
         torch.manual_seed(seed)
         return MODELS[kind](**options)
 
@@ -289,11 +292,13 @@ def train(model: Parser, data: ParserData, how: TrainingSettings, seed: int) -> 
     for epoch in range(how.epochs):
         during = _epoch(model, optimiser, data, _batches(data, training, how, generator))
         losses.append(mean_loss(model, data, kept_out) if kept_out else during)
+        # Without held-out sentences there is nothing to choose by, and the last epoch is kept.
         if not kept_out or losses[epoch] < losses[best] or epoch == 0:
             best, weights = epoch, _copied(model)
         if epoch - best >= how.patience or not math.isfinite(losses[epoch]):
             break
     model.load_state_dict(weights)
+    # Epochs are numbered from 1 in results.
     return TrainingHistory(tuple(losses), best + 1)
 
 
@@ -330,6 +335,7 @@ def _split(
     """Return sentences to learn from, in the order of the corpus, and sentences held out."""
     usable = [number for number in range(len(data)) if data.index.lengths[number]]
     count = round(len(usable) * how.held_out)
+    # At least one sentence is held out where any is asked for, and one is left to learn from.
     if how.held_out and count in (0, len(usable)):
         count = 1
     if len(usable) - count < 1:
@@ -347,6 +353,7 @@ def _batches(
     if not how.shuffle:
         yield from data.in_order(numbers, how.sentences)
         return
+    # Lengths are sorted within pools only, so that batches are similar and still random.
     shuffled = generator.permutation(np.array(numbers)).tolist()
     pool = how.sentences * _POOL
     for first in range(0, len(shuffled), pool):

@@ -78,15 +78,15 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
     """Train probes on one treebank and let them parse another (Clark et al. 2019, Table 3).
 
     Args:
-        source: what is parsed; see `word_maps.TreebankSource`.
-        model: the model whose attention is probed.
-        settings: see `ParserProbeSettings`.
-        train: what is learned from, in place of the path in the settings; some of it is held out.
+        source: treebank that is parsed; see `word_maps.TreebankSource`.
+        model: model whose attention is probed.
+        settings: settings of the study.
+        train: treebank for training, in place of the path in the settings; part of it is held out.
         vectors: word vectors, in place of the path in the settings.
-        folder: where to keep attention maps, rows of the table and the result; maps that are there
-            already are used, if they were made from the same.  Without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show bars on standard error.
+        folder: folder of attention maps, rows of the table and the result; maps that it already
+            holds are used, if they were made from the same.  Without one nothing is kept.
+        command: command to record with the result.
+        progress: whether to show bars on standard error.
 
     Returns:
         One row for each probe and measure, see the documentation of probes.
@@ -115,9 +115,13 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         signature["word_vectors_digest"] = source_digest(settings.word_vectors)
 
     def compute(place: Location | None) -> xarray.Dataset:
-        with work_place(place, (TRAIN, EVALUATION, ROWS), overwrite=folder.overwrite) as own:
+        with work_place(
+            place, (TRAIN, EVALUATION, ROWS), overwrite=folder.overwrite
+        ) as work_folder:
             word_vectors = _vectors(vectors or settings.word_vectors, (learning, testing))
-            result = _probe(learning, testing, settings, word_vectors, own, signature, progress)
+            result = _probe(
+                learning, testing, settings, word_vectors, work_folder, signature, progress
+            )
         return result.assign_attrs(share_read(banks[1], None))
 
     origin = Origin(
@@ -201,8 +205,10 @@ def _probe(
         **_attributes((learning, testing), control),
         "unknown_words": json.dumps(
             [
-                each.words if each.words is None else unknown_share(each.index, each.words)
-                for each in data
+                prepared.words
+                if prepared.words is None
+                else unknown_share(prepared.index, prepared.words)
+                for prepared in data
             ]
         ),
     }
@@ -270,6 +276,6 @@ def _attributes(plans: Sequence[WordMapPlan], control: RandomControl | None) -> 
 
 
 def _root(plans: Sequence[WordMapPlan]) -> list[str]:
-    """Return the special tokens that the root's score is made of; without any it is 0."""
+    # A special token counts only where every sentence of both treebanks has it.
     always = np.logical_and.reduce([plan.index.special for plan in plans])
     return [name for name, has_token in zip(("begin", "end"), always, strict=True) if has_token]

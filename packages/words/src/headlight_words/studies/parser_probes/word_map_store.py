@@ -76,7 +76,7 @@ class Index:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays, which are everything but the vocabulary."""
-        names = [each.name for each in fields(self) if each.name != "vocabulary"]
+        names = [member.name for member in fields(self) if member.name != "vocabulary"]
         return {name: getattr(self, name) for name in names}
 
     def bytes(self, heads: int) -> int:

@@ -69,7 +69,7 @@ def index_of(examples: Iterable[EncodedSentence]) -> tuple[Index, str]:
             words.append(entries.setdefault(key, len(entries)))
         if count:
             places = with_positions(example).words
-            special = [each and at in places for at, each in enumerate(special)]
+            special = [is_special and at in places for at, is_special in enumerate(special)]
     if not lengths:
         raise CorpusError("the treebank holds no sentence that the model can read.")
     return Index(
@@ -124,7 +124,7 @@ class NumberedSentence(EncodedSentence):
 def numbered(example: EncodedSentence, number: int) -> NumberedSentence:
     """Return the sentence with its number, and the positions of its words in the store."""
     moved = with_positions(example)
-    values = {each.name: getattr(moved, each.name) for each in fields(EncodedSentence)}
+    values = {member.name: getattr(moved, member.name) for member in fields(EncodedSentence)}
     return NumberedSentence(**values, number=number)
 
 
@@ -152,9 +152,10 @@ class MapsObserver(Observer):
 
     def __post_init__(self) -> None:
         self._words = Words.of(self.batch.word, queries=self.queries)
-        heads = max(each.stop for each in self.columns.values())
+        heads = max(columns.stop for columns in self.columns.values())
         size = self._words.present.shape[1]
         shape = (len(self.examples), size, size, heads)
+        # Zeros are right for heads that a layer lacks, and for padding.
         self._maps = {measure: np.zeros(shape, dtype=np.float32) for measure in self.measures}
 
     def visit(self, record: LayerRecord) -> None:
@@ -311,6 +312,7 @@ def missing_size(plan: WordMapPlan, folder: Path, measures: Sequence[str]) -> in
 def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
     """Return the maps in the folder; None if there are none; refuse maps of another signature."""
     maps = open_word_maps(folder, signature["measure"])
+    # A signature is compared as JSON, in which tuples are lists.
     if maps is None or maps.signature == json.loads(json.dumps(signature)):
         return maps
     different = [name for name in signature if maps.signature.get(name) != signature[name]]
@@ -344,6 +346,7 @@ def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: b
                     size = example.kept + SPECIALS
                     writer.put(example.number, word_map[:size, :size])
 
+        # Maps of other sentences than those that were indexed would be put in wrong places.
         if _pass(plan, plan.numbered(), measures, put, progress) != plan.digest:
             raise RunError("the sentences were others when they were read again; nothing is kept.")
         for writer in writers.values():

@@ -1,0 +1,397 @@
+"""Written by scripts/stubs.py from the table of questions; do not edit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from headlight.chats import Chat
+from headlight.reading.alternatives import Alternatives
+from headlight.reading.explanation import Explanation
+from headlight.reading.flow import Flow
+from headlight.reading.generation import Generation
+from headlight.reading.patching import Patching
+from headlight.reading.prediction import Prediction
+from headlight.reading.reading import Reading
+from headlight.reading.routes import Routes
+from headlight.reading.sources import Sources
+from headlight.settings.attribution import AttributionSettings
+from pathlib import Path
+from typing import Any, Literal
+
+class QuestionMethods:
+    """Base of models that answer questions: a method for each row of the table."""
+
+    def read(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        pair: str | None = None,
+        *,
+        audio: str | Path | None = None,
+        image: Any = None,
+        kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
+        layers: int | Iterable[int] | None = None,
+        heads: int | Iterable[int] | None = None,
+        queries: int | Iterable[int] | None = None,
+        value_bias: Literal['include', 'exclude'] = 'include',
+        attribution: bool | AttributionSettings | Mapping[str, Any] = False,
+        residual: bool = False,
+    ) -> Reading:
+        """Read one text, or a pair, and keep every measure of every head.
+
+        Args:
+            text: text, or a list of messages as a chat, which the template of the tokenizer writes,
+                and whose tokens have named segments; of a recording its transcript, by default the
+                model's own.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            audio: WAV file, for a model of speech; see `headlight.reading.speech.read_speech`.
+            image: picture, as a file or a picture of Pillow: in a model of both pictures and text,
+                its encoder of pictures reads the picture alone, and its language model reads it
+                beside a text.
+            kind: kind of attention; by default the first that the model has; ``all`` shows all
+                kinds.
+            layers: layers to show, from 0, such as 0,3-5, or by the model's own numbers, such as
+                model:3,7; by default all.
+            heads: heads of each layer to keep, from 0, such as 0,3-5; by default all.
+            queries: positions of attending tokens to keep, from 0, such as 100-120; by default all.
+            value_bias: value bias in T of effective attention.
+            attribution: contributions of input tokens to hidden tokens, which cost more than
+                everything else together; if true, they are estimated with the default settings.
+            residual: also compute the measures that see the residual connection and the norm behind
+                it, ``block_norm`` and ``layer_norm``.
+
+        Raises:
+            UsageError: nothing to read, no tokenizer, an empty or too long text, a file that is no
+                recording or no picture, a picture beside a text by a model that does not read it so, no
+                such kind, layer, head or position, or contributions of all kinds at once.
+            UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
+                whose residual is requested could not be followed.
+        """
+        ...
+
+    def predict(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        pair: str | None = None,
+        *,
+        target: str | Path | None = None,
+        against: str | Path | None = None,
+        position: int | None = None,
+        compare_text: str | Path | None = None,
+        slope: Literal['zero_origin', 'chord', 'derivative'] = 'zero_origin',
+    ) -> Prediction:
+        """Decompose a prediction into its addends.
+
+        Statistics of norms, attention weights and slopes of activations are taken as constants of the
+        text; the logit is then a sum of what the embeddings and biases add, and of what heads and
+        layers write (ALTI-Logit, Ferrando et al. 2023; DecompX, Modarressi et al. 2023).  The model has
+        its head, in float32 or float64.  Behind a chat whose last message is not the assistant's, the
+        template begins an answer.
+
+        With another text of as many tokens every number is that of the text less that of the other.
+        What a parameter adds, such as a bias, differs as well: the constants are those of each text.
+
+        Args:
+            text: what it reads; a list of messages is a chat.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            target: word that continues the text, such as " he", or fills the mask; or the name or
+                number of a class; by default the prediction of the model.
+            against: another word or class, whose logit is subtracted.
+            position: position of the predicting token, from 0; by default the last of the text, or
+                its first mask.
+            compare_text: second text with the same number of tokens, such as one that differs in a
+                word.
+            slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the
+                bias, or ``derivative``.
+
+        Raises:
+            MissingHeadError: the model predicts nothing.
+            UsageError: no tokenizer, an empty or too long text, an unknown word or class, no such
+                position, the model is in half precision, or the other text has other numbers of tokens.
+            UnsupportedModelError: the parts do not add up, attention cannot be captured exactly, or the
+                model reads its text twice.
+        """
+        ...
+
+    def generate(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        pair: str | None = None,
+        *,
+        max_new_tokens: int = 20,
+        layers: int | Iterable[int] | None = None,
+        predict: bool = False,
+    ) -> Generation:
+        """Generate text, the most probable token each time, and read it with its prompt.
+
+        A decoder goes on with the text, or answers a chat; an encoder-decoder writes what its decoder
+        makes of it.  It ends at the end-of-text token, or where the model takes no more.  What the
+        model's own generation settings force or forbid stays so.
+
+        Args:
+            text: what it reads; a list of messages is a chat.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            max_new_tokens: tokens to generate at most, each time the most probable one.
+            layers: layers to read, from 0, such as 0,3-5; by default all.
+            predict: decompose the logit of each generated token into what the tokens before it add.
+
+        Raises:
+            MissingHeadError: the model does not predict next tokens.
+            UsageError: no tokenizer, a second text, an empty or too long text, or no such layer.
+            UnsupportedModelError: the attention of the model cannot be captured exactly.
+        """
+        ...
+
+    def patch(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        pair: str | None = None,
+        *,
+        target: str | Path | None = None,
+        against: str | Path | None = None,
+        position: int | None = None,
+        compare_text: str | Path | None = None,
+        kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+        layers: int | Iterable[int] | None = None,
+    ) -> Patching:
+        """Patch each head with the same head of another text, and measure the fall of a logit.
+
+        One head at a time is given its output, or its attention weights, of the other text, while the
+        model reads the text; everything behind it is recomputed.
+
+        Args:
+            text: what it reads; a list of messages is a chat.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            target: word that continues the text, such as " he", or fills the mask; or the name or
+                number of a class; by default the prediction of the model.
+            against: another word or class, whose logit is subtracted.
+            position: position of the predicting token, from 0; by default the last of the text, or
+                its first mask.
+            compare_text: second text with the same number of tokens, such as one that differs in a
+                word.
+            kind: kind of attention; by default the first that the model has.
+            layers: layers whose heads are patched, from 0, such as 0,3-5; by default all.
+
+        Raises:
+            MissingHeadError: the model predicts nothing.
+            UsageError: no other text, one of another number of tokens, no tokenizer, an empty or too
+                long text, an unknown word or class, or no such position, layer or kind.
+            UnsupportedModelError: the attention of the model cannot be captured exactly.
+
+        Source: Wang et al. (2023), activation patching; Vig et al. (2020).
+        """
+        ...
+
+    def alternatives(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        pair: str | None = None,
+        *,
+        layer: int = 0,
+        head: int = 0,
+        number: int = 1,
+        kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+        method: Literal['random', 'farthest'] = 'random',
+        distance: float = 1.0,
+        queries: int | Iterable[int] | None = None,
+        certify: bool = False,
+        precision: Literal['model', 'float64'] = 'model',
+        seed: int = 0,
+    ) -> Alternatives:
+        """Other attention of one head on one text, or a pair, which the output cannot tell.
+
+        Keys that a query cannot see stay at 0.  Row by row, as far as the settings say; a row that has
+        no alternative stays as it is, and if no row has any, there is no alternative, which is a
+        result.
+
+        The model is in evaluation mode.
+
+        Args:
+            text: what it reads; a list of messages is a chat.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            layer: layer, from 0.
+            head: head, from 0.
+            number: number of alternatives.
+            kind: kind of attention; by default the first that the model has.
+            method: ``random``: along a random direction of LN([T, 1]), Eq. 7 of the paper; or
+                ``farthest``: the largest total variation that repeated linear programs find.
+            distance: step, as a share of λ_max or of the way to the farthest; above 0 and at most
+                1.
+            queries: positions of the rows that change; by default all.
+            certify: also bound the total variation tightly, by two linear programs per key and row.
+            precision: precision of the ``model``, or ``float64`` for a copy of it, in which equal
+                outputs agree to about 1e-12, unless the model computes softmax in float32.
+            seed: random seed of the directions.
+
+        Raises:
+            UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or query; or
+                scipy is needed and not installed.
+        """
+        ...
+
+    def routes(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        pair: str | None = None,
+        *,
+        kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+        token: int | None = None,
+        layer: int | None = None,
+        least: float = 0.01,
+        compare_text: str | Path | None = None,
+    ) -> Routes:
+        """Compute the routes to every token after every layer, by residual stream, heads, tokens.
+
+        With another text of as many tokens the shares of its parts stand beside them.
+
+        The share of a part p in a sum y is max(0, ‖y‖₁ − ‖y − p‖₁) over the sum of that of all parts.
+        Parts of the sum after the attention are the residual, α f(x) of each head and key, and the
+        bias.  They are taken through norms and scales on their way, and through a norm that follows
+        the sum (post-LN), with the statistics of the run.
+
+        Args:
+            text: what it reads; a list of messages is a chat.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            kind: kind of attention; by default the first that the model has.
+            token: token whose routes are shown, from 0, or from -1 backwards; by default the last
+                word.
+            layer: layer after which the token is followed, from 0; by default the last.
+            least: smallest share of the token that a shown link brings.
+            compare_text: second text with the same number of tokens, such as one that differs in a
+                word; heads are then named that take most more, or less, than in it.
+
+        Raises:
+            UsageError: no tokenizer, an empty or too long text, no such kind, cross-attention, or the
+                other text has another number of tokens.
+            UnsupportedModelError: what follows the attention could not be followed, or the heads have
+                a gate with a number for each component.
+
+        Source: Ferrando and Voita (2024), with the distance of Ferrando et al. (2022).
+        """
+        ...
+
+    def explain(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        pair: str | None = None,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        query: int = -1,
+        key: int | None = None,
+        kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    ) -> Explanation:
+        """Explain the score of a query and a key.
+
+        The statistics of norms are taken as constants of the text.  The score is then a sum of what
+        embeddings, heads, feed-forward layers and biases wrote into the residual stream of the query,
+        with the key as it is; and another sum, of what was written for the key.  Both are ⟨q, k⟩ times
+        the scale, before masks, soft caps and biases of positions.
+
+        Args:
+            text: what it reads; a list of messages is a chat.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            layer: layer, from 0; by default that of the head with the largest weight.
+            head: head, from 0; by default the one with the largest weight.
+            query: attending token, from 0, or from -1 backwards.
+            key: attended token; by default the one with the largest weight, except the first token
+                and the query.
+            kind: kind of attention; by default the first that the model has.
+
+        Raises:
+            UsageError: no tokenizer, an empty or too long text, no such layer, head or token,
+                cross-attention, or the model is in half precision.
+            UnsupportedModelError: the parts do not add up to the score.
+
+        Source: the frozen norms are those of Elhage et al. (2021); no more than one sum on each side
+            is claimed, since scores are products of the two.
+        """
+        ...
+
+    def flow(
+        self,
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        pair: str | None = None,
+        *,
+        methods: str | Path | Iterable[str | Path] = ('rollout', 'globenc', 'alti'),
+        kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+        layers: int | Iterable[int] | None = None,
+        attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    ) -> Flow:
+        """The share of each input token in each token after each layer, by each method.
+
+        Of an encoder-decoder the encoder is read.
+
+        Args:
+            text: what it reads; a list of messages is a chat.
+            pair: a second text: the second segment, or the decoder's text in an encoder-decoder
+                model.
+            methods: methods of attribution; see `headlight.settings.flow.METHODS`.
+            kind: kind of attention; by default the first that the model has.
+            layers: layers after which tokens are analysed, from 0; by default all.
+            attribution: computation of ``attribution``, if it is among the methods.
+
+        Raises:
+            UnknownNameError: there is no such method.
+            UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
+            UnsupportedModelError: a method cannot be used with this model.
+        """
+        ...
+
+    def sources(
+        self,
+        question: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        context: Sequence[str] | None = None,
+        *,
+        answer: str | None = None,
+        number: int = 10,
+        chosen: str | Path | Iterable[str | Path] | None = None,
+        measures: Literal['weight', 'norm'] | Iterable[Literal['weight', 'norm']] = ('weight',),
+        orders: int = 2,
+        masks: int = 16,
+        max_new_tokens: int = 20,
+        predict: bool = True,
+        needles: int = 12,
+        haystack: int = 200,
+        seed: int = 0,
+    ) -> Sources:
+        """Compare what passages contribute to an answer, by several signals.
+
+        *Removal* is the fall of the answer's log-probability without the passage; *sets* are the
+        coefficients of a linear model of the log-probability, fitted to random sets of passages.  Of
+        attention, the shares are those of the rows that predict the answer's tokens: means over the
+        chosen heads, and over all.  *Predict* is what heads write directly from the passage into the
+        logits of the answer's tokens, summed.
+
+        Args:
+            question: text, or messages of a chat, which may hold the passages or have them written
+                before the question; or several examples; see `headlight.corpora.passages.EXAMPLE`.
+            context: passages.
+            answer: answer; by default the last message of a chat if it is the assistant's, else
+                what the model writes, up to the end of a line.
+            number: heads that are chosen, those that copy most of hidden facts.
+            chosen: names of heads, such as L17H4, in the place of these.
+            measures: measures of attention whose shares are compared.
+            orders: different orders of the passages over which numbers are averaged, the first as
+                they are; all orders, where there are no more.
+            masks: random sets of passages in each order, to which a linear model is fitted.
+            max_new_tokens: tokens of an answer that the model writes, at most.
+            predict: compute direct contributions to the answer.
+            needles: hidden facts by which heads are chosen.
+            haystack: tokens of each text with a hidden fact.
+            seed: random seed of orders and sets.
+
+        Raises:
+            MissingHeadError: the model does not predict next tokens.
+            UsageError: no passage or an empty one, no question or an empty answer, a prompt that with
+                the answer is longer than the model reads, no such head, or no tokenizer.
+            UnsupportedModelError: attention cannot be captured exactly, or texts are read otherwise in
+                a batch than alone.
+
+        Source: removal and sets: Cohen-Wang et al. (2024), "ContextCite"; heads that copy: Wu et al.
+            (2024), "Retrieval head"; the ratio: Chuang et al. (2024), "Lookback Lens", Eq. 1.
+        """
+        ...

@@ -1,0 +1,70 @@
+"""The question `read`: a text, two, a recording with its transcript, or a picture."""
+
+from pathlib import Path, PurePath
+from typing import Any, cast
+
+from headlight.capture import CapturedModel
+from headlight.capture.one_text import one_picture, one_text
+from headlight.catalogue.question_settings import ReadingSettings
+from headlight.chats import Readable
+from headlight.corpora.pictures import picture_address
+from headlight.encode.picture_prompts import EncodedPrompt
+from headlight.findings.phrases import listed
+from headlight.reading.example import Progress, read_example
+from headlight.reading.question_functions import answers
+from headlight.reading.reading import Reading
+from headlight.reading.speech import read_speech
+
+
+@answers("read")
+def read(  # noqa: PLR0913 - what can be read, and how it is asked
+    model: CapturedModel,
+    text: Readable | None = None,
+    pair: str | None = None,
+    *,
+    audio: str | Path | None = None,
+    image: Any = None,
+    settings: ReadingSettings,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    """Read one text, or a pair, and keep every measure of every head.
+
+    Args:
+        model: the model.
+        text: text, or a list of messages as a chat, which the template of the tokenizer writes, and
+            whose tokens have named segments; of a recording its transcript, by default the model's
+            own.
+        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        audio: WAV file, for a model of speech; see `headlight.reading.speech.read_speech`.
+        image: picture, as a file or a picture of Pillow: in a model of both pictures and text, its
+            encoder of pictures reads the picture alone, and its language model reads it beside a
+            text.
+        settings: settings of the reading; users name each by itself.
+        command: command of the request, for the record.
+        progress: function that is told of finished layers.
+
+    Raises:
+        UsageError: nothing to read, no tokenizer, an empty or too long text, a file that is no
+            recording or no picture, a picture beside a text by a model that does not read it so, no
+            such kind, layer, head or position, or contributions of all kinds at once.
+        UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
+            whose residual is requested could not be followed.
+    """
+    settings.require_subject(text, pair, audio=audio, image=image)
+    if audio is not None:
+        transcript = cast("str | None", text)
+        return read_speech(model, audio, transcript, settings, command=command, progress=progress)
+    about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
+    if image is not None:
+        model, example = one_picture(model, image, text)
+        picture = (
+            example.image if isinstance(example, EncodedPrompt) else model.viewer.shown(example)
+        )
+        about |= {"text": text or PurePath(example.name).name, "image": example.name}
+        about["picture"] = picture_address(picture)
+        return read_example(model, example, settings, attributes=about, progress=progress)
+    model, subject = model.reader(), cast("Readable", text)
+    about |= {"other_kinds": "" if settings.kind else listed(model.kinds[1:]), "text": subject}
+    model, read = one_text(model, subject, pair, settings.kind, purpose="a reading needs text")
+    return read_example(model, read, settings, attributes=about, progress=progress)
