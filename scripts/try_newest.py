@@ -31,8 +31,7 @@ COMMANDS = (
 )
 WRITTEN = ("survey/report.html", "reading.html", "abnar2020/index.html")
 TESTS = (
-    *(f"tests/{name}" for name in ("measures", "reduce", "findings", "encode")),
-    *(f"tests/{name}" for name in ("test_pool.py", "test_pool_words.py")),
+    *(f"tests/{name}" for name in ("measures", "reduce", "findings", "encode", "pool")),
     *(f"packages/words/tests/{name}" for name in ("encode", "links")),
 )
 LEAST = 200

@@ -43,7 +43,7 @@ SOURCES = ("src", "packages/words/src", "packages/papers/src")
 """Folders of packages."""
 FILLINGS = ("https://localhost/headlight", "somebody")
 """What takes the place of placeholders."""
-TESTS = "tests/test_bare_commands.py"
+TESTS = "tests/cli/test_bare_commands.py"
 """Every study that is installed by its command alone, on what comes with the package."""
 
 

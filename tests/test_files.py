@@ -196,7 +196,7 @@ import headlight.cli
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_that_only_posix_has_is_needed() -> None:
     """What Windows lacks is removed from Headlight's own modules, and they still load."""
     finished = subprocess.run(

@@ -6,6 +6,8 @@ from frozen_files import FROZEN, changes
 from frozen_runs import RUNS, Material, numbers_of
 from headlight.catalogue import IN_OTHER_DISTRIBUTIONS, studies
 
+pytestmark = pytest.mark.frozen
+
 
 def test_no_study_and_no_file_is_forgotten() -> None:
     assert {run.study for run in RUNS.values()} == {*studies()} - {*IN_OTHER_DISTRIBUTIONS}

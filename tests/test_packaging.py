@@ -1,9 +1,7 @@
 """What is published: names, versions, and what wheel and sdist hold."""
 
 import importlib
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -13,7 +11,6 @@ from html.parser import HTMLParser
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
-from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
@@ -81,22 +78,6 @@ def test_all_distributions_are_released_together() -> None:
         below.append(distribution.name)
 
 
-def test_image_and_recipes_have_all_distributions() -> None:
-    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    folders = [f"packages/{each.extra}" for each in DISTRIBUTIONS.values()]
-    assert {"/build", *(f"/build/{folder}" for folder in folders)} <= {*image.split()}
-    names = {PROJECT["project"]["name"], *OTHERS}
-    assert {each.parent.name for each in RECIPES.glob("*/recipe.yaml")} == names
-    for name in names:
-        recipe = yaml.safe_load((RECIPES / name / "recipe.yaml").read_text(encoding="utf-8"))
-        assert recipe["context"]["name"] == name
-        assert f"/{name.replace('-', '_')}-$" in recipe["source"]["url"]
-    package = re.search(r"^package:.*?\n\n", (ROOT / "Makefile").read_text("utf-8"), re.M | re.S)
-    assert package is not None
-    assert "uv build --quiet --all-packages" in package[0]
-    assert PROJECT["tool"]["uv"]["workspace"]["members"] == folders
-
-
 @pytest.mark.parametrize(
     "distribution",
     [
@@ -154,155 +135,6 @@ def test_the_version_is_that_of_the_code() -> None:
     assert {"version"} <= {*PROJECT["project"]["dynamic"]}
     assert metadata.version(DISTRIBUTION) == headlight.__version__
     assert versions()["headlight"] == headlight.__version__
-
-
-def test_each_step_of_the_checks_is_a_hook_before_a_commit() -> None:
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    hooks = [hook["entry"] for repository in config["repos"] for hook in repository["hooks"]]
-    steps = re.search(r"^check: (.*?) ##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
-    assert steps is not None
-    assert hooks == [f"make {step}" for step in steps[1].split()]
-
-
-def test_four_papers_are_cited() -> None:
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
-    first = [(paper["authors"][0]["family-names"], paper["year"]) for paper in cited]
-    assert first == [("Clark", 2019), ("Kobayashi", 2020), ("Brunner", 2020), ("Yang", 2020)]
-
-
-@pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, ModuleType]:
-    """The scripts `check_release` and `try_release`."""
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    check, trial = map(importlib.import_module, ("check_release", "try_release"))
-    return check, trial
-
-
-@pytest.fixture
-def unready(tmp_path: Path, scripts: tuple[ModuleType, ModuleType]) -> Path:
-    """A repository of the files of this one that say whether it can be published."""
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed here")
-    folder = tmp_path / "unready"
-    copied = [*scripts[0].FILLED_IN]
-    for place in (ROOT, ROOT / "requirements"):
-        copied += [str(path.relative_to(ROOT)) for path in place.iterdir() if path.is_file()]
-    for name in copied:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes((ROOT / name).read_bytes())
-    address, maintainer = scripts[0].PLACEHOLDERS
-    for name in scripts[0].FILLED_IN:  # of a tree that is ready as well
-        text = (folder / name).read_text(encoding="utf-8")
-        text = text.replace(PROJECT["project"]["urls"]["Repository"], address)
-        text = re.sub(r"(?<=recipe-maintainers:\n    - ).*", maintainer, text)
-        (folder / name).write_text(text, encoding="utf-8")
-    git(folder, "init", "--quiet")
-    commit(folder)
-    return folder
-
-
-def git(folder: Path, *arguments: str) -> str:
-    known = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    command = ("git", *known, *arguments)
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def commit(folder: Path) -> None:
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "A state")
-
-
-def test_what_files_repeat_agrees(scripts: tuple[ModuleType, ModuleType]) -> None:
-    assert scripts[0].disagreements() == []
-
-
-def test_each_file_that_differs_is_named(
-    unready: Path, scripts: tuple[ModuleType, ModuleType]
-) -> None:
-    check, _ = scripts
-    version = headlight.__version__
-    for name in check.FILLED_IN[1:]:
-        path = unready / name
-        text = path.read_text(encoding="utf-8").replace(version, "98.0")
-        path.write_text(
-            text.replace("example.org/headlight", "elsewhere").replace("developers", "others"),
-            encoding="utf-8",
-        )
-    differing = [sentence.partition(" is ")[0] for sentence in check.disagreements(unready)]
-    assert differing == [
-        *("version of CITATION.cff", "repository-code of CITATION.cff", "authors of CITATION.cff"),
-        *(
-            f"{what} of {name}"
-            for name in OTHERS
-            for what in ("version", "urls", "authors", "dependencies")
-        ),
-        *(
-            f"{what} of {recipe}"
-            for recipe in check.RECIPES
-            for what in ("version", "homepage", "repository")
-        ),
-    ]
-
-
-def test_placeholders_are_not_published(
-    unready: Path, scripts: tuple[ModuleType, ModuleType]
-) -> None:
-    check, _ = scripts
-    sentences = check.problems(unready)
-    address, maintainer = (each for each in sentences if "placeholder" in each)
-    assert address.startswith("https://example.org/headlight is a placeholder;")
-    assert all(name in address for name in check.FILLED_IN)
-    assert all(name in maintainer for name in check.RECIPES)
-
-
-def test_a_trial_makes_an_unready_tree_ready_and_takes_a_ready_one_as_it_is(
-    unready: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType]
-) -> None:
-    check, trial = scripts
-    path = unready / "CHANGELOG.md"
-    path.write_text("# Changelog\n\n## Unreleased\n\nAll of it.\n", encoding="utf-8")
-    commit(unready)
-    ready = trial.ready_clone(unready, tmp_path / "ready")
-    assert check.problems(ready) == []
-    again = trial.ready_clone(ready, tmp_path / "again")
-    assert check.problems(again) == []
-    assert git(again, "rev-parse", "HEAD") == git(ready, "rev-parse", "HEAD")
-
-
-def test_a_trial_installs_nothing_into_the_environment_that_it_runs_in(
-    unready: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType]
-) -> None:
-    if shutil.which("make") is None:
-        pytest.skip("make is not installed here")
-    environment = tmp_path / "environment"
-    for name in ("bin/python", ".installed", ".installed-dev"):
-        (environment / name).parent.mkdir(exist_ok=True, parents=True)
-        (environment / name).touch()
-        os.utime(environment / name, (1000, 1000))
-    ask = ("make", "--question", f"VENV={environment}", str(environment / ".installed-dev"))
-    assert subprocess.run(ask, cwd=unready, check=False).returncode == 1
-    scripts[1].make_old(unready)
-    assert subprocess.run(ask, cwd=unready, check=False).returncode == 0
-
-
-def test_a_release_has_a_tag_one_date_and_no_changes(
-    unready: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType]
-) -> None:
-    check, trial = scripts
-    version = headlight.__version__
-    ready = trial.ready_clone(unready, tmp_path / "ready")
-    changelog = ready / "CHANGELOG.md"
-    text = changelog.read_text(encoding="utf-8")
-    heading = f"## {version} - "
-    changelog.write_text(text.replace(heading, heading + "1999-01-02\n\n"), encoding="utf-8")
-    changed = "the working tree has changes that are not committed"
-    other_date = "CITATION.cff has not the date-released 1999-01-02 of CHANGELOG.md"
-    assert check.problems(ready) == [other_date, changed]
-    commit(ready)
-    assert check.problems(ready) == [other_date, f"the commit has no tag v{version}"]
-    changelog.write_text("nothing\n", encoding="utf-8")
-    assert f"CHANGELOG.md has no section '{heading}' with a date" in check.problems(ready)
 
 
 @pytest.fixture(scope="module")

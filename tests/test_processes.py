@@ -5,7 +5,6 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,25 +20,6 @@ from headlight.processes import (
     safe_start,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCES = (ROOT / "src" / "headlight", *sorted(ROOT.glob("packages/*/src")))
-STARTERS = {"subprocess", "multiprocessing", "concurrent", "pty", "joblib", "loky"}
-"""Packages that start processes, whatever is called."""
-OF_SYSTEM = ("exec", "fork", "popen", "posix_spawn", "spawn", "startfile", "system")
-"""How the names of functions of `os` begin that do."""
-OF_LIBRARIES = ("ray.init", "asyncio.create_subprocess", "torch.multiprocessing")
-SAFE = {"python_command", "safe_start"}
-NO_PYTHON_OF_OURS = {
-    (
-        "processes.py",
-        "_begin",
-    ): "a copy of this process, which imports nothing from elsewhere",
-    (
-        "headlight_words/links/aligners.py",
-        "_eflomal",
-    ): "a program that the user installed, by its absolute path",
-    ("headlight_words/training/jobs.py", "run_all", "get_context"): "starts nothing yet",
-}
 SHADOWS = ("multiprocessing", "numpy", "signal", "socket", "struct")
 """Modules that children import, early and late; a file of the name takes their place."""
 SETTINGS = {
@@ -64,83 +44,6 @@ def watch(event, arguments):
 sys.addaudithook(watch)
 """
 """Python runs it as each of its processes starts: a log of what is opened in a folder."""
-
-
-def starts(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.Module, str]]:
-    """Calls that may start a process: the function around each, and the name that is called."""
-    names = dict(_imported(tree))
-    around: list[ast.FunctionDef | ast.Module] = [tree]
-
-    def visit(node: ast.AST) -> Iterator[tuple[ast.FunctionDef | ast.Module, str]]:
-        if isinstance(node, ast.FunctionDef):
-            around.append(node)
-        if isinstance(node, ast.Call):
-            first, _, rest = ast.unparse(node.func).partition(".")
-            whole = ".".join(filter(None, (names.get(first, ""), rest)))
-            package, name = whole.partition(".")[0], whole.rpartition(".")[2]
-            if (package in STARTERS and not name.startswith("Thread")) or _of_system(whole):
-                yield around[-1], name
-        for child in ast.iter_child_nodes(node):
-            yield from visit(child)
-        if isinstance(node, ast.FunctionDef):
-            around.pop()
-
-    return visit(tree)
-
-
-def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for each in node.names:
-                name = each.asname or each.name.partition(".")[0]
-                yield name, each.name if each.asname else name
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for each in node.names:
-                yield each.asname or each.name, f"{node.module}.{each.name}"
-
-
-def _of_system(name: str) -> bool:
-    module, _, function = name.rpartition(".")
-    return name.startswith(OF_LIBRARIES) or (module == "os" and function.startswith(OF_SYSTEM))
-
-
-def calls(function: ast.AST) -> set[str]:
-    """The names of the functions that are called in another."""
-    called = (node for node in ast.walk(function) if isinstance(node, ast.Call))
-    return {ast.unparse(node.func) for node in called}
-
-
-@pytest.mark.slow
-def test_every_process_is_started_in_safe_path_mode() -> None:
-    checked = []
-    for source, path in ((each, path) for each in SOURCES for path in sorted(each.rglob("*.py"))):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for function, name in starts(tree):
-            place = (path.relative_to(source).as_posix(), getattr(function, "name", ""))
-            checked.append((*place, name))
-            if place in NO_PYTHON_OF_OURS or (*place, name) in NO_PYTHON_OF_OURS:
-                continue
-            assert SAFE & calls(function), (
-                f"{place} calls {name}; start Python by one of {sorted(SAFE)}"
-            )
-    starters = {name for _, _, name in checked}
-    assert {"Popen", "run", "ProcessPoolExecutor", "init"} <= starters  # else nothing was checked
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import subprocess as s\ndef f():\n    s.run(['python'])",
-        "from subprocess import Popen as P\ndef f():\n    P(['python'])",
-        "import os\ndef f():\n    os.execv('python', [])",
-        "from os import spawnl\ndef f():\n    spawnl(0, 'python')",
-        "import multiprocessing\ndef f():\n    multiprocessing.get_context('spawn').Pool()",
-        "def f():\n    from concurrent.futures import process\n    process.ProcessPoolExecutor()",
-        "def f():\n    import ray\n    ray.init()",
-    ],
-)
-def test_ways_to_start_a_process_are_noticed(code: str) -> None:
-    assert [function.name for function, _ in starts(ast.parse(code))][:1] == ["f"]
 
 
 def test_what_python_ignores_its_children_ignore() -> None:

@@ -42,7 +42,7 @@ PAIRED = ("T5", "BART", "Marian")
 PADDED = ("BERT", "RoBERTa", "GPT-2", "T5")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_torch_says_of_its_own_scripts_is_not_shown() -> None:
     process = start(program=WATCHFUL)
     _, complained = process.communicate(timeout=120)
@@ -243,6 +243,7 @@ def test_the_output_of_the_embeddings_is_what_the_first_block_is_given(
     assert (other - found).abs().max() > 1e-3
 
 
+@pytest.mark.slow
 def test_a_first_block_without_attention_is_found() -> None:
     model = architecture("LFM2")
     output = attribute(model, batch_of("LFM2"), replace(EXACT, embeddings="output"))
@@ -282,6 +283,7 @@ def test_a_lower_precision_of_products_is_small_beside_the_error_of_the_estimate
     assert torch.get_float32_matmul_precision() == "highest"
 
 
+@pytest.mark.slow
 def test_with_as_many_probes_as_dimensions_an_estimate_is_exact() -> None:
     model, batch = known("BERT"), batch_of("BERT")
     for probes in (32, 40):  # there are 32 dimensions
@@ -370,6 +372,7 @@ def test_nothing_comes_from_later_tokens(name: str) -> None:
     torch.testing.assert_close(found[..., 0, 0], torch.ones_like(found[..., 0, 0]))
 
 
+@pytest.mark.slow
 def test_a_model_with_a_head_is_its_base() -> None:
     for kind, model_type, options in (
         (AutoModelForMaskedLM, "bert", WIDE),

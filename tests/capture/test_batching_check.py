@@ -151,7 +151,7 @@ for row in ARCHITECTURES:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("capability", ["avx2", "default"])
 def test_no_model_in_float64_is_refused_on_another_processor(capability: str) -> None:
     folders = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
@@ -289,6 +289,7 @@ def test_texts_of_any_length_will_do(family: str, tokens: int) -> None:
         assert error < 1e-5
 
 
+@pytest.mark.slow
 def test_it_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[Encoded] = []
     own = CapturedModel.verify_batching

@@ -51,6 +51,7 @@ def test_the_classifier_is_right_where_single_words_are_not() -> None:
     assert right >= 90
 
 
+@pytest.mark.slow
 def test_its_revision_is_of_both_files_and_it_is_a_start() -> None:
     model = load_model(EMBEDDED_CLASSIFIER, head="classification", device="cpu")
     other = load_model(device="cpu")

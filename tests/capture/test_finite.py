@@ -61,6 +61,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_study_of_a_model_that_overflows_says_at_which_layer_and_text(name: str) -> None:
     found = overflowing(model_for(name))
@@ -172,6 +173,7 @@ def with_large_projection(number: float) -> CapturedModel:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["survey", "distances"])
 def test_sums_of_norms_that_overflow_are_refused(name: str) -> None:
     settings: Settings = studies()[name].settings.from_mapping({"measures": ["norm"]})

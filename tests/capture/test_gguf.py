@@ -78,6 +78,7 @@ def test_a_gguf_file_is_a_model_whose_weights_are_numbers(path: Path) -> None:
         np.testing.assert_allclose(loaded.detach().numpy(), given, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_reading_says_what_its_weights_were_rounded_to(path: Path) -> None:
     said = headlight.load(path).read(TEXT).dataset.attrs
     assert (said["model"], said["quantisation"]) == (str(path), "Q4_1")
@@ -111,7 +112,7 @@ def test_what_is_missing_is_said_before_any_work(
         headlight.load(path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_on_a_gguf_file_is_resumed_and_says_its_weights(path: Path, tmp_path: Path) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text(f"{TEXT}\n", encoding="utf-8")

@@ -105,6 +105,7 @@ def test_own_code_has_the_head_that_its_logits_show(
     assert (subject.head.task, subject.head.language) == (task, language)
 
 
+@pytest.mark.slow
 def test_an_own_decoder_answers() -> None:
     subject = headlight.load(made(OwnDecoder, OwnConfig()), tokenizer("llama"), head="any")
     passages = ["the river falls", "a mill is old"]

@@ -46,6 +46,7 @@ def measured(found: CapturedModel) -> list[Any]:
     return [np.asarray(values) for values in arrays]
 
 
+@pytest.mark.slow
 def test_the_autocast_of_a_host_changes_nothing() -> None:
     wanted = measured(model("bert"))
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -145,6 +146,7 @@ def test_what_this_machine_says_is_recognised() -> None:
     assert out_of_memory(raised.value)
 
 
+@pytest.mark.slow
 def test_a_batch_for_which_memory_does_not_suffice_is_halved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -28,6 +28,7 @@ def hybrid(layers: int = 8) -> CapturedModel:
     return CapturedModel(build("qwen3_5_text", settings, seed=1), tokenizer("llama"), "hybrid")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_both_numbers_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subject = hybrid()
@@ -73,6 +74,7 @@ def layers_of_reading(headlight: Any, model: str, layers: str, out: Path) -> lis
     return [each.values.tolist() for each in numbers]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_layers_are_chosen_by_either_number(headlight: Any, folder: Path, tmp_path: Path) -> None:
     out, name = tmp_path / "reading.nc", str(folder)
@@ -109,6 +111,7 @@ def test_layers_that_do_not_attend_are_refused(
     assert sentence in " ".join(complaints.split())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_where_both_agree_the_prefix_changes_nothing(headlight: Any, tmp_path: Path) -> None:
     plain = saved("bert", tmp_path / "bert")

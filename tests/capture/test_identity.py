@@ -18,6 +18,7 @@ from headlight.catalogue.embedded_models import EMBEDDED, EMBEDDED_NAME
 from headlight.engine.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.survey import SurveySettings, study
+from long_cases import mostly_long
 from open_folders import opening
 from studies.models import model as studied, saved, texts, tokenizer, transformer
 
@@ -135,6 +136,7 @@ def test_every_model_has_an_identity_that_is_json(row: Any) -> None:
     assert json.loads(json.dumps(identity)) == identity == CapturedModel(model).identity()
 
 
+@pytest.mark.slow
 def test_the_embedded_model_is_the_one_that_was_published() -> None:
     """A flipped bit in a file of weights shows in nothing else."""
     model = load_model(device="cpu")
@@ -165,7 +167,9 @@ def survey(folder: Path, model: CapturedModel) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [trained, otherwise_normalised, other_words, eager])
+@pytest.mark.parametrize(
+    "change", mostly_long([trained, otherwise_normalised, other_words, eager], trained)
+)
 def test_a_finished_result_is_handed_back_for_the_same_model_only(
     change: Callable[[CapturedModel], None], tmp_path: Path
 ) -> None:

@@ -529,6 +529,7 @@ def test_what_is_no_name_is_called_what_it_is(folder: Path) -> None:
     assert "is loaded already; use it as it is" in str(refusal(loaded, device="auto"))
 
 
+@pytest.mark.slow
 def test_unknown_precisions_and_devices_are_refused_in_a_sentence(folder: Path) -> None:
     refused = refusal(folder, dtype="float23")
     assert isinstance(refused, UnknownNameError)

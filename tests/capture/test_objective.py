@@ -86,6 +86,7 @@ def test_fifteen_percent_are_chosen_of_which_most_become_the_mask() -> None:
     assert torch.equal(prepared.masked, prepared.input_ids == MASK)
 
 
+@pytest.mark.slow
 def test_every_place_and_every_piece_is_as_likely_as_any_other() -> None:
     objective = masked_language_model(mask_share=0.0, random_share=1.0)
     prepared, _ = _prepared_and_before(objective, 2000, 20)
@@ -125,6 +126,7 @@ def test_the_shares_are_a_choice() -> None:
 texts = st.lists(st.lists(st.integers(0, VOCABULARY - 1), max_size=30), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @given(texts, st.floats(0.01, 1), st.integers(0, 3), st.sampled_from(["right", "left"]))
 @settings(max_examples=60, deadline=None)
 def test_whatever_the_texts(pieces: list[list[int]], rate: float, seed: int, side: str) -> None:

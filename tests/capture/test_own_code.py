@@ -1,13 +1,11 @@
 """Attention in code of a model's own, against what the model returns and against loops."""
 
 import pkgutil
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -594,13 +592,6 @@ def test_layouts_that_are_refused(step: Any, reason: str) -> None:
     result = torch.rand(2, 3, 4, 5)
     with pytest.raises(NoLayoutError, match=reason):
         derive(Notation("bhqk", "bhkd", "bhqd"), result, [Step(step, (result,), {}, 0)], 1)
-
-
-def test_no_architecture_is_named() -> None:
-    folder = Path(headlight.capture.__file__).parent
-    code = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.py")).lower()
-    named = [name for name in OF_TRANSFORMERS if re.search(rf"\b{re.escape(name)}\b", code)]
-    assert not named
 
 
 def test_values_are_zeroed_where_w_o_is_a_module() -> None:

@@ -16,6 +16,7 @@ from headlight.capture.value_map import value_map
 from headlight.catalogue import studies
 from headlight.engine.folder import RunFolder
 from headlight.errors import UnsupportedModelError, UsageError
+from long_cases import mostly_long
 from open_folders import opening
 from studies.models import model, saved, texts
 
@@ -43,7 +44,7 @@ def dispatched(family: str = "llama") -> CapturedModel:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIED)
+@pytest.mark.parametrize("name", mostly_long(STUDIED, "distances"))
 def test_layers_on_several_devices_give_the_numbers_of_the_whole_model(name: str) -> None:
     study = studies()[name if name in studies() else "survey"]
     settings = study.settings.from_mapping(STUDIED[name])

@@ -13,6 +13,7 @@ import torch
 
 import headlight
 from architectures import DECODERS
+from capture.two_processes import shared, together
 from headlight.capture import CapturedModel, LayerRecord, attribute
 from headlight.capture.attention_replacement import attention_replaced
 from headlight.capture.head_removal import heads_removed
@@ -24,7 +25,6 @@ from headlight.errors import HeadlightError, RunInterruptedError
 from interruptions import interrupted_after
 from open_folders import opening
 from studies.models import model, saved, texts, tokenizer
-from two_processes import shared, together
 
 STUDIED = {
     "survey": {"measures": ["weight", "norm", "merged_norm", "effective"]},
@@ -108,7 +108,7 @@ def kept(_: int, folder: Path) -> tuple[Any, ...]:
     return made, refused, network.identity()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_process_keeps_the_run(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model")
     (made, refused, identity), other = together(kept, tmp_path)
@@ -137,7 +137,7 @@ def resumed(_: int, folder: Path) -> list[Any]:
         return [whole, survey(out=out, resume=True)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_was_interrupted_is_resumed_by_all_processes(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model")
     for whole, found in together(resumed, tmp_path):

@@ -472,6 +472,7 @@ def test_what_is_no_attention_between_tokens_is_not_counted(other: nn.Module) ->
     assert len(CapturedModel(beside_interface(other)).sites) == 2
 
 
+@pytest.mark.slow
 def test_a_model_of_which_a_part_attends_in_its_own_code() -> None:
     stages = {"depths": [1, 1, 1, 1], "num_heads": [1, 1, 1, 1], "embed_dim": 8}
     backbone: dict[str, Any] = {

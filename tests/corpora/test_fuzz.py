@@ -51,6 +51,7 @@ def test_only_our_own_errors_escape(folder, content, format, suffix):
             paragraph.encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(source=st.text(max_size=30))
 def test_no_name_of_a_source_escapes(source, tmp_path_factory):

@@ -154,6 +154,7 @@ GROWS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "part"),
     [

@@ -14,6 +14,7 @@ from headlight.catalogue import studies
 from headlight.corpora import open_corpus
 from headlight.encode import adjacent_segments, texts
 from headlight.observations.text_ids import text_id
+from long_cases import mostly_long
 
 OTHER_FORMS = {
     "text": ("gz", "list"),
@@ -50,7 +51,13 @@ def other_form(path: Path, form: str, folder: Path) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name for name, study in studies().items() if study.reads in OTHER_FORMS]
+    "name",
+    mostly_long(
+        (name for name, study in studies().items() if study.reads in OTHER_FORMS),
+        "distances",
+        "ranks",
+        "faithfulness",
+    ),
 )
 def test_the_same_texts_give_the_same_numbers_from_any_source(
     name: str, data: Path, tmp_path: Path

@@ -34,6 +34,7 @@ def test_on_a_cpu_a_batch_has_2048_tokens() -> None:
     assert batch_tokens(model("bert"), LONG) == 2048
 
 
+@pytest.mark.slow
 def test_on_a_gpu_the_measures_of_a_layer_fill_a_gigabyte() -> None:
     with claimed_devices():
         network = on_gpu()
@@ -55,6 +56,7 @@ def test_predictions_of_words_keep_to_small_batches_on_a_gpu() -> None:
         assert batch_tokens(on_gpu(), LONG.replace(measures=("weight", "gradient"))) == 2048
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [None, 60])
 def test_the_result_of_a_gpu_keeps_its_batch_tokens(tokens: int | None) -> None:
     with claimed_devices():
@@ -63,6 +65,7 @@ def test_the_result_of_a_gpu_keeps_its_batch_tokens(tokens: int | None) -> None:
         assert survey(network, batch_tokens=tokens)["batch_tokens"] == expected
 
 
+@pytest.mark.slow
 def test_a_run_of_other_batches_is_not_resumed(tmp_path: Path) -> None:
     network = model("bert")
     assert survey(network, out=tmp_path)["batch_tokens"] == 2048

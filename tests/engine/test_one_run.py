@@ -13,6 +13,7 @@ from headlight.catalogue import studies
 from headlight.engine.folder import RunFolder
 from headlight.errors import HeadlightError
 from headlight.settings import NO_EFFECT, Range, Settings
+from long_cases import mostly_long
 
 WITHOUT_BITS = {"processes", "pages", "memory"}
 """Settings that no number depends on: how many work, pages beside the result, what is on disk."""
@@ -110,7 +111,11 @@ def stop(*_: object) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", FIRST, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    mostly_long(FIRST, *(case for case in FIRST if case.name == "distances")),
+    ids=lambda case: case.name,
+)
 def test_no_part_of_a_run_is_measured_with_other_settings(case: Case, tmp_path: Path) -> None:
     """Whoever resumes it or joins it with another value of a setting is refused.
 

@@ -1,17 +1,14 @@
 """Numbers that could not be otherwise are not ranked, nor said, whoever makes the sentence."""
 
-import ast
 import io
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import xarray as xr
 from rich.console import Console
 
-import headlight
 from headlight.catalogue import statistic
 from headlight.errors import UsageError
 from headlight.findings import head_ranking, highlights
@@ -46,20 +43,6 @@ from headlight.views.survey_terminal import terminal_table
 from studies.models import subject, texts
 from views.sample_results import counted, reading_sample, survey_sample
 from views.sample_routes import sample_routes
-
-SOURCE = Path(headlight.__file__).parent
-WORDING = {
-    "percent", "percent_text", "whole_percent", "points_text", "number", "seconds", "signed",
-    "around", "around_first", "between", "undecided",
-}  # fmt: skip
-"""Functions that put numbers into sentences."""
-
-
-PLACES = ("headlight.findings", "headlight.views")
-"""Packages that have them."""
-
-FINDS = {"findings", "highlights"}
-"""Names of functions that return sentences."""
 
 
 def printed(renderable: object) -> str:
@@ -434,81 +417,3 @@ def test_maps_that_agree_by_construction_are_not_said_to_agree_most():
         {"correlation": (("map", "other"), related)}, {"map": names, "other": names}
     )
     assert "Weight and norm agree most" in " ".join(faithfulness(result))
-
-
-# ---------------------------------------------------------------- all makers
-
-ASK: dict[str, Callable[..., None]] = {
-    "findings/differences.py": test_runs_are_not_compared_by_a_measure_that_is_another_in_one,
-    "findings/circuits.py": test_scores_of_weights_that_are_alike_name_no_head,
-    "findings/distances.py": test_of_heads_that_are_all_alike_no_two_are_named,
-    "findings/faithfulness.py": (test_maps_that_agree_by_construction_are_not_said_to_agree_most),
-    "findings/flow.py": test_maps_and_layers_that_are_alike_are_not_ordered,
-    "findings/head_ranking.py": test_heads_are_not_ranked_by_such_tokens,
-    "findings/survey_highlights.py": test_why_nothing_is_said_is_said,
-    "findings/survey_rules.py": test_what_says_nothing_of_a_survey_is_not_said,
-    "findings/routes.py": test_routes_name_no_unknown_token,
-    "reading/routes.py": test_a_title_is_about_a_token_that_is_known_and_said,
-    "views/head_numbers.py": test_heads_are_not_ranked_by_such_tokens,
-    "views/reading/flow.py": test_flow_of_a_text_names_no_unknown_token,
-    "views/reading/generated_text.py": (test_generated_tokens_take_from_tokens_that_are_said),
-    "views/reading/headers.py": test_a_title_is_about_a_token_that_is_known_and_said,
-    "views/reading/pair_header.py": test_a_title_is_about_a_token_that_is_known_and_said,
-    "views/reading/prediction.py": test_a_prediction_is_said_to_come_from_a_token_that_is_known,
-    "views/reading/routes_page.py": test_routes_name_no_unknown_token,
-    "views/reading/weight_against_norm.py": test_a_title_is_about_a_token_that_is_known_and_said,
-    "views/reading/terminal.py": test_the_terminal_links_no_unknown_tokens_and_no_template,
-    "views/result_contents.py": test_why_nothing_is_said_is_said,
-    "views/run_comparison.py": (
-        test_of_differences_below_ten_points_and_of_the_rest_no_head_is_named
-    ),
-    "views/survey_terminal.py": test_what_says_nothing_of_a_survey_is_not_said,
-}
-"""Makers that ask what may be said, and the test that hands them what may not."""
-
-NEED_NOT = {
-    "cli/heads.py": "prints the table of `findings/head_ranking.py`",
-    "findings/what_was_read.py": "says what was read; asks what is many",
-    "findings/ablation.py": "effects in nats, decided by intervals",
-    "findings/alignment.py": "error rates, decided by intervals; `answers` asks first",
-    "findings/dependency.py": "accuracies, decided by intervals; `answers` asks first",
-    "findings/importance.py": "means over all heads, decided by intervals",
-    "findings/interval_phrases.py": "writes intervals of whatever is asked for",
-    "findings/no_op_heads.py": "a table of all heads",
-    "findings/null_space.py": "means over all texts",
-    "findings/rank_correlation.py": "of all heads together; takes the smallest difference",
-    "findings/sentence_rules.py": "fills in the templates of rules, which ask",
-    "findings/thresholds.py": "constants alone",
-    "findings/weight_and_norm_shares.py": "means over all heads",
-    "findings/word_times.py": "errors in seconds, decided by intervals; `answers` asks first",
-    "studies/ablation/page.py": "effects in nats, decided by intervals",
-    "studies/survey/page/shares.py": "captions of means and pictures of all heads",
-    "views/head_grid.py": "numbers in the squares of all heads",
-    "views/reading/explanation.py": "parts of one score",
-    "views/passages.py": "one row of a text, which was drawn",
-    "views/reading/alternatives.py": "rows that have other attention of the same output",
-    "views/reading/patching.py": "effects on one logit",
-    "views/reading/sources.py": "falls of one log-probability",
-}
-"""Others that put numbers into words, and why they need not ask."""
-
-
-def wording_modules() -> Iterator[str]:
-    """Modules that put numbers of results into words, have findings, or ask which may be said."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        nodes = [*ast.walk(ast.parse(path.read_text()))]
-        imported = {
-            alias.name: node.module or ""
-            for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
-        }  # fmt: skip
-        words = {name for name in WORDING if imported.get(name, "").startswith(PLACES)}
-        finds = any(isinstance(node, ast.FunctionDef) and node.name in FINDS for node in nodes)
-        if words or finds or "headlight.findings.candidates" in imported.values():
-            yield path.relative_to(SOURCE).as_posix()
-
-
-def test_every_maker_asks_or_need_not():
-    assert {*wording_modules()} <= {*ASK, *NEED_NOT}
-    source = {name: (SOURCE / name).read_text() for name in ASK}
-    assert [name for name, text in source.items() if "findings.candidates import" not in text] == []
-    assert not {*ASK} & {*NEED_NOT}

@@ -105,6 +105,7 @@ def test_every_difference_is_that_of_its_definition(first, swapped):
     np.testing.assert_allclose(np.sort(here[np.isfinite(here)]), adjusted, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_heads_that_have_changed_places_are_found(first, swapped):
     by_place = differences([first, swapped])
     alarms = (by_place["false_discovery"].sel(other=1) <= 0.05).any("statistic")
@@ -193,6 +194,7 @@ def test_a_head_that_is_like_no_other_is_beside_none(first):
     ]
 
 
+@pytest.mark.slow
 def test_one_number_is_listed_under_one_name(first):
     """A tokenizer whose texts begin with [CLS]: what the first token gets is what it gets."""
     names = {str(each) for each in differences([first, first])["statistic"].values}

@@ -85,6 +85,7 @@ def definition(model, texts) -> np.ndarray:
     return np.mean(whole, axis=0)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_no_row_of_a_decoder():
     _, result = of_text("llama", SENTENCE)
     names = [row.name for row, _ in statistics_of(result)]
@@ -121,6 +122,7 @@ def test_rows_say_on_how_many_rows_of_attention_they_rest_and_few_are_not_ranked
     assert say_rows(result, statistic("entropy")) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama", "bart"])
 def test_a_reading_has_the_statistics_of_a_survey_of_its_text(family):
     model, result = of_text(family, SENTENCE)

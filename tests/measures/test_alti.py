@@ -56,6 +56,7 @@ def test_few_cells_at_a_time(monkeypatch):
     np.testing.assert_array_equal(missed_without_heads(total, weight, vectors), whole)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 20), st.integers(1, 9))
 def test_what_is_missed_without_tokens_is_as_defined(seed, heads, tokens, size):

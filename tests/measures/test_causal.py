@@ -218,6 +218,7 @@ def test_only_masks_of_this_form_are_taken() -> None:
     assert not is_causal(some, causal_mask[:, -1])
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     keys=strategies.integers(SIZES.head_dim + 1, 300),

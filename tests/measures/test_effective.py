@@ -80,6 +80,7 @@ def effective_keeps_promise(layer: Layer) -> Scores:
     return scores
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(layers)
 def test_effective_attention_and_rank_are_as_defined(layer: Layer) -> None:
@@ -153,6 +154,7 @@ def test_a_projection_without_full_rank_lowers_that_of_t() -> None:
     assert scores.rank[0].flatten().tolist() == [3, 2, 3, 3]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     keys=strategies.integers(7, 40),

@@ -76,6 +76,7 @@ def by_text(layer: Layer, define, *, seen: bool = False, axis: int = 1) -> Array
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(layers)
 def test_norms_of_gated_vectors(layer: Layer) -> None:
@@ -102,6 +103,7 @@ def test_effective_attention_of_gated_vectors(layer: Layer) -> None:
         assert ranks[text, :, query].tolist() == wanted.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(layers)
 def test_a_gate_for_each_head_scales_the_weights(layer: Layer) -> None:
@@ -149,6 +151,7 @@ def test_blocks_of_queries_say_the_same(mask: str, zeros: float) -> None:
         torch.testing.assert_close(scores.merged_norm, whole.merged_norm[:, part])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(batches, st.sampled_from(["left", "right"]), seeds, st.booleans())
 def test_vectors_of_a_word_are_summed_before_they_are_measured(

@@ -116,6 +116,7 @@ def test_alternatives_stay_in_the_simplex_and_put_out_the_same(
         assert row.exist
 
 
+@pytest.mark.slow
 @given(seed=strategies.integers(0, 60))
 @settings(max_examples=15)
 def test_whether_there_is_an_alternative_is_known_from_all_corners(seed: int) -> None:

@@ -27,7 +27,7 @@ from headlight.serve.readings import KEPT, CachedReading, Readings
 from headlight.serve.request_queue import MOST, Work
 from headlight.serve.server import HERE, is_loopback, listening, serve
 from headlight.views.reading.unpacking import unpack
-from test_generation import decoder
+from reading.test_generation import decoder
 from views.sample_results import reading_sample
 
 TOKEN = "a-token-of-the-tests"

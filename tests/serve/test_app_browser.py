@@ -135,6 +135,7 @@ def test_an_address_without_its_token_opens_the_same_view_again(page, address):
     assert view.locator("#taken").input_value() == page.url
 
 
+@pytest.mark.long
 def test_light_and_dark_are_those_of_the_view(page, address):
     view = typed(page, address)
     drawn(view)
@@ -175,7 +176,10 @@ def test_another_site_can_neither_frame_nor_ask_it(browser, address):
     page.context.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(390, "light"), pytest.param(1440, "dark", marks=pytest.mark.long)],
+)
 def test_nothing_is_wider_than_the_window_and_all_can_use_it(browser, address, width, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -190,11 +194,13 @@ def test_nothing_is_wider_than_the_window_and_all_can_use_it(browser, address, w
     context.close()
 
 
+@pytest.mark.long
 def test_no_icon_is_asked_for_without_the_token(page, address):
     page.goto(address)
     assert page.locator("link[rel=icon]").get_attribute("href") == "data:,"
 
 
+@pytest.mark.long
 def test_heads_in_turn_can_be_stopped(page, address):
     view = typed(page, address)
     drawn(view)
@@ -260,6 +266,7 @@ def test_two_texts_are_compared(page, address, model):
     assert float(shown.group(1)) == pytest.approx(expected, abs=2.0)
 
 
+@pytest.mark.long
 def test_two_models_are_compared(page, model, tmp_path):
     other = example_data.tiny_model(tmp_path, seed=5)
     with served("--model", str(model), "--compare-model", str(other)) as address:

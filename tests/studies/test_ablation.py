@@ -296,6 +296,7 @@ def of_text(made: CapturedModel, copy: nn.Module, text: Any, label: Any) -> list
     return list(np.mean(rows, axis=0))
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_batches_nor_on_how_many_removals_run_together() -> None:
     made, corpus = with_head("bert"), texts(9, seed=2)
     one, other = (

@@ -16,6 +16,7 @@ from headlight.engine.folder import RunFolder
 from headlight.errors import RunError
 from headlight.reports.study_run import run_study
 from headlight.result import load
+from long_cases import mostly_long
 from open_folders import opening
 from random_moments import random_moments
 from studies.models import texts
@@ -25,7 +26,6 @@ pytestmark = needs_fork
 KILLS = int(os.environ.get("HEADLIGHT_KILLS", "2"))
 """Moments that differ from study to study; `make fuzz` tries many more."""
 CHANGING = ("created", "command", "seconds")
-QUICK = ("distances", "token_identity")
 WITH_REPORT = ("survey", "coreference")
 """Two for all, since reports and tables take long."""
 WAYS = ({"workers": "join"}, {"resume": True})
@@ -37,10 +37,7 @@ def test_no_study_is_forgotten() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in VICTIMS],
-)
+@pytest.mark.parametrize("name", mostly_long(VICTIMS, "survey", "distances", "token_identity"))
 def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

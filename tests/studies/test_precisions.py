@@ -26,8 +26,9 @@ from tiny_models import randomise
 HEADS = 8
 """Of four components, so that texts have more than three times as many tokens."""
 TEXTS = {"parser_probes": 30, "flow": 2, "instance_adversary": 2, "permutation": 2}
+KEPT = ("survey", "distances", "importance", "alignment")
 CASES = [
-    (name, kind)
+    pytest.param(name, kind, marks=() if name in KEPT else pytest.mark.long)
     for name, victim in VICTIMS.items()
     for kind in ("encoder", "decoder")
     if (kind == "encoder" or not victim.translates) and (kind == "decoder" or not victim.decodes)

@@ -16,6 +16,7 @@ from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 from headlight.views.reading.routes_page import routes_page
 from headlight.views.result_page import result_page
 from headlight.views.section_pages import SectionPage, section_page
+from long_cases import mostly_long
 from studies.models import subject, texts, tokenizer
 from views.browsers import needs_browser, settle
 from views.sample_results import survey_sample
@@ -99,7 +100,9 @@ PAGES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*PAGES, "index.html", "*/index.html"])
+@pytest.mark.parametrize(
+    "kind", mostly_long([*PAGES, "index.html", "*/index.html"], "report", "study", "index.html")
+)
 def test_all_can_use_a_page(browser, tmp_path, kind):
     path = tmp_path / "page.html" if kind in PAGES else gallery(tmp_path, kind)
     if kind in PAGES:

@@ -33,6 +33,7 @@ from headlight.views.pictures import (
 )
 from headlight.views.pictures.values_by_layer import LayerPanel, LayerSeries, points_by_layer
 from headlight.views.section_pages import SectionPage, section_page
+from long_cases import mostly_long
 from views.browsers import needs_browser
 from views.dark import check_dark_pictures
 
@@ -129,7 +130,7 @@ def test_pictures_follow_a_dark_page(tmp_path, browser) -> None:
     assert check_dark_pictures(browser, path) == len(drawn)
 
 
-@pytest.mark.parametrize("case", ["pale", "covered", "as its bar"])
+@pytest.mark.parametrize("case", mostly_long(["pale", "covered", "as its bar"], "pale"))
 def test_a_text_that_cannot_be_read_on_a_dark_page_is_noticed(tmp_path, case, browser) -> None:
     def draw() -> object:
         figure = lines([LinePanel("A", [Line("a", np.arange(3), np.arange(3))], "x", "y")])
@@ -197,7 +198,7 @@ def test_on_a_phone_drawings_of_links_stand_one_below_the_other(tmp_path, browse
     assert all(one["y"] + one["height"] < two["y"] for one, two in pairwise(columns))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", mostly_long(["light", "dark"], "light"))
 def test_on_a_phone_a_wide_table_is_stacked_and_a_narrow_one_stays(
     tmp_path, scheme, browser
 ) -> None:

@@ -10,6 +10,7 @@ from PIL import Image
 
 from headlight.result.kinds import concat_kinds
 from headlight.views.colours import contrast
+from long_cases import mostly_long
 from views.browsers import needs_browser
 from views.sample_results import reading_sample
 
@@ -110,7 +111,7 @@ def test_equal_lines_are_drawn_of_all_heads_and_tokens_alike(show):
     assert min(half.mean() for half in halves) > 0.7
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", mostly_long(["light", "dark"], "dark"))
 def test_each_head_has_a_colour_that_is_seen(show, scheme):
     shown = show(reading_sample(1, 16), "#v=lines", color_scheme=scheme)
     colours = [

@@ -15,7 +15,8 @@ from headlight.result.kinds import concat_kinds
 from headlight.views.reading.corpus_results import InCorpus
 from headlight.views.reading.packing import pack
 from headlight.views.result_page import result_page
-from test_generation import decoder
+from long_cases import mostly_long
+from reading.test_generation import decoder
 from views.browsers import needs_browser, settle
 from views.sample_results import counted, reading_sample, survey_sample
 from views.test_in_corpus import relations
@@ -36,7 +37,7 @@ def numbers(shown, name):
     return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))[name]
 
 
-@pytest.mark.parametrize("head", ["0-1", "1-2"])
+@pytest.mark.parametrize("head", mostly_long(["0-1", "1-2"], "1-2"))
 def test_the_numbers_of_the_page_are_those_of_the_reading(show, head):
     reading = reading_sample(2, 3)
     bounds = {
@@ -52,6 +53,7 @@ def test_the_numbers_of_the_page_are_those_of_the_reading(show, head):
         assert far.max() <= bounds[name] + 1e-3 * float(np.abs(values).max())
 
 
+@pytest.mark.long
 def test_effective_attention_that_is_the_weight_is_said_to_be_and_not_opened(show):
     reading = reading_sample(2, 2)
     assert show(reading).page.locator("#panels b").all_inner_texts() == [
@@ -85,6 +87,7 @@ def test_induction_heads_are_found_first(show):
     assert shown.page.locator("#leading button").first.inner_text() == "L1H0 80%"
 
 
+@pytest.mark.long
 def test_what_few_rows_do_is_shown_and_not_ranked(show):
     reading = counted(reading_sample(2, 2, tuple("abcda")).assign_attrs(kind="decoder"))
     shown = show(reading, "#h=0-0&m=weight")
@@ -108,6 +111,7 @@ def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
     assert shown.page.locator("#target button").count() == 4, "rows of the prompt are left out"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [390, 1440])
 def test_labels_of_tokens_are_not_cut_at_the_left(show, width):
     tokens = tuple(f"<|im_{at}_start|>" for at in range(40))
@@ -137,6 +141,7 @@ def test_words_are_sums_over_keys_and_means_over_queries(show):
     ]
 
 
+@pytest.mark.long
 def test_tokens_of_a_byte_level_vocabulary_are_shown_as_text(show):
     tokens = ("The", "ĠMary", "Ċ", "ĠJos", "Ã©", "ĠðŁ")
     reading = reading_sample(1, 1, tokens).assign_attrs(pieces="byte-level")
@@ -211,6 +216,7 @@ def test_the_title_and_the_bars_are_of_the_chosen_token(show):
     assert "h=0-0" in shown.address
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "weights",
     [
@@ -246,6 +252,7 @@ def test_of_two_bars_the_higher_one_has_the_larger_number(show, weights, width):
     assert ("with a break" in shown.text("#bars-said")) == bool(broken)
 
 
+@pytest.mark.long
 def test_tokens_without_room_are_counted_with_what_they_hold(show):
     words = tuple(f"word{at}" for at in range(40))
     shown = show(reading_sample(1, 1, words), "#q=3&v=bars", viewport={"width": 390, "height": 900})
@@ -259,6 +266,7 @@ def test_tokens_without_room_are_counted_with_what_they_hold(show):
     assert int(found[2]) == pytest.approx(left, abs=1)
 
 
+@pytest.mark.long
 def test_the_first_token_is_never_the_first_picture_of_a_decoder(show):
     decoder = counted(reading_sample(2, 2, tuple("abcd")).assign_attrs(kind="decoder"))
     shown = show(decoder, "#v=bars")
@@ -267,6 +275,7 @@ def test_the_first_token_is_never_the_first_picture_of_a_decoder(show):
     assert "hidden: " in shown.text("#parked")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [30, 40])
 def test_maps_of_forty_tokens_have_labels(show, number):
     shown = show(reading_sample(1, 2, tuple(f"token{at}" for at in range(number))))
@@ -291,6 +300,7 @@ def test_the_heads_that_come_first_are_named_with_their_numbers(show):
     assert numbers == sorted(numbers, reverse=True)
 
 
+@pytest.mark.long
 def test_links_of_the_same_words_are_told_apart_by_their_places(show):
     shown = show(reading_sample(1, 1, ("[CLS]", "the", "cat", "the", "[SEP]")))
     shown.page.locator("#links-box").evaluate("each => { each.open = true; }")
@@ -361,6 +371,7 @@ def test_a_head_of_a_report_is_ringed_in_all_its_pictures_and_framed_in_the_grid
     page.close()
 
 
+@pytest.mark.long
 def test_a_report_shows_one_set_of_shares_at_a_time(browser, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(result_page(survey_sample(2, 3)), encoding="utf-8")
@@ -494,6 +505,7 @@ def test_cross_attention_and_all_kinds(show):
     assert "q=3" in shown.address
 
 
+@pytest.mark.long
 def test_cells_that_are_not_kept_are_said(show):
     reading = reading_sample(2, 2, tuple(f"w{at}" for at in range(80)))
     shown = show(reading, "#h=0-0", megabytes=0.06)
@@ -504,7 +516,10 @@ def test_cells_that_are_not_kept_are_said(show):
     assert np.isfinite(found).any(-1).all()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(390, "light"), pytest.param(1440, "dark", marks=pytest.mark.long)],
+)
 def test_nothing_is_wider_than_the_window(show, width, scheme):
     shown = show(
         reading_sample(4, 12, tuple(f"word{at}" for at in range(40))),
@@ -514,7 +529,7 @@ def test_nothing_is_wider_than_the_window(show, width, scheme):
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", mostly_long(["light", "dark"], "dark"))
 def test_the_page_can_be_used_by_all(show, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -579,6 +594,7 @@ def test_two_readings_differ_where_tokens_agree(show):
     assert shown.page.locator("#links tbody tr").count() == 20
 
 
+@pytest.mark.long
 def test_colours_of_differences_reach_to_the_largest(show):
     first, second = (
         reading_sample(2, 3, ("[CLS]", "the", noun, "sat", "[SEP]"), 0) for noun in ("cat", "dog")
@@ -623,6 +639,7 @@ def test_a_link_brings_the_state_of_two_readings_back(show):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_two_readings_fit_a_telephone_and_all_can_use_them(show, scheme):
     from axe_playwright_python.sync_playwright import Axe
@@ -670,6 +687,7 @@ def test_the_title_of_two_texts_compares_what_both_have_and_a_word_as_a_whole(sh
     assert shown.page.locator("#others tr").count() == 1
 
 
+@pytest.mark.long
 def test_unknown_tokens_and_small_differences_make_no_title(show):
     tokens = ("[CLS]", "[UNK]", "[UNK]", "cat", ".", "[SEP]")
     reading = reading_sample(2, 3, tokens)

@@ -9,6 +9,7 @@ from headlight.findings.route_tracing import ways_to
 from headlight.findings.routes import routes as sentences
 from headlight.views.reading.routes_page import findings, routes_page
 from headlight.vocabulary import ROUTE
+from long_cases import mostly_long
 from views.browsers import needs_browser
 from views.sample_routes import sample_routes
 
@@ -65,7 +66,7 @@ def test_keys_move_the_token_and_the_address_follows(opened):
     assert page.page.url.endswith("&f=1")
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", mostly_long([390, 1440], 390))
 def test_it_is_fitted_to_the_window(opened, width):
     page = opened(viewport={"width": width, "height": 900})
     frame = "(() => { const box = document.querySelector('.graph'); return "

@@ -6,6 +6,8 @@ from frozen_files import changes
 from frozen_paper_runs import FROZEN, RUNS, STUDY_RUNS, PaperMaterial, numbers_of
 from headlight.catalogue import DISTRIBUTIONS
 
+pytestmark = pytest.mark.frozen
+
 
 def test_no_study_and_no_file_is_forgotten() -> None:
     assert {run.study for run in STUDY_RUNS.values()} == {*DISTRIBUTIONS["papers"].studies}

@@ -7,6 +7,8 @@ from frozen_runs import Material
 from frozen_word_runs import FROZEN, RUNS, numbers_of
 from headlight.catalogue import DISTRIBUTIONS
 
+pytestmark = pytest.mark.frozen
+
 
 def test_no_study_and_no_file_is_forgotten() -> None:
     assert {run.study for run in RUNS.values()} == {*DISTRIBUTIONS["words"].studies}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import example_data
+from corpora.readers import Reader, corpus
 from headlight_words.corpora import (
     PARALLEL_FORMATS,
     TREEBANK_FORMATS,
@@ -12,7 +13,6 @@ from headlight_words.corpora import (
     read_word_vectors,
 )
 from headlight_words.links import LINK_FORMATS, open_links
-from readers import Reader, corpus
 
 TREE = example_data.treebank([["the", "old", "cat", "sees", "a", "dog", "."]] * 3)
 COLUMNS = "the\tDT\t2\tdet\ncat\tNN\t3\tnsubj\nsat\tVBD\t0\troot\n\n" * 3

@@ -100,7 +100,7 @@ def test_without_pairs_what_needs_them_is_named_on_the_page(headlight, model, tm
         assert NEEDS[need].missing in page
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)
 def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
     assert f'id="{spec.name}"' in (out / "index.html").read_text()
@@ -111,7 +111,7 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
         assert all(path.stat().st_size for path in found)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_page_says_what_was_read(out):
     page = (out / "index.html").read_text()
     for name in ("dev.txt", "dev.tsv", "dev_matched.tsv", "compared with"):
@@ -119,7 +119,7 @@ def test_the_page_says_what_was_read(out):
     assert page.index('id="figure-3"') < page.index('id="figure-40"')
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_own_contributions_are_shares(out):
     rows = pandas.read_csv(out / "figure-3.csv")
     assert list(rows["layer"]) == [1, 2]
@@ -128,7 +128,7 @@ def test_own_contributions_are_shares(out):
     assert (rows["median"] <= rows["3rd quartile"]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
     headlight, monkeypatch, out, material, tmp_path
 ):

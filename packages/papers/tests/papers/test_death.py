@@ -17,12 +17,13 @@ from headlight_papers.papers.sources import Sources
 from papers.material import folder_of_data, saved_model
 from random_moments import random_moments
 
-pytestmark = [needs_fork, pytest.mark.slow]
+pytestmark = needs_fork
 KILLS = int(os.environ.get("HEADLIGHT_KILLS", "4"))
 """`make fuzz` tries many more."""
 EXHIBITS = ("table-1", "figure-5")
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

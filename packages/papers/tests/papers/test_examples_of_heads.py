@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from findings.test_clusters import made, put
 from headlight.studies.survey import SurveySettings, study as heads
 from headlight_papers.papers.clark2019.figure_1_patterns import (
     ExampleHead,
@@ -10,7 +11,6 @@ from headlight_papers.papers.clark2019.figure_1_patterns import (
     what_it_does,
 )
 from studies.models import model, texts
-from test_clusters import made, put
 
 
 def test_the_head_that_shows_a_pattern_most_is_its_example():

@@ -7,6 +7,7 @@ import pytest
 
 from frozen_numbers import Comparisons
 from frozen_paper_runs import PAPER_RUNS, PaperMaterial
+from long_cases import mostly_long
 from papers.exhibit_cells import NUMBER, Results
 from papers.exhibit_tables import TABLES
 
@@ -14,8 +15,10 @@ DRAWINGS = {("clark2019", "figure-5"), ("jain2019", "figure-2")}
 """Exhibits without a table."""
 SENTENCES = ("findings", "findings-5")
 """Exhibits of claims, whose verdicts are tested beside what they are made from."""
+RARE = ("brunner2020",)
+"""Papers whose reproduction takes the longest."""
 EXHIBITS = [
-    pytest.param(run, name, id=f"{run}-{name}")
+    pytest.param(run, name, id=f"{run}-{name}", marks=pytest.mark.long if run in RARE else ())
     for run, paper in PAPER_RUNS.items()
     for name in paper.exhibits
     if (run, name) not in DRAWINGS
@@ -58,7 +61,7 @@ def test_the_tables_of_an_exhibit_hold_what_its_results_do(
             assert not list(TABLES[run][path.stem].problems(path, results)), path.name
 
 
-@pytest.mark.parametrize("run", PAPER_RUNS)
+@pytest.mark.parametrize("run", mostly_long(PAPER_RUNS, *{*PAPER_RUNS} - {*RARE}))
 def test_whatever_is_said_in_words_stands_beside_the_numbers_that_it_rests_on(
     run: str, results: Results
 ) -> None:

@@ -264,6 +264,7 @@ def test_other_attention_leaves_the_prediction(encoder):
     assert found.jsd[2] == 0  # of one word there is no other attention
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(1, 50), st.integers(1, BATCH)

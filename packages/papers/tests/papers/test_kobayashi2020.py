@@ -108,7 +108,12 @@ def small(headlight, model: Path, text: Path, out: Path, *more: str) -> tuple[in
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn_exhibits")
 @pytest.mark.parametrize(
-    ("family", "kind"), [("llama", None), ("bart", "cross"), ("bart", "decoder")]
+    ("family", "kind"),
+    [
+        ("llama", None),
+        pytest.param("bart", "cross", marks=pytest.mark.long),
+        pytest.param("bart", "decoder", marks=pytest.mark.long),
+    ],
 )
 def test_other_kinds_of_attention(headlight, text, tmp_path, family, kind):
     model, out = saved(family, tmp_path / "model"), tmp_path / "out"

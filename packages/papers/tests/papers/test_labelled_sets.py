@@ -140,6 +140,7 @@ def test_the_development_part_of_sst_is_the_test_where_there_is_none(tmp_path):
     assert {part: len(found.parts[part]) for part in PARTS} == {"train": 60, "dev": 40, "test": 20}
 
 
+@pytest.mark.slow
 def test_splits_of_a_data_set(tmp_path, monkeypatch):
     datasets = pytest.importorskip("datasets")
     monkeypatch.chdir(tmp_path)
@@ -316,6 +317,7 @@ def test_the_settings_of_a_reproduction_are_heeded(tmp_path):
     assert key == json.loads(json.dumps(key))
 
 
+@pytest.mark.long
 @pytest.mark.data
 @pytest.mark.skipif("HEADLIGHT_DATA" not in os.environ, reason="HEADLIGHT_DATA is not set")
 def test_the_shared_sets():

@@ -163,13 +163,15 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     ("changes", "anew"),
     [
         ({"measures": ("weight", "norm")}, {"survey"}),
-        ({"directions": 3}, {"attribution"}),
-        ({"exact_pairs": 2}, {"attribution"}),
-        ({"folds": 2}, {"token_identity"}),
-        ({"max_examples": 3}, {"survey"}),
+        pytest.param({"directions": 3}, {"attribution"}, marks=pytest.mark.long),
+        pytest.param({"exact_pairs": 2}, {"attribution"}, marks=pytest.mark.long),
+        pytest.param({"folds": 2}, {"token_identity"}, marks=pytest.mark.long),
+        pytest.param({"max_examples": 3}, {"survey"}, marks=pytest.mark.long),
         ({"max_sentences": 3, "mlp_folds": 1, "overlap": 4, "invalid": "skip"}, set()),
-        ({"max_pairs": 11}, {"attribution", "token_identity"}),
-        ({"seed": 1}, {"survey", "attribution", "token_identity"}),
+        pytest.param({"max_pairs": 11}, {"attribution", "token_identity"}, marks=pytest.mark.long),
+        pytest.param(
+            {"seed": 1}, {"survey", "attribution", "token_identity"}, marks=pytest.mark.long
+        ),
         ({}, set()),
     ],
     ids=lambda value: ",".join(sorted(value)),

@@ -10,6 +10,7 @@ from headlight.reading.model import Model, load
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import Sources
+from long_cases import mostly_long
 from papers.material import saved_model
 
 HEADS = {"L0H0 (1-1)", "L0H1 (1-2)", "L1H0 (2-1)"}
@@ -32,7 +33,7 @@ def uneven(tmp_path_factory) -> Model:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXHIBITS)
+@pytest.mark.parametrize("name", mostly_long(EXHIBITS, "brunner2020"))
 def test_names_are_those_of_heads_that_there_are(name, uneven, data: Path, tmp_path: Path):
     paper = find_paper(name)
     treebank = str(data / "ud_ours" / "ours-dev.conllu")

@@ -273,6 +273,7 @@ def test_a_rate_rises_and_falls_to_nothing():
     assert 0 < rates[-1] < 0.02
 
 
+@pytest.mark.slow
 def test_stacked_training_equals_the_loop(data):
     """Adversaries of one seed that differ in λ, by torch.func on stacked parameters.
 
@@ -380,7 +381,7 @@ def test_finished_models_are_not_trained_again_and_damaged_ones_are(data, tmp_pa
     assert again.path(job).read_bytes() == trainer.path(job).read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_make_the_same_models(data, tmp_path, trainer):
     again = TaggerTrainer(data, CONFIG, tmp_path)
     done = []

@@ -181,6 +181,7 @@ def test_rows_of_texts_of_different_lengths() -> None:
     assert read.rows("last").int().tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
+@pytest.mark.slow
 def test_the_base_is_itself_and_uniform_attention_is_uniform() -> None:
     teacher = classifier()
     result = headlight.adversary(labelled(12), model=teacher, **QUICK)
@@ -267,7 +268,7 @@ def test_a_seed_gives_the_same_bits_and_another_does_not() -> None:
     assert not np.array_equal(one.loss.values, two.loss.values, equal_nan=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_give_the_same_bits(tmp_path: Path) -> None:
     place = tiny_classifier(tmp_path / "classifier")
     write(tmp_path)
@@ -280,6 +281,7 @@ def test_two_processes_give_the_same_bits(tmp_path: Path) -> None:
     xarray.testing.assert_identical(one.drop_attrs(), two.drop_attrs())
 
 
+@pytest.mark.slow
 def test_students_begin_where_they_are_told_to(tmp_path: Path) -> None:
     """With the checkpoint's weights and a head that the seed makes."""
     place, before = tiny_classifier(tmp_path / "classifier"), tmp_path / "before"
@@ -367,6 +369,7 @@ def test_the_command_and_its_report(tmp_path: Path) -> None:
     assert sorted(result["weight"].values[1:4]) == [0.0, 0.1, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kl", "says"),
     [

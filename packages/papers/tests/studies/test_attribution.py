@@ -213,6 +213,7 @@ def test_boxes_by_hand():
     assert boxes(counts, edges)[1].tolist() == [3.0, 3.25, 3.5, 3.75, 4.0]
 
 
+@pytest.mark.slow
 def test_only_short_examples_are_computed_exactly(injected):
     encoded = pairs_of(model("bert"))
     longest = max(len(one.ids) for one in encoded)
@@ -262,6 +263,7 @@ def test_the_estimate_is_compared_with_what_is_exact(injected, tmp_path):
     same(result, again, rtol=0)
 
 
+@pytest.mark.slow
 def test_the_time_is_stated_before_anything_is_computed(monkeypatch, capsys):
     network, encoded = model("bert"), pairs_of(model("bert"))
     settings = SETTINGS.replace(exact=2, attribution=AttributionSettings(directions=8))

@@ -96,7 +96,7 @@ def test_a_process_that_is_killed_is_one_sentence(trainer, monkeypatch):
         run_all(trainer, [Job("a"), Job("b")], 2, lambda job: None)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_script_need_not_guard_against_its_own_processes(tmp_path):
     """Which would otherwise run it again, from its beginning."""
     script = tmp_path / "script.py"
