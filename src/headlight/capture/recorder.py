@@ -391,9 +391,16 @@ class Recorder:
             if of_block is not None:
                 require_finite_attention(place, of_block, of_block, part, visible)
             record = LayerRecord(
-                site, weight, part, visible, block_inputs, block=whole, gate=of_block,
-                stream=stream, difference=self.refused.get(site),
-            )  # fmt: skip
+                site,
+                weight,
+                part,
+                visible,
+                block_inputs,
+                block=whole,
+                gate=of_block,
+                stream=stream,
+                difference=self.refused.get(site),
+            )
             if site in self._residuals:
                 written = _project(site, all_contexts, of_block)
                 residual = self._residual(site, written, len(value), rows)

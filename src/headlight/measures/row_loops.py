@@ -988,10 +988,18 @@ def _merge_block(  # noqa: PLR0913 - see above
     count, width = image.shape
     lost = room.lost[: count * width].reshape(count, width)
     losses = _merge(
-        room.weights, 0, image, bounds, low,
-        lengths.in_units[text], lengths.packed[text], lengths.unit[text],
-        room.rows, np.float32(lengths.threshold), lost,
-    )  # fmt: skip
+        room.weights,
+        0,
+        image,
+        bounds,
+        low,
+        lengths.in_units[text],
+        lengths.packed[text],
+        lengths.unit[text],
+        room.rows,
+        np.float32(lengths.threshold),
+        lost,
+    )
     if losses:
         places, norms = arrays.lost[task], arrays.norms[task]
         known = arrays.losses[task]
@@ -1046,9 +1054,17 @@ def _attend(  # noqa: PLR0913 - see above
                 )
                 if projects:
                     _project_block(
-                        projection, weights, image, bounds, place, present,
-                        asked, listed, arrays, room,
-                    )  # fmt: skip
+                        projection,
+                        weights,
+                        image,
+                        bounds,
+                        place,
+                        present,
+                        asked,
+                        listed,
+                        arrays,
+                        room,
+                    )
             if len(lengths.packed):
                 place = text, first, low
                 _merge_block(lengths, image, bounds, place, present, asked, task, arrays, room)
@@ -1166,9 +1182,18 @@ def _merge_written(weight, together, results, threshold, step, start):
         flat = weight[text].reshape(heads, queries * keys)
         image, of_block = norms[text, first:end], lost[text, first:end]
         _merge(
-            flat, first * keys, image, bounds, 0,
-            in_units[text], packed[text], unit[text], room, threshold, of_block,
-        )  # fmt: skip
+            flat,
+            first * keys,
+            image,
+            bounds,
+            0,
+            in_units[text],
+            packed[text],
+            unit[text],
+            room,
+            threshold,
+            of_block,
+        )
 
 
 @no_type_check
