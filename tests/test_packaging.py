@@ -70,6 +70,8 @@ def test_all_distributions_are_released_together() -> None:
         path = RECIPES / distribution.name / "recipe.yaml"
         recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
         needed = [f"{name} ==${{{{ version }}}}" for name in below]
+        others = (Requirement(each) for each in project["dependencies"])
+        needed += [f"{each.name} {each.specifier}" for each in others if each.name not in below]
         assert recipe["requirements"]["run"][1:] == needed
         for shared in ("requires-python", "classifiers", "license"):
             assert project[shared] == PROJECT["project"][shared]

@@ -138,7 +138,7 @@ def taken_from(folder: Path) -> set[str]:
     return names & {*SETTINGS, "headlight", *SHADOWS, "of_a_study", "kept"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
     pytest.importorskip("ray")
     program = (
@@ -154,13 +154,19 @@ def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        ["survey", "downloaded.txt", "--workers", "2", "--max-length", "16", "--no-passages"],
-        [
-            *("guided", "reviews.tsv", "--model", "classifier", "--processes", "2"),
-            *("--epochs", "1", "--repeats", "2"),
-        ],
+        pytest.param(
+            ["survey", "downloaded.txt", "--workers", "2", "--max-length", "16", "--no-passages"],
+            id="workers",
+        ),
+        pytest.param(
+            [
+                *("guided", "reviews.tsv", "--model", "classifier", "--processes", "2"),
+                *("--epochs", "1", "--repeats", "2"),
+            ],
+            id="training",
+            marks=pytest.mark.long,
+        ),
     ],
-    ids=["workers", "training"],
 )
 def test_nothing_beside_a_corpus_is_run(asked: list[str], downloaded: Path) -> None:
     complaint = command(downloaded, *asked)
@@ -174,8 +180,13 @@ def test_nothing_beside_a_corpus_is_run(asked: list[str], downloaded: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "before"),
-    [("cache_dir: kept", ""), ("cache_dir: kept", "import numba"), ("- no settings", "")],
-    ids=["", "imported-before", "damaged"],
+    [
+        pytest.param("cache_dir: kept", "", id="kept"),
+        pytest.param(
+            "cache_dir: kept", "import numba", id="imported-before", marks=pytest.mark.long
+        ),
+        pytest.param("- no settings", "", id="damaged", marks=pytest.mark.long),
+    ],
 )
 def test_compiled_loops_are_kept_where_no_corpus_lies(
     settings: str, before: str, tmp_path: Path

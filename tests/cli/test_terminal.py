@@ -198,7 +198,7 @@ def obeyed(text: str) -> list[str]:
     return [each for each in text if each != "\n" and not each.isprintable()]
 
 
-KEPT = ("survey", "distances", "alignment", "read", "heads", "compare", "gallery", "reproduce")
+KEPT = ("survey", "read", "heads", "compare")
 
 
 @pytest.mark.slow

@@ -79,6 +79,7 @@ def die() -> None:
     os._exit(1)
 
 
+@pytest.mark.long
 def test_lost_workers_are_replaced(cluster: object, tmp_path: Path) -> None:
     seen: list[int] = []
     work_on_ray(
@@ -102,6 +103,7 @@ def test_workers_that_are_always_lost_end_the_run(cluster: object, monkeypatch) 
         work_on_ray(die, "ray", is_done=lambda: 0)
 
 
+@pytest.mark.long
 def test_a_node_may_leave_while_it_works(cluster, tmp_path: Path) -> None:
     node = cluster.add_node(num_cpus=1)
 
@@ -174,6 +176,7 @@ def first_worker_killed(run: Path) -> Iterator[list[int]]:
         thread.join()
 
 
+@pytest.mark.long
 def test_a_survey_on_ray_has_the_bits_of_one_process_though_a_worker_is_killed(
     cluster: object, tmp_path: Path
 ) -> None:

@@ -334,7 +334,7 @@ def rounding(**environment: str) -> tuple[str, str]:
     return name, bits
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rounding_is_told_by_kernels_and_not_by_threads() -> None:
     """MKL chooses its kernels by itself, whatever instructions torch says that it uses."""
     own, product = rounding(OMP_NUM_THREADS="1")

@@ -294,6 +294,7 @@ def test_two_models_are_compared(page, model, tmp_path):
         assert view.locator("input[value=weight-second]").count() == 0
 
 
+@pytest.mark.long
 def test_an_encoder_decoder_has_all_kinds_of_attention(page):
     source, target = "Das Haus ist alt.", "The house is old."
     with served("--model", "headlight-translator") as address:

@@ -170,7 +170,7 @@ def test_loops_that_cannot_be_kept_are_compiled(monkeypatch):
     assert compile_loop(_twice, (_same,))(3) == 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_loops_are_compiled_once_for_a_machine(tmp_path):
     """A second process takes each loop from the folder."""
     code = (

@@ -104,7 +104,7 @@ finally:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is in /proc")
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     model = saved("bert", tmp_path / "model")

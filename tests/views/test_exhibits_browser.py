@@ -120,6 +120,7 @@ def drawings() -> list[object]:
     ]
 
 
+@pytest.mark.long
 def test_pictures_follow_a_dark_page(tmp_path, browser) -> None:
     drawn = [
         Drawing(f"p{n}", "", f"p{n}", lambda each=each: each) for n, each in enumerate(drawings())

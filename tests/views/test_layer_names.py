@@ -13,6 +13,7 @@ from headlight.views import reading_json, reading_page, reading_terminal
 from headlight.views.result_contents import pictures, summary, tables
 from headlight.views.result_terminal import study_terminal
 from headlight.vocabulary import NUMBERING
+from long_cases import mostly_long
 from study_runs import HEADS, LAYERS, StudyRuns, uneven
 from views.browsers import CHROMIUM
 from views.dark import check_dark_pictures
@@ -89,6 +90,7 @@ def test_pictures_have_the_numbers_of_layers_at_their_axes(result):
                 assert set(np.round(points).astype(int)) == set(LAYERS)
 
 
+@pytest.mark.parametrize("name", mostly_long(studies(), "survey"), indirect=True)
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")

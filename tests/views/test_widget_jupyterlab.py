@@ -79,6 +79,7 @@ def address(model, tmp_path):
             server.terminate()
 
 
+@pytest.mark.long
 def test_the_kernel_gives_the_layers_that_are_looked_at(address, model):
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1440, "height": 1000})

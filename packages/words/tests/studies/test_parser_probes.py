@@ -146,7 +146,7 @@ def test_a_finished_result_is_used_again_and_so_are_the_maps_that_are_kept(
     assert run(TEST, made, settings, folder=resumed, **given).equals(result)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_give_the_same_numbers_and_what_is_finished_is_not_trained_again(
     made, vectors, tmp_path, result, monkeypatch
 ):
