@@ -253,6 +253,7 @@ def test_objects_of_others_are_never_frozen(monkeypatch: pytest.MonkeyPatch) -> 
     assert gc.get_freeze_count() == frozen
 
 
+@pytest.mark.long
 def test_a_command_searches_for_garbage_once_its_model_is_loaded_and_for_all_at_its_end() -> None:
     program = (
         "import atexit, gc, sys; sys.argv = ['headlight', 'check']\n"

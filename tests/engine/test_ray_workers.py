@@ -92,11 +92,13 @@ def test_lost_workers_are_replaced(cluster: object, tmp_path: Path) -> None:
     assert seen  # how many there are is told, however quickly they end
 
 
+@pytest.mark.long
 def test_what_a_worker_refuses_is_refused(cluster: object) -> None:
     with pytest.raises(RunError, match=r"^memory does not suffice\.$"):
         work_on_ray(refuse, "ray", is_done=lambda: 0)
 
 
+@pytest.mark.long
 def test_workers_that_are_always_lost_end_the_run(cluster: object, monkeypatch) -> None:
     monkeypatch.setattr("headlight.engine.ray_workers.LOST_IN_A_ROW", 2)
     with pytest.raises(RunError, match=r"2 workers in a row were lost .* resume=True"):

@@ -58,7 +58,7 @@ def test_titles_have_the_names_that_users_give(
     assert "reading <bdi>others</bdi>" in (out / "report.html").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_who_joins_a_run_knows_the_names(
     study_runs: StudyRuns, corpus: Path, tmp_path: Path
 ) -> None:

@@ -168,7 +168,7 @@ def test_who_sends_no_whole_headers_is_hung_up_on():
     assert complaints == [""]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_sent_in_parts_is_taken_in_time_and_dropped_after():
     with served(6) as (port, complaints):
         whole, half = (socket.create_connection(("127.0.0.1", port), 60) for _ in range(2))
@@ -204,7 +204,7 @@ def test_150_clients_that_read_nothing_keep_nobody_out():
     assert complaints == [""]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_who_reads_nothing_is_hung_up_on_and_who_reads_slowly_is_not():
     with served(2) as (port, complaints), asking_without_reading(port) as silent:
         with asking_without_reading(port) as slow:

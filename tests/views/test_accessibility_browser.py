@@ -101,7 +101,7 @@ PAGES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", mostly_long([*PAGES, "index.html", "*/index.html"], "report", "study", "index.html")
+    "kind", mostly_long([*PAGES, "index.html", "*/index.html"], "study", "index.html")
 )
 def test_all_can_use_a_page(browser, tmp_path, kind):
     path = tmp_path / "page.html" if kind in PAGES else gallery(tmp_path, kind)

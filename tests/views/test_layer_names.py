@@ -90,7 +90,7 @@ def test_pictures_have_the_numbers_of_layers_at_their_axes(result):
                 assert set(np.round(points).astype(int)) == set(LAYERS)
 
 
-@pytest.mark.parametrize("name", mostly_long(studies(), "survey"), indirect=True)
+@pytest.mark.parametrize("name", mostly_long(studies(), "distances"), indirect=True)
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")

@@ -46,7 +46,7 @@ def test_one_file_that_loads_nothing(layers, heads, special):
 
 
 @pytest.mark.drawn
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_large_model_fits():
     text = report(survey_sample(32, 32, pruned=True))
     assert len(text.encode()) < 6_000_000

@@ -153,7 +153,7 @@ def learn(made: CapturedModel, folder: Path) -> None:
     save_model(network, folder / "model.safetensors")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("measure", "step"),
     [("norm", "output"), ("weight", "output"), ("difference", "input")],
