@@ -1,5 +1,6 @@
 """Runs that several processes share: the bits of one process, and what is refused."""
 
+import io
 import json
 import os
 import subprocess
@@ -214,6 +215,7 @@ def test_what_cannot_be_shared_is_refused(
     study: str, source, options, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A text.\n")))
     Path("x.txt").write_text("A text.\n")
     with pytest.raises(UsageError, match=message):
         getattr(headlight, study)(source, progress=False, **options)
