@@ -91,6 +91,7 @@ def test_what_is_typed_into_a_message_is_said(model: Model) -> None:
     assert notes_of_reading(model.read(CHAT[:3]).dataset) == []
 
 
+@pytest.mark.slow
 def test_files_keep_the_chat(model: Model, tmp_path: Path) -> None:
     reading = model.read(CHAT)
     segments = reading.dataset["key_segment"].values.tolist()
@@ -106,6 +107,7 @@ def test_files_keep_the_chat(model: Model, tmp_path: Path) -> None:
     assert repr(reading).startswith("<Reading of 'Chat: is the lake full?' by")
 
 
+@pytest.mark.slow
 def test_every_question_takes_messages(model: Model) -> None:
     tokens = [*model.read(CHAT).dataset["query_token"].values]
     for answer in (model.routes(CHAT), model.flow(CHAT, methods=("rollout",))):
@@ -140,6 +142,7 @@ UNUSUAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("messages", UNUSUAL.values(), ids=UNUSUAL)
 def test_unusual_chats_are_read_generated_from_and_asked_for_sources(
     model: Model, messages: list[dict[str, str]]
@@ -182,6 +185,7 @@ def loops(values: Any, segments: Any) -> dict[str, float]:
     return sums
 
 
+@pytest.mark.slow
 def test_routes_flow_and_predictions_are_summed_by_segment(model: Model, tmp_path: Path) -> None:
     segments = model.read(CHAT).dataset["query_segment"].values.tolist()
     routes = model.routes(CHAT)
@@ -226,6 +230,7 @@ def test_what_if_reads_the_tokens_of_the_reading(model: Model) -> None:
         assert "result" in last
 
 
+@pytest.mark.slow
 def test_a_survey_has_rows_of_segments(model: Model, tmp_path: Path) -> None:
     chats = [CHAT, CHAT[1:3], [{"role": "user", "content": "the sea"}]]
     path = tmp_path / "chats.jsonl"
@@ -253,6 +258,7 @@ def test_a_survey_has_rows_of_segments(model: Model, tmp_path: Path) -> None:
     assert not {*plain["behaviour"].values} & {*SEGMENTS}
 
 
+@pytest.mark.slow
 def test_the_command_reads_a_chat(headlight: Command, folder: Path, tmp_path: Path) -> None:
     path, page = tmp_path / "chat.json", tmp_path / "chat.html"
     path.write_text(json.dumps(CHAT))
@@ -296,6 +302,7 @@ def test_refusals_of_commands(
     assert "cannot be read" in headlight.refused(command, "--chat", tmp_path / "no.json", code=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [CHAT, json.dumps(CHAT), json.dumps({"messages": CHAT}, indent=1)])
 def test_the_app_reads_messages(model: Model, sent: Any) -> None:
     workspace = Workspace(model, longest=100)

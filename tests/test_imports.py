@@ -149,6 +149,7 @@ def test_what_every_run_needs_loads_nothing_of_an_extra(module: str) -> None:
     assert not loaded_by(f"import {module}") & extras
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["headlight.api", "headlight.reports.gallery", "headlight.reports.report"]
 )
@@ -219,6 +220,7 @@ def test_the_root_lists_its_names_in_order_and_refuses_others() -> None:
         headlight.lighthouse  # noqa: B018 - looking it up is the test
 
 
+@pytest.mark.slow
 def test_the_core_loads_nothing_of_other_distributions() -> None:
     others = tuple(each.package for each in DISTRIBUTIONS.values())
     heads = {"headlight", "headlight.cli", "headlight.api"}

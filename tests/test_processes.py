@@ -224,6 +224,7 @@ def test_of_a_user_without_a_home_no_loop_is_kept(
     assert compiled_loops._compile(numba, lambda: None, finite=False) is kept
 
 
+@pytest.mark.slow
 def test_the_command_as_a_module_runs_no_more_than_the_module(downloaded: Path) -> None:
     """Which Python itself looks for in the working folder; all else is looked for elsewhere."""
     (downloaded / "headlight.py").unlink()

@@ -143,6 +143,7 @@ def test_the_page_has_it(reading):
     assert "strongest links by squared" in text
 
 
+@pytest.mark.slow
 def test_tables_have_it(survey, tmp_path):
     save_csv(survey, tmp_path)
     table = pandas.read_csv(tmp_path / "measure-layer-head-offset.csv")

@@ -294,6 +294,7 @@ def test_with_as_many_probes_as_dimensions_an_estimate_is_exact() -> None:
         assert not found.standard_error.any()
 
 
+@pytest.mark.slow
 def test_the_seed_decides() -> None:
     model, batch = known("BERT"), batch_of("BERT")
     first, again = attribute(model, batch), attribute(model, batch)

@@ -242,6 +242,7 @@ def test_a_masked_language_model_projects_predicted_positions_only(name: str) ->
         torch.testing.assert_close(record.gradient, other[number].gradient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "gpt2", "bart"])
 def test_as_finite_differences_have_it(name: str) -> None:
     """[L(α + ε) − L(α − ε)] / 2ε for single weights, one at a time."""

@@ -311,6 +311,7 @@ DERIVATIVES = ("decompx", "attribution", "gradient_hidden")
 TEXT = "the old river keeps a town ."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CAUSAL)
 def test_predictions_explanations_and_flow(name: str) -> None:
     """BLOOM hides its activation in a function with a derivative of its own."""

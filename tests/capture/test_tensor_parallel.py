@@ -189,6 +189,7 @@ def fault(_: int, folder: Path) -> str:
     return refusal(lambda: network.sites)
 
 
+@pytest.mark.slow
 def test_heads_that_cannot_be_shared_are_refused_by_every_process(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model", num_key_value_heads=1)
     found, other = together(fault, tmp_path)

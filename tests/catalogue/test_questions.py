@@ -65,6 +65,7 @@ def test_the_method_and_the_command_have_the_settings(name: str) -> None:
         assert {*wanted, "top", "html", "json", "out"} <= options
 
 
+@pytest.mark.slow
 def test_settings_may_be_arrays_ranges_and_switches(model: Model) -> None:
     reading = model.read(TEXT, layers=np.array([1, 0]), heads=[np.int64(2)], queries=range(2))
     assert reading.dataset["layer"].values.tolist() == [0, 1]

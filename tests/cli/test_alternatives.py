@@ -15,6 +15,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved("bert", tmp_path_factory.mktemp("models") / "bert")
 
 
+@pytest.mark.slow
 def test_it_shows_what_it_found_and_writes_it(headlight, bert, tmp_path):
     path = tmp_path / "found.nc"
     code, said, _ = headlight(

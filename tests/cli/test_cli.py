@@ -254,6 +254,7 @@ def test_a_model_with_attention_in_code_of_its_own(headlight, tmp_path, corpus, 
     assert code == 0
 
 
+@pytest.mark.slow
 def test_layers_kinds_and_lengths_that_the_model_does_not_have(headlight, tmp_path, corpus, bert):
     def refused(*options):
         out = tmp_path / "out"
@@ -556,6 +557,7 @@ def test_an_out_that_is_a_file_or_cannot_be_made(headlight, tmp_path, corpus, be
     assert files(tmp_path) == {"corpus.txt"}
 
 
+@pytest.mark.slow
 def test_a_read_only_out(headlight, monkeypatch, tmp_path, corpus, bert):
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")

@@ -50,6 +50,7 @@ def test_mistakes_are_refused(headlight, bert, arguments, sentence):
     assert sentence in " ".join(complaints.split())
 
 
+@pytest.mark.slow
 def test_a_reading_leads_to_its_routes(headlight, bert, tmp_path):
     page, routes = tmp_path / "cat.html", tmp_path / "its routes.html"
     code, said, _ = headlight(
@@ -61,6 +62,7 @@ def test_a_reading_leads_to_its_routes(headlight, bert, tmp_path):
     assert "routes of one text" in routes.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_tokens_come_from_is_written_beside_a_reading(headlight, bert, tmp_path):
     maps = tmp_path / "maps.nc"
     code, said, _ = headlight("read", TEXT, "--model", str(bert), "--flow", str(maps))

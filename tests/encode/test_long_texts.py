@@ -53,6 +53,7 @@ def short_stretches(monkeypatch):
     monkeypatch.setattr(pieces, "CONTEXT", 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALL)
 def test_stretches_have_the_pieces_of_the_whole(monkeypatch, kind):
     tokenizer = MADE.setdefault(kind, ALL[kind]())

@@ -69,6 +69,7 @@ def test_behind_what_is_passed_over_everything_is_as_it_was(
     assert other.encoded == found[passed * size :]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["one two", "three", "", " "]), max_size=12), st.integers(1, 5))
 def test_what_a_corpus_leaves_out_is_counted_in_the_shard_around_it(
     strings: list[str], size: int

@@ -321,6 +321,7 @@ def test_another_objective_makes_another_study(tmp_path: Path) -> None:
 # The table of studies
 
 
+@pytest.mark.slow
 def test_settings_of_all_studies_need_no_torch() -> None:
     program = (
         "import sys\n"

@@ -122,6 +122,7 @@ def test_stress_by_hand():
         assert (points.attrs["stress"] < 1e-4) == exact
 
 
+@pytest.mark.slow
 def test_the_map_is_that_of_scikit_learn():
     manifold = pytest.importorskip("sklearn.manifold")
     square, _ = planted()

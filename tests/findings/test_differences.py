@@ -172,6 +172,7 @@ def moved(run, layer, head, by):
     return found
 
 
+@pytest.mark.slow
 def test_a_head_that_is_like_no_other_is_beside_none(first):
     """A forced assignment would put it beside the head that is left over, far away."""
     # L1H3 of the second run is a copy of L1H2, and L1H3 of the first has no partner.
@@ -287,6 +288,7 @@ def test_false_alarms_are_bounded_of_enough_blocks_alone(units, testable):
         assert (np.isfinite(tested["false_discovery"]) == testable).all()
 
 
+@pytest.mark.slow
 def test_a_comparison_of_few_texts_says_that_nothing_is_tested(first):
     few = surveyed(read=TEXTS[:12])
     found = differences([first, few])

@@ -276,6 +276,7 @@ def test_sinks_have_their_share_of_the_sums_where_they_are_apart():
     assert weight_and_norm(survey, "sink") == said
 
 
+@pytest.mark.slow
 def test_every_finding_about_a_head_has_a_view_that_shows_its_number():
     for seed in range(5):
         result = survey_sample(4, 4, seed=seed)

@@ -56,6 +56,7 @@ def test_heads_are_ranked_with_intervals(result):
     assert row["weight_high"] == pytest.approx(wanted, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_everything_that_a_survey_counts_ranks_heads(result):
     unknown = {"copy_far", "subword"}  # no text is so long, no word has pieces
     unknown |= {"next", "gate", "gate_closed"}  # under a mask; it has no gates

@@ -108,6 +108,7 @@ def test_of_an_encoder_the_first_token_is_its_cls_and_stands_once():
     assert "next" in names
 
 
+@pytest.mark.slow
 def test_rows_say_on_how_many_rows_of_attention_they_rest_and_few_are_not_ranked():
     _, result = of_text("llama", "The sea falls near a mill, the river.")
     row = statistic("induction")
@@ -143,6 +144,7 @@ def assert_same(result, reading):
     assert compared > 20
 
 
+@pytest.mark.slow
 def test_a_reading_keeps_the_heads_that_are_asked_for():
     model = subject("llama")
     whole, part = (read(model, SENTENCE, heads=heads).dataset for heads in (None, [1, 3]))

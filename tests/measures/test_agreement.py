@@ -14,6 +14,7 @@ values = st.integers(0, 4).map(float)
 pairs = st.lists(st.tuples(values, values), max_size=14)
 
 
+@pytest.mark.slow
 @given(pairs)
 def test_tau_counts_pairs(given_: list[tuple[float, float]]) -> None:
     first, second = (np.array([each[at] for each in given_], dtype=float) for at in (0, 1))

@@ -155,6 +155,7 @@ def test_no_bit_depends_on_the_other_texts_of_a_batch() -> None:
         assert torch.equal(alone.scores().effective[0], whole[number])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [SIZES.head_dim, LONGEST * SIZES.head_dim, KEYS])
 @pytest.mark.parametrize("padding", ["none", "right", "left"])
 @pytest.mark.parametrize("precision", [torch.float32, torch.float64])

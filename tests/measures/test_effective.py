@@ -87,6 +87,7 @@ def test_effective_attention_and_rank_are_as_defined(layer: Layer) -> None:
     effective_keeps_promise(layer)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(layers)
 def test_what_it_takes_off_moves_nothing(layer: Layer) -> None:

@@ -54,6 +54,7 @@ def norms_keep_promise(layer: Layer) -> Scores:
     return scores
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(layers)
 def test_norms_are_as_defined(layer: Layer) -> None:

@@ -115,6 +115,7 @@ def equal(found: Tensor, wanted: Array) -> None:
     np.testing.assert_allclose(wide(found), wanted, rtol=1e-12, atol=1e-12 * scale)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(layers)
 def test_both_norms_are_as_defined(one: Whole) -> None:

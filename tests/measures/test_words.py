@@ -87,6 +87,7 @@ def wanted_of(layer: Layer, between: list[Array], word: torch.Tensor, words: Wor
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     batches, sides, seeds, hows, st.booleans(), st.sampled_from([1, 2]), st.booleans(),
@@ -148,6 +149,7 @@ DEFINED = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     pairs, sides, seeds, hows, st.booleans(), st.sampled_from([1, 2]),

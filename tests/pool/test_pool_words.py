@@ -164,6 +164,7 @@ def test_special_tokens_alone():
     assert words.pool(BY_HAND[..., :2, :2]).shape == (1, 1, 0, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(pairs, sides, seeds, hows, st.booleans(), st.booleans())
 def test_words_of_two_texts_are_pooled_as_by_loops(both, side, seed, how, attending, attended):

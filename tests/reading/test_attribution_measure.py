@@ -41,6 +41,7 @@ def contributions(found, example, kind=None) -> np.ndarray:
     return c[:, 0].double().numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "kind", "pair"),
     [("bert", "encoder", PAIR), ("llama", "decoder", None), ("bart", "cross", PAIR)],
@@ -57,6 +58,7 @@ def test_a_reading(family, kind, pair):
     assert json.loads(reading.dataset.attrs["attribution"])["method"] == "exact"
 
 
+@pytest.mark.slow
 def test_a_reading_of_some_layers_as_a_file(tmp_path):
     found = subject("bert")
     reading = read(found, TEXT, layers=[1], attribution=True)
@@ -97,6 +99,7 @@ def test_a_survey(ours):
             )
 
 
+@pytest.mark.slow
 def test_only_the_first_head_of_a_survey_has_contributions(ours):
     result, _ = ours
     others = result.sel(measure=ATTRIBUTION, head=[1, 2, 3])
@@ -130,6 +133,7 @@ def rendered(shown) -> str:
     return console.export_text()
 
 
+@pytest.mark.slow
 def test_a_survey_of_contributions_and_gradients():
     found, corpus = with_head("bert"), texts(2, 6, seed=5)
     settings = SurveySettings(measures=("gradient", ATTRIBUTION), attribution=EXACT)

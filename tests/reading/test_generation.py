@@ -52,6 +52,7 @@ def translator(family: str = "marian") -> Any:
     return Model(bare.transformer, bare.tokenizer, family, "1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", list(DECODERS))
 def test_rows_of_a_decoder_are_those_of_one_read_of_the_whole(family: str) -> None:
     made = decoder(family)

@@ -45,6 +45,7 @@ def test_the_embedded_model_reads(tmp_path):
     use(headlight.load(), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_model_from_a_folder_reads(folder, tmp_path):
     model = headlight.load(folder)
     assert isinstance(model, headlight.Model)
@@ -53,6 +54,7 @@ def test_a_model_from_a_folder_reads(folder, tmp_path):
     use(model, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_survey_of_a_file(folder, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n\n".join(texts(4)))

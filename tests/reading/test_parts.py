@@ -107,6 +107,7 @@ def test_a_part_is_written_as_data_and_refused_as_a_page(tmp_path):
     assert not x.exists()
 
 
+@pytest.mark.slow
 def test_a_page_of_some_queries_has_their_places_and_cells(tmp_path):
     some, whole = read(model("llama"), TEXT, queries=[3, 4]), read(model("llama"), TEXT)
     shown = parse_page(some.save(tmp_path / "x.html").read_text())

@@ -65,6 +65,7 @@ def loops(family: str, kind: str, swap: str) -> np.ndarray:
     return effects
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_effects_of_heads_are_those_of_loops(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headlight.reading.patching.TOKENS_AT_ONCE", 3 * len(TEXT.split()))
@@ -113,6 +114,7 @@ def test_equal_texts_have_no_difference() -> None:
     assert "do not differ" in " ".join(findings(result.dataset))
 
 
+@pytest.mark.slow
 def test_the_command(headlight: Command) -> None:
     code, out, said = headlight(
         "patch", "The cat sat on the [MASK].", "--compare-text", "The dog sat on the [MASK].",

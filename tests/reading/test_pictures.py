@@ -196,6 +196,7 @@ def test_what_is_no_picture_is_refused(
         vit.read(image=tmp_path / image if isinstance(image, str) else image)
 
 
+@pytest.mark.slow
 def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
     image = picture(tmp_path / "a.png")
     with pytest.raises(UsageError, match="reads no pictures; give a model that does"):
@@ -364,6 +365,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_the_command_reads_a_picture(
     vit: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

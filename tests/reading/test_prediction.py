@@ -80,6 +80,7 @@ def test_a_token_adds_what_is_lost_without_its_embedding(family: str) -> None:
         close(tokens[place], again.without(embedding=(number, token)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direct", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_head_adds_what_is_lost_without_what_it_takes_from_a_token(

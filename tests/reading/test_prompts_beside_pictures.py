@@ -56,6 +56,7 @@ def inputs_of(family: Any, prompt: str, image: Any = None) -> Any:
     return family.processor(text=[prompt], images=[opened], return_tensors="pt")
 
 
+@pytest.mark.slow
 def test_cells_are_those_of_the_whole_model(family: Any) -> None:
     with_head = headlight.load(family.eager, family.processor.tokenizer)
     reading = with_head.read(PROMPT, image=family.image).dataset
@@ -66,6 +67,7 @@ def test_cells_are_those_of_the_whole_model(family: Any) -> None:
     np.testing.assert_allclose(bare.weight, reading.weight, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_keys_are_named_by_patch_and_word(family: Any) -> None:
     reading = family.model.read(PROMPT, image=family.image).dataset
     tokens, segments = (reading[f"key_{name}"].values.tolist() for name in ("token", "segment"))
@@ -84,6 +86,7 @@ def test_keys_are_named_by_patch_and_word(family: Any) -> None:
     np.testing.assert_allclose(share, reading.weight[..., at].sum("key").mean("query"), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_picture_stands_where_the_prompt_has_its_token(family: Any) -> None:
     prompt = f"What {family.before} is in the picture?"
     reading = family.model.read(prompt, image=Image.open(family.image)).dataset
@@ -117,6 +120,7 @@ def test_the_named_patch_is_the_one_that_changes(family: Any) -> None:
         assert place_name(examples[1].ids[place]) == f"image 1 {row}×{column}"
 
 
+@pytest.mark.slow
 def test_what_is_not_read_beside_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     llava(tmp_path / "model")
     model, image = headlight.load(tmp_path / "model"), picture(tmp_path / "a.png")
@@ -141,6 +145,7 @@ def test_what_is_not_read_beside_a_picture(tmp_path: Path, monkeypatch: pytest.M
         model.read(PROMPT, image=image)
 
 
+@pytest.mark.slow
 def test_the_command_reads_a_prompt_beside_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

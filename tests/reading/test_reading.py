@@ -104,6 +104,7 @@ def test_some_layers_and_heads(reading):
     assert not filled.merged_norm.isnull().any()
 
 
+@pytest.mark.slow
 def test_what_else_a_model_attends_by_is_said():
     found = model("bart")
     said = (
@@ -160,6 +161,7 @@ def test_an_unsupported_model():
         read(found, "the sea")
 
 
+@pytest.mark.slow
 def test_saved_files_hold_the_reading(reading, tmp_path):
     assert reading.save(tmp_path / "one.nc") == tmp_path / "one.nc"
     with xarray.open_dataset(tmp_path / "one.nc") as opened:
@@ -181,6 +183,7 @@ def test_files_that_cannot_be_written(reading, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text(tmp_path):
     found = model("bert")
     hostile, plain = read(found, HOSTILE, HOSTILE), read(found, "the sea", "the mill")

@@ -259,6 +259,7 @@ def test_batches_change_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_allclose(answer_scores(model, read, ids), together, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_several_answers_have_intervals_and_files(model: Model, tmp_path: Path) -> None:
     examples = [
         {"question": QUESTION, "context": CONTEXT[: 2 + number % 2], "answer": f"the {word}."}
@@ -323,6 +324,7 @@ def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPat
     assert result.as_json()["heads"] == ["L1H1", "L0H1"]
 
 
+@pytest.mark.slow
 def test_scores_are_those_that_a_study_of_circuits_finds(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,6 +414,7 @@ def test_encoders_are_refused() -> None:
         _load().sources(QUESTION, CONTEXT, answer=ANSWER)
 
 
+@pytest.mark.slow
 def test_the_command(headlight: Any, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "sea.txt").write_text(f"{CONTEXT[0]}\n", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))

@@ -76,6 +76,7 @@ def test_what_cannot_be_heard_is_refused(
         model.read(text, audio=tmp_path / name)
 
 
+@pytest.mark.slow
 def test_what_the_model_hears_is_read_as_the_tokens_that_it_wrote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_a_model_of_other_inputs_reads_no_text(name: str, kind: str) -> None:
         ask(model)
 
 
+@pytest.mark.slow
 @pytest.mark.words
 @pytest.mark.parametrize("name", ["predict", "what_if", "each_head_removed"])
 def test_a_translator_predicts_words_of_a_second_text(name: str) -> None:

@@ -19,6 +19,7 @@ def naive(score, groups):
     ]
 
 
+@pytest.mark.slow
 @needs_embedded
 @pytest.mark.parametrize("measure", ["weight", "norm", "effective"])
 def test_words_are_sums_and_means_over_their_pieces(measure):

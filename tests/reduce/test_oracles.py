@@ -40,6 +40,7 @@ def by_entry(function, *columns: np.ndarray) -> np.ndarray:
     return answer
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows=observed, ddof=strategies.sampled_from([0, 1]))
 def test_moments(rows: np.ndarray, ddof: int) -> None:
@@ -87,6 +88,7 @@ def test_moments_take_in_what_was_summarised_elsewhere() -> None:
         np.testing.assert_allclose(two.compute()[name], value, rtol=1e-14)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows=observed, data=strategies.data())
 def test_pearson(rows: np.ndarray, data: strategies.DataObject) -> None:
@@ -147,6 +149,7 @@ def test_pearson_takes_in_what_was_summarised_elsewhere() -> None:
     np.testing.assert_allclose(pearson.compute()["correlation"], np.corrcoef(one, two)[0, 1])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows=arrays(np.float64, array_shapes(max_dims=3, max_side=6), elements=halves))
 def test_histogram(rows: np.ndarray) -> None:
@@ -177,6 +180,7 @@ def test_count(rows: np.ndarray) -> None:
     np.testing.assert_array_equal(found["total"], np.nansum(rows, axis=0))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows=observed, data=strategies.data())
 def test_grouped(rows: np.ndarray, data: strategies.DataObject) -> None:

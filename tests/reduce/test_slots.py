@@ -25,6 +25,7 @@ def corpus(units: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return unit, part, whole
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(units=strategies.integers(1, 300), seed=strategies.integers(0, 99))
 def test_slots_are_contiguous_blocks(units: int, seed: int) -> None:

@@ -1,6 +1,7 @@
 """What is kept is what sorting everything at once would keep."""
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as some
 
 from headlight.reduce import Strongest
@@ -10,6 +11,7 @@ SCORES = some.lists(
 )
 
 
+@pytest.mark.slow
 @given(SCORES, some.integers(1, 4), some.randoms())
 def test_the_highest_scores_are_kept_and_ties_go_to_the_lower_rank(scores, size, random):
     rank = list(range(len(scores)))

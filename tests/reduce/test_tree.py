@@ -1,6 +1,7 @@
 """Shards merged as a tree: the same bits in whatever blocks they come, and nothing lost."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from engine.corpus import bits
@@ -39,6 +40,7 @@ def cuts(draw: st.DrawFn) -> tuple[int, list[slice]]:
     return number, blocks
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(cuts(), st.randoms(use_true_random=False))
 def test_blocks_measured_in_any_order_give_the_same_bits(cut, random) -> None:
@@ -56,6 +58,7 @@ def test_blocks_measured_in_any_order_give_the_same_bits(cut, random) -> None:
     assert bits(tree.result()) == bits(whole.result())
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 40))
 def test_the_tree_holds_what_a_running_sum_holds(number: int) -> None:

@@ -60,6 +60,7 @@ def read(client, text=TEXT, pair=None, request="one"):
     return steps(client.post("/functions/read", json=sent))
 
 
+@pytest.mark.slow
 def test_a_text_is_read_and_its_numbers_are_those_of_the_model(client, model):
     told = read(client)
     assert told[0]["what"] == "started"

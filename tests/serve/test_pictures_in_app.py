@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
@@ -29,6 +30,7 @@ def code(content: bytes) -> str:
     return b64encode(content).decode()
 
 
+@pytest.mark.slow
 def test_a_picture_is_read_as_in_python(tmp_path: Path) -> None:
     model = headlight.load(saved(encoder("vit"), tmp_path / "model"))
     image = picture(tmp_path / "a.png")
@@ -67,6 +69,7 @@ def test_a_picture_is_read_as_in_python(tmp_path: Path) -> None:
         assert "17 tokens, and this app takes 16" in asked(client, image=sent)["refused"]
 
 
+@pytest.mark.slow
 def test_a_prompt_is_read_beside_a_picture(tmp_path: Path) -> None:
     llava(tmp_path / "model")
     model = headlight.load(tmp_path / "model")

@@ -335,6 +335,7 @@ def test_a_text_without_anything_to_predict_does_not_count_for_the_loss() -> Non
     assert float(both.predicted) == float(one.predicted) > 0
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_handed_back(tmp_path: Any) -> None:
     folder = RunFolder(path=tmp_path / "run", resume=True)
     made = classifier()
@@ -375,6 +376,7 @@ def test_refusals() -> None:
         AblationSettings(by=("head", "head"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_texts_are_kept_where_the_most_moving_heads_change_most(family: str) -> None:
     subject = SUBJECTS[family]

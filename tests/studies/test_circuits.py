@@ -223,6 +223,7 @@ def test_shares_of_patterns_are_those_of_transformerlens(lens: Any) -> None:
             assert float(seen[layer, head]) == pytest.approx(wanted, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_blocks_of_queries_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headlight.studies.circuits.probe_texts.FACTS", FACTS)
     monkeypatch.setattr("headlight.studies.circuits.retrieval.FOUND", -1)

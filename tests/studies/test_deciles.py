@@ -88,6 +88,7 @@ def test_a_decile_is_the_text_at_the_nearest_place():
     assert deciles_of(score).tolist() == [1, 1, 3, 3, 3, 2, 2, 2, 2, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_no_text_is_read_twice(family, monkeypatch):
     subject, corpus, read_ids = model(family), texts(9, longest=12, seed=2), []
@@ -129,6 +130,7 @@ def test_padding_and_long_texts_change_no_place(side, monkeypatch):
         assert float(best["decile_score"]) == pytest.approx(row[1:].max(), rel=2e-3)
 
 
+@pytest.mark.slow
 def test_blocks_of_queries_change_nothing():
     corpus, subject = texts(6, longest=14, seed=4), model("llama")
     whole, blocks = (
@@ -138,6 +140,7 @@ def test_blocks_of_queries_change_nothing():
         np.testing.assert_allclose(blocks[name], whole[name], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_texts_of_a_shard_that_come_after_enough_others_are_left_out(monkeypatch):
     """However the corpus is cut into shards, the texts with the lowest hashes are drawn."""
     monkeypatch.setattr(deciles, "SAMPLED", 4)
@@ -160,6 +163,7 @@ def test_texts_of_a_shard_that_come_after_enough_others_are_left_out(monkeypatch
         assert sum(looked_at) == 2 * most  # in two layers
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():
     corpus = texts(3, longest=10, seed=1)
     for chosen in (SurveySettings(passages=False), SurveySettings(measures=("norm",))):
@@ -215,6 +219,7 @@ def without_padding(numbers):
     return np.concatenate([about, np.take_along_axis(links, order, 2).reshape(len(about), -1)], 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     **BATCHES,
@@ -265,6 +270,7 @@ def test_links_are_those_of_whole_rows_to_the_bit(
             np.testing.assert_array_equal(*map(without_padding, (one, other)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(

@@ -145,6 +145,7 @@ def test_long_texts_count_by_their_queries():
     np.testing.assert_allclose(both["distance"], expected, rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_not_run_again_and_other_settings_are_refused(tmp_path, monkeypatch):
     found, corpus = model("bert"), texts(3)
     place = tmp_path / "run"

@@ -106,6 +106,7 @@ def naive_scores(losses: dict[str, list[list[list[float]]]]) -> dict[str, list[f
     return found
 
 
+@pytest.mark.slow
 @hypothesis_settings(deadline=None, max_examples=60)
 @given(st.integers(2, 23), st.integers(1, 3), st.integers(0, 999))
 def test_scores_are_their_definitions(tokens: int, draws: int, seed: int) -> None:
@@ -219,6 +220,7 @@ def test_numbers_of_eraser_are_their_definitions(words: int, classes: int, seed:
     np.testing.assert_allclose(found, list(expected.values()), atol=1e-12)
 
 
+@pytest.mark.slow
 @hypothesis_settings(deadline=None, max_examples=40)
 @given(st.integers(2, 12), st.integers(0, 999), st.booleans())
 def test_correlations_are_those_of_scipy(tokens: int, seed: int, signed: bool) -> None:
@@ -681,6 +683,7 @@ def test_a_word_is_removed_with_all_its_pieces() -> None:
         assert all(each.words[place] in (-1, 2) for place in pieces)
 
 
+@pytest.mark.slow
 def test_the_same_words_are_removed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maps that agree cost no more than one of them."""
     made, data = classifier(), corpus(3)
@@ -727,6 +730,7 @@ def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     assert list(table["with"]) == ["merged norm", "random order", "random order"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("questions", [("removal",), ("flips",), ("correlation",)])
 def test_each_question_alone_has_a_page(questions: tuple[str, ...]) -> None:
     result = headlight.faithfulness(

@@ -16,6 +16,7 @@ from studies.models import documents, model, texts
 METHODS = ("rollout", "alti")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_shares_are_means_over_tokens_and_then_over_texts(family: str) -> None:
     found, corpus = model(family), texts(6, longest=20)

@@ -277,6 +277,7 @@ def test_where_no_norm_follows_the_last_scope_is_the_one_before() -> None:
     np.testing.assert_array_equal(last, result["mixing"].sel(scope="norm_residual").values)
 
 
+@pytest.mark.slow
 def test_batches_and_cross_attention() -> None:
     corpus, found = texts(6, longest=16), model("bert")
     one, many = (

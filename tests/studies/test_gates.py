@@ -145,6 +145,7 @@ def test_alternatives_of_gated_heads_change_no_output(family: str) -> None:
     assert float(found.output_difference.max()) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", SUBJECTS)
 def test_contributions_go_through_the_gate(family: str) -> None:
     """Those of the first block are the lengths of its derivatives by autograd."""

@@ -72,6 +72,7 @@ def entropies(score, categories):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_shares_neighbours_and_entropy(family):
     found, corpus, objective = with_head(family), texts(5, seed=5), HEADS[family][1]
@@ -125,6 +126,7 @@ def test_what_the_gradient_needs():
         survey(["the sea"], bart, settings, objective=MASKED, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "settings"), [(survey, SurveySettings), (head_distances, DistanceSettings)]
 )

@@ -179,6 +179,7 @@ def encoded(corpus: list[str], found: CapturedModel) -> list[Encoded]:
     return list(encode_texts(given, found.tokenizer, max_length=64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_a_masked_language_model(reduction: Any) -> None:
     found, corpus = with_head("bert"), texts(6, longest=12)
@@ -191,6 +192,7 @@ def test_a_masked_language_model(reduction: Any) -> None:
     assert 0 < int(result["masked_tokens"]) < int(result["predicted_tokens"])
 
 
+@pytest.mark.slow
 def test_a_causal_model_in_which_weights_that_cannot_be_are_not_counted() -> None:
     found, corpus = with_head("llama"), texts(5, longest=10)
     result = gradient_importance(corpus, found)

@@ -63,6 +63,7 @@ def test_correlations_are_one_number_of_a_text():
             assert np.isnan(ends).all()
 
 
+@pytest.mark.slow
 def test_distances_count_texts_by_their_queries():
     found, corpus = model("bert"), texts(TEXTS, seed=13)
     quiet = partial(distances, progress=False)

@@ -141,6 +141,7 @@ def definitions(
     return {"weight": weight, "norm": norm, "effective": effective}, merged
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     batch=st.integers(1, 3),
@@ -314,6 +315,7 @@ def test_a_kernel_that_differs_from_the_model_is_refused():
     assert not any(isinstance(record, PlainRecord) for record in seen)
 
 
+@pytest.mark.slow
 def test_a_survey_says_what_the_kernel_was_refused_for(monkeypatch):
     found = model("bert")
     attributes = survey(texts(3), found, progress=False).attrs

@@ -107,6 +107,7 @@ def test_ranks_and_null_spaces_by_length(case: Any) -> None:
         np.testing.assert_allclose(here["bound_with_ones"], np.maximum(keys[chosen] - 9, 0).mean())
 
 
+@pytest.mark.slow
 def test_correlations_by_length_and_their_points(case: Any) -> None:
     result, keys, each = case
     for length in result["length"].values:

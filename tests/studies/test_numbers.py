@@ -87,6 +87,7 @@ def test_every_number_of_an_encoder(value_bias):
     assert_same(result, expected)
 
 
+@pytest.mark.slow
 def test_every_number_of_a_decoder_with_grouped_heads():
     found, corpus = subject("llama"), texts(4, longest=14, seed=1)
     result = survey(corpus, found, progress=False)
@@ -140,6 +141,7 @@ def test_two_texts_of_the_same_length_do_not_confuse_the_kinds(kind):
     assert_same(result, naive.survey(found.transformer, "bart", kind, examples))
 
 
+@pytest.mark.slow
 def test_layers_with_different_numbers_of_heads_are_filled_up_with_nan():
     found, corpus = uneven(), texts(4, seed=2)
     result = survey(corpus, found, progress=False)

@@ -52,6 +52,7 @@ def look(
     return CellSums(asked, **how).sums({name: cells}, first)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     keys=st.integers(1, 150),

@@ -164,6 +164,7 @@ def test_cross_attention_shows_the_source_and_names_the_target():
     assert passage_of(result, "next", 1, 2) is None
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=40, deadline=None)
 @given(
     encoded=examples(),

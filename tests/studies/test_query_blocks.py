@@ -121,6 +121,7 @@ def test_a_survey_by_blocks_is_the_survey(family, monkeypatch):
     assert_equal(chosen, last, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_null_spaces_by_blocks_are_those_of_all_queries(family, monkeypatch):
     found, corpus = model(family), texts(4, longest=30, seed=3)

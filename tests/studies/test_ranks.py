@@ -86,6 +86,7 @@ def totals_of(result: xarray.Dataset, measure: str) -> xarray.DataArray:
     return found[name].sel(measure=measure)
 
 
+@pytest.mark.slow
 def test_dispersion(case):
     result, naive = case
     norms = np.array([norm for _, _, norm in naive.occurrences])
@@ -267,6 +268,7 @@ def test_occurrences_are_all_there_if_they_are_few(case):
     assert set(rows[:, 3]) <= set(range(len(VOCABULARY)))
 
 
+@pytest.mark.slow
 def test_heads_that_a_layer_does_not_have_are_missing_and_change_nothing():
     found, corpus = uneven(), texts(6)
     result = study(found, corpus)
@@ -359,6 +361,7 @@ def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
             study(found, corpus, changed, folder=RunFolder(path=tmp_path, resume=True))
 
 
+@pytest.mark.slow
 def test_no_more_examples_than_allowed_are_looked_at_or_counted():
     found, corpus = model("bert"), texts(9)
     few = study(found, corpus, settings_for("ranks", max_examples=4))

@@ -53,6 +53,7 @@ def folder(tmp_path_factory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_sections_are_made_once_for_tables_and_page(tmp_path, monkeypatch) -> None:
     made = []
     page = find_study("survey").page
@@ -136,6 +137,7 @@ def test_the_sample_corpus(tmp_path):
     assert result.attrs["examples"] == 5
 
 
+@pytest.mark.slow
 def test_every_format_of_runs_can_be_made_of_a_result() -> None:
     result = StudyResult(survey_sample(2, 3))
     for path, row in run_writers().items():

@@ -87,6 +87,7 @@ def test_without_sinks_none_is_found():
     assert sinks.tokens == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "kind"),
     [("llama", "decoder"), ("t5", "encoder"), ("bart", "cross"), ("bart", "decoder")],
@@ -126,6 +127,7 @@ def multiple(layer, key: int, head: int) -> float:
     return float(np.mean(seen))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("every_type")
 def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged(monkeypatch):
     every = found(subject("bert"), ALL)

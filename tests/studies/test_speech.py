@@ -62,6 +62,7 @@ def test_the_survey_counts_what_the_readings_hold(
     assert float(found["entropy_uniform"]) == pytest.approx(np.log(POSITIONS))
 
 
+@pytest.mark.slow
 def test_the_survey_sees_the_decoder(model: Model, folder: Path, readings: dict) -> None:
     found = headlight.survey(folder, model=model, kind="decoder", progress=False)
     entropy = [each["entropy"].mean("query") for each in readings["decoder"].values()]

@@ -172,6 +172,7 @@ def test_all_kinds_are_kept_resumed_and_shown(tmp_path):
     assert {"encoder-heads", "cross-layers"} <= set(tables(opened))
 
 
+@pytest.mark.slow
 def test_contributions_are_those_of_one_kind():
     settings = SurveySettings(kind="all", measures=("attribution",))
     with pytest.raises(UsageError, match="contributions are those of one kind of attention at a"):

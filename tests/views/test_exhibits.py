@@ -93,6 +93,7 @@ class TestPage:
         assert inner
         assert inner <= set(ids)
 
+    @pytest.mark.slow
     @pytest.mark.drawn
     def test_pictures_are_images_that_say_what_they_show(self):
         page = Page(page_of(EXHIBIT))

@@ -189,6 +189,7 @@ class TestLabels:
     def test_two_at_one_place_move_by_half_the_gap_each(self):
         assert spread([0.5, 0.5], 0.2, 0.0, 1.0) == pytest.approx([0.4, 0.6])
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=25)
     @given(st.integers(0, 100), st.integers(1, 8))
     def test_labels_of_points_apart_do_not_overlap_and_stay_inside(self, seed, count):

@@ -125,6 +125,7 @@ def test_models_of_two_shapes_stand_side_by_side_without_differences(first):
     assert unpack(view.header, view.blobs.__getitem__)["weight"].shape == (2, 3, 7, 7)
 
 
+@pytest.mark.slow
 def test_two_share_the_size_of_a_page():
     tokens = ("[CLS]", *(f"w{at}" for at in range(88)), "[SEP]")
     one, other = (reading_sample(2, 2, tokens, seed) for seed in (0, 1))

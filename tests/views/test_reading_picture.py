@@ -17,6 +17,7 @@ def reading() -> Reading:
     return read(model("bert"), TEXT)
 
 
+@pytest.mark.slow
 def test_cells_tokens_title_and_scale_are_those_of_the_reading(reading):
     figure = reading.plot(1, 2, "norm").figure
     axes, bar = figure.axes
@@ -45,6 +46,7 @@ def test_all_that_is_named_stands_side_by_side_and_on_one_scale(reading):
     assert figure.get_suptitle() == "four heads"
 
 
+@pytest.mark.slow
 def test_numbers_below_0_have_0_in_the_middle(reading):
     changed = reading.dataset.copy(deep=True)
     changed["effective"][1, 2, 0, 0] = -2.0

@@ -151,6 +151,7 @@ def test_every_measure_is_explained_where_it_is_first_named():
     assert all(view["help"] for view in views.values())
 
 
+@pytest.mark.slow
 def test_every_head_is_drawn_from_measure_to_measure():
     result = survey_sample(3, 4)
     drawn = pictures(result)["from_weight_to_norm"].draw()

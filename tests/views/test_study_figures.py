@@ -94,6 +94,7 @@ class TestDrawing:
         alone, two = (lines([panel] * count).get_size_inches() for count in (1, 2))
         assert alone[0] > 1.4 * two[0] / 2
 
+    @pytest.mark.slow
     def test_a_legend_stands_over_the_first_column_of_panels(self):
         names = ["the most important removed", "the most important alone", "random", "uniform"]
         x = np.arange(3)

@@ -195,6 +195,7 @@ def test_other_models_are_refused() -> None:
 # Taggers
 
 
+@pytest.mark.slow
 def test_words_are_given_their_rows_by_loops() -> None:
     made = classifier(tokens=True)
     settings = GuidedSettings(measures=("weight", "gradient_input", "attribution"))
@@ -224,6 +225,7 @@ def test_words_are_given_their_rows_by_loops() -> None:
     assert next(found, None) is None
 
 
+@pytest.mark.slow
 def test_a_tagger_guides_word_by_word(tmp_path: Path) -> None:
     made = classifier(tokens=True)
     result = headlight.guided(tagged(15), model=made, out=tmp_path / "run", keep=True, **QUICK)

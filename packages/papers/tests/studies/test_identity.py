@@ -183,6 +183,7 @@ def test_how_layers_are_put_together_changes_nothing():
                 assert_close(mine, other, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_on_any_number_of_threads():
     vectors = rotated(noise=0.5, layers=2)
     settings = TokenIdentitySettings(folds=2, training=replace(QUICK, epochs=2))
@@ -381,6 +382,7 @@ def test_how_much_work_is_ahead_is_said_before_it() -> None:
     assert outlook(40, ridge) == "40 maps, none of which is trained in epochs"
 
 
+@pytest.mark.slow
 def test_the_time_of_all_maps_is_stated_before_any_is_trained(monkeypatch, capsys) -> None:
     settings = TokenIdentitySettings(
         maps=("naive", "linear"), losses=("cosine",), folds=3, training=QUICK

@@ -90,6 +90,7 @@ def test_a_decoder_of_an_encoder_decoder_is_refused():
     assert len(found.inputs) == sum(LENGTHS)
 
 
+@pytest.mark.slow
 def test_from_texts_to_a_result_and_files(tmp_path):
     found = run(
         listed(examples()),

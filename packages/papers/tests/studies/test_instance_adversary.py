@@ -161,6 +161,7 @@ def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     assert set(result.headlight.tables) == {"layers", "texts", "largest"}
 
 
+@pytest.mark.slow
 def test_a_tagger_has_no_answer_of_a_text() -> None:
     result = headlight.instance_adversary(tagged(2), model=classifier(tokens=True), **QUICK)
     assert "predicted_class" not in result.coords

@@ -115,6 +115,7 @@ def test_a_draw_can_be_made_again(tmp_path: Path) -> None:
         np.testing.assert_allclose(result.layer_tvd.sel(change=change), layers)
 
 
+@pytest.mark.slow
 def test_models_that_were_guided_predict_the_same_with_what_texts_were_given(
     tmp_path: Path,
 ) -> None:

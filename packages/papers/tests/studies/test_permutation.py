@@ -37,6 +37,7 @@ def rows(draw: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return weight, key_mask, noise
 
 
+@pytest.mark.slow
 @hypothesis_settings(deadline=None, max_examples=60)
 @given(rows())
 def test_weights_move_among_keys_that_take_part(given_: Any) -> None:

@@ -439,6 +439,7 @@ any_heads = st.integers(1, 7).flatmap(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(heads=any_heads, one_root=st.booleans())
 def test_faults_of_trees(heads, one_root):
@@ -490,6 +491,7 @@ ROWS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(bank=sentences, format=st.sampled_from(sorted(ROWS)))
 def test_what_is_written_comes_back(folder, bank, format):
@@ -537,6 +539,7 @@ def test_only_our_own_errors_escape(folder, content, format, suffix, invalid):
     check_that_only_our_errors_escape(write(folder, f"file{suffix}", content), format, invalid)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(suffix=st.sampled_from([".tar", ".zip", ".tar.gz"]), data=st.data())
 def test_only_our_own_errors_escape_from_damaged_archives(folder, suffix, data):

@@ -167,6 +167,7 @@ word = st.text(
 number = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     table=st.integers(1, 5).flatmap(

@@ -98,6 +98,7 @@ def test_what_is_written_is_read(tmp_path_factory, format, golds):
     assert read(path, format=format, sentences=len(golds)) == plain(*expected)
 
 
+@pytest.mark.slow
 @given(GOLDS)
 @settings(max_examples=30)
 @pytest.mark.parametrize("format", ["pharaoh", "naacl", "tsv", "jsonl"])

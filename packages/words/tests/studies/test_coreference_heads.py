@@ -48,6 +48,7 @@ def found(corpus, family="bert", *, folder=None, objective=None, **settings) -> 
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 @pytest.mark.parametrize(
     ("settings", "choices"),
@@ -181,6 +182,7 @@ def test_batches_do_not_matter():
     xarray.testing.assert_equal(one, all_at_once)
 
 
+@pytest.mark.slow
 def test_measures_do_not_disturb_one_another():
     corpus = documents()
     together = found(corpus, measures=("norm", "weight", "effective"))
@@ -222,6 +224,7 @@ def test_layers_with_fewer_heads_have_no_answers_for_the_others():
     assert best["layer"] == 0 or best["head"] < 2
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_documents():
     corpus, runs = [], []
     for document in documents(16):

@@ -26,6 +26,7 @@ def mentions(draw) -> list[tuple[int, int, bool]]:
     ]
 
 
+@pytest.mark.slow
 @given(mentions(), st.booleans())
 def test_no_stretch_has_more_that_is_right(asked, long) -> None:
     length = 50 if long else 1 + max(max(head, picked) for head, picked, _ in asked)

@@ -174,11 +174,13 @@ def test_sentences_show_what_the_best_head_predicts(bert: CapturedModel, tmp_pat
     assert "norm_sentences" not in pictures(result.drop_vars("sentence_word"))
 
 
+@pytest.mark.slow
 def test_batches_do_not_matter(result: xarray.Dataset, bert: CapturedModel) -> None:
     alone = evaluate(TREES, bert, batch_tokens=1, **QUIET)
     xarray.testing.assert_equal(alone, result)
 
 
+@pytest.mark.slow
 def test_what_it_says_of_itself(result: xarray.Dataset, tmp_path) -> None:
     said = result.attrs
     assert (said["stage"], said["model"], said["kind"]) == ("dependency", "bert", "encoder")
@@ -242,6 +244,7 @@ def test_sentences_of_the_same_words_are_units_of_their_own(bert: CapturedModel)
     assert (result.accuracy_by_slot.isel(slot=0) != 0).any()
 
 
+@pytest.mark.slow
 def test_intervals_are_as_wide_as_the_spread_of_sentences(bert: CapturedModel) -> None:
     """Beside the standard error of a ratio over clusters, by hand, for each head."""
     cells = evaluate(TREES, bert, progress=False, measures=("weight",)).sel(
@@ -316,6 +319,7 @@ def test_a_causal_head_predicts_nothing_that_it_cannot_see() -> None:
     ).all()  # only one can see 'sea-'
 
 
+@pytest.mark.slow
 def test_the_encoder_of_an_encoder_decoder_reads_a_treebank() -> None:
     result = evaluate(TREES[:3], model("t5"), **QUIET)
     assert result.attrs["kind"] == "encoder"
@@ -323,6 +327,7 @@ def test_the_encoder_of_an_encoder_decoder_reads_a_treebank() -> None:
         evaluate(TREES[:3], model("t5"), kind="decoder", **QUIET)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_interrupted_goes_on(
     result: xarray.Dataset, bert: CapturedModel, tmp_path, monkeypatch
 ) -> None:
@@ -350,6 +355,7 @@ def test_a_run_that_was_interrupted_goes_on(
     assert again.attrs["sentences"] == 14
 
 
+@pytest.mark.slow
 def test_other_trees_over_the_same_words_are_no_part_of_the_same_run(
     bert: CapturedModel, tmp_path
 ) -> None:

@@ -212,6 +212,7 @@ def trees(draw: strategies.DrawFn) -> str:
     return " ".join("/".join(map(str, row)) for row in rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     texts=strategies.lists(trees(), min_size=1, max_size=4),

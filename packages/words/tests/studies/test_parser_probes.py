@@ -85,6 +85,7 @@ def test_there_is_a_row_for_each_probe_and_measure(result):
     assert result.sizes == {"row": 11, "metric": 3, "seed": 2, "slot": 32}
 
 
+@pytest.mark.slow
 def test_right_branching_is_right_about_this_bank(result):
     row = result.sel(row="right_branching")
     words = sum(len(each) - 1 for each in TEST)
@@ -130,6 +131,7 @@ def test_it_is_saved_and_read(result, tmp_path):
     assert again.equals(result)
 
 
+@pytest.mark.slow
 def test_a_finished_result_is_used_again_and_so_are_the_maps_that_are_kept(
     result, made, vectors, folder, monkeypatch
 ):
@@ -166,6 +168,7 @@ def test_two_processes_give_the_same_numbers_and_what_is_finished_is_not_trained
     assert trained == ["attention-norm"]
 
 
+@pytest.mark.slow
 def test_maps_of_something_else_are_removed_where_a_run_is_overwritten(made, tmp_path):
     settings = ParserProbeSettings(probes=("attention",), measures=("weight",), training=QUICK)
     given = {"train": TRAIN, "progress": False}

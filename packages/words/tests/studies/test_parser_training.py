@@ -91,6 +91,7 @@ def test_words_say_which_head_is_right(tmp_path):
     assert uas(seeing, data) == 1
 
 
+@pytest.mark.slow
 def test_distances_learn_that_the_head_is_the_next_word():
     generator = np.random.default_rng(0)
     lengths = generator.integers(1, 12, size=80)

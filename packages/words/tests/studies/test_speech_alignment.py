@@ -68,6 +68,7 @@ def naive_errors(
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["input", "output"])
 @pytest.mark.parametrize("measure", ["weight", "norm"])
 def test_errors_are_those_of_a_path_found_cell_by_cell(
@@ -95,6 +96,7 @@ def test_one_chosen_head_is_that_head(model: Model, folder: Path) -> None:
         np.testing.assert_array_equal(found[f"chosen_{name}"].values, alone.values)
 
 
+@pytest.mark.slow
 def test_without_times_there_is_what_lies_on_the_path(
     model: Model, tmp_path: Path, undrawn: None
 ) -> None:

@@ -35,6 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_line_for_a_line_and_nothing_else(headlight: Command, data: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("das haus ||| the house\n\n ||| nothing\nklein ||| small\n")
@@ -63,6 +64,7 @@ def test_standard_input_is_two_texts_between_bars(
     assert headlight("align", "-", "--model", data / "model", *SETTINGS)[:2] == (0, "0-0\n")
 
 
+@pytest.mark.slow
 def test_the_layer_that_is_used_is_told(headlight: Command, data: Path) -> None:
     _, _, complained = headlight("align", data / "test.de-en", "--model", data / "model")
     assert complained.startswith("note: layer ")
@@ -91,6 +93,7 @@ def test_a_layer_of_a_model_without_predictions_is_chosen_by_its_norms() -> None
     assert choose_layer(made, AlignerSettings(), [TranslationPair("a:1", "", "")]).layer == 0
 
 
+@pytest.mark.slow
 def test_the_layer_is_the_one_that_agrees_with_what_predictions_lose() -> None:
     made = FAMILIES["marian"].model(head=True)
     pairs = [TranslationPair("a:1", source, target) for source, target, _ in TRANSLATIONS]
@@ -173,6 +176,7 @@ def test_measures_of_the_input_need_no_layer(headlight: Command, data: Path) -> 
     assert "has no layers" in headlight.refused(*asked, "--layer", "0", code=2)
 
 
+@pytest.mark.slow
 def test_an_interrupted_file_is_gone_on_with(
     headlight: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +220,7 @@ def test_what_is_not_a_state_is_refused(tmp_path: Path) -> None:
         LinkFile(tmp_path / "links", {}, resume=True, overwrite=True).check_free()
 
 
+@pytest.mark.slow
 def test_wrong_requests(headlight: Command, data: Path, tmp_path: Path) -> None:
     pairs, model = data / "test.de-en", data / "model"
     refused = headlight.refused
@@ -238,6 +243,7 @@ def test_what_is_no_pair_and_no_file_is_told_how_a_pair_is_written(headlight: Co
     assert "|||" not in headlight.refused("align", "haus.txt")
 
 
+@pytest.mark.slow
 def test_a_layer_may_be_asked_to_be_chosen(headlight: Command, data: Path) -> None:
     asked = ("align", "das haus ||| the house", "--model", data / "model", "--layer")
     assert headlight(*asked, "auto") == headlight(*asked[:-1])

@@ -40,6 +40,7 @@ def test_norms_align_better_than_weights_where_the_word_is_read() -> None:
     assert result.attrs["model"] == EMBEDDED_TRANSLATOR
 
 
+@pytest.mark.slow
 def test_cross_attention_of_it_can_be_read() -> None:
     reading = root.load(EMBEDDED_TRANSLATOR).read("das alte haus", "the old house", kind="cross")
     assert reading.norm.sizes == {"layer": 4, "head": 4, "query": 4, "key": 4}
