@@ -131,17 +131,15 @@ def _refusal(name: str) -> Command:
     return Command(name.replace("_", "-"), OTHERS, refused()[name], add)
 
 
-READ, *QUESTIONS_AFTER = (_of_question(row) for row in QUESTIONS.values() if row.is_command)
-
 # Help lists them in this order; the summaries are the first sentences of their docstrings.
 FIRST = (
-    READ,
+    _of_question(QUESTIONS["read"]),
     _entry(
         "serve",
         TEXTS,
         "Read texts in a browser: an app on this machine, with every head of what is typed.",
     ),
-    *QUESTIONS_AFTER,
+    *(_of_question(row) for row in QUESTIONS.values() if row.is_command and row.name != "read"),
     _entry(
         "check",
         TEXTS,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headlight.catalogue.writers import RESULT
 from headlight.cli.help import examples
 from headlight.cli.printing import say, say_json, show
 
@@ -19,7 +20,7 @@ HEADS_EXAMPLES = examples(
 
 
 def heads(
-    result: Annotated[str, typer.Argument(help="Folder of a survey, or its result.nc.")],
+    result: Annotated[str, typer.Argument(help=f"Folder of a survey, or its {RESULT}.")],
     behaviour: Annotated[
         str | None,
         typer.Argument(help="Behaviour that ranks heads, such as induction. Default: list all."),

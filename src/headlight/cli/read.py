@@ -112,7 +112,7 @@ class PageOptions(Options):
                 raise UsageError("runs are shown on the page alone; say where it goes with --html.")
             if not (location(run, error=UsageError) / RESULT).exists():
                 raise UsageError(
-                    f"{run} holds no result.nc; give the folder of a run that has ended."
+                    f"{run} holds no {RESULT}; give the folder of a run that has ended."
                 )
 
     def write(

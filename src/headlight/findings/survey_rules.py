@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.catalogue import Statistic, statistic, statistic_table
-from headlight.findings import thresholds as rules
+from headlight.findings import thresholds
 from headlight.findings.candidates import (
     APART,
     SAME,
@@ -45,7 +45,7 @@ _IN_BERT = (
 
 def _is_wide(estimate: Estimate, scale: float = 1.0) -> bool:
     """Return whether an interval is so wide that it says nothing."""
-    return bool(estimate.high - estimate.low > rules.OPEN * scale)
+    return bool(estimate.high - estimate.low > thresholds.OPEN * scale)
 
 
 def _ties(numbers: Estimate, place: Place) -> list[Place] | None:
@@ -148,7 +148,7 @@ def _special_share(result: xr.Dataset, measure: str) -> Estimate:
 def _massive(result: xr.Dataset) -> Evidence | None:
     """Return the layers with massive activations (Sun et al. 2024, Section 2)."""
     share = estimates(result, "residual_massive", ("layer",))
-    most = share.value > rules.MOST
+    most = share.value > thresholds.MOST
     layers = _layers_with(result, most)
     if not layers:
         return None
@@ -163,7 +163,9 @@ def _massive(result: xr.Dataset) -> Evidence | None:
         values={
             **numbers,
             "layers": layers,
-            "maybe": _layers_with(result, most & (share.compared(rules.MOST) == "inconclusive")),
+            "maybe": _layers_with(
+                result, most & (share.compared(thresholds.MOST) == "inconclusive")
+            ),
             "least": MASSIVE,
             "least_ratio": MASSIVE_RATIO,
             "highest": highest[at],
@@ -186,7 +188,7 @@ def _breadth_from_cls(result: xr.Dataset) -> Evidence | None:
         for query in ("cls", "all")
     )
     gap = cls.minus(average)
-    if not abs(gap.value) >= rules.NATS_APART:
+    if not abs(gap.value) >= thresholds.NATS_APART:
         return None
     more = {"above": "broader", "below": "narrower"}.get(str(gap.compared(0.0)), "")
     last = (result.sizes["layer"] - 1,)
@@ -209,12 +211,12 @@ def _length(result: xr.Dataset) -> Evidence | None:
     correlation = by_length(result)
     count = observed(result, "effective_correlation_count", ("length",))
     # A bin of one or two documents says nothing about its length.
-    bins = np.flatnonzero(np.isfinite(correlation.value) & ~(count < rules.FEWEST_TEXTS))
+    bins = np.flatnonzero(np.isfinite(correlation.value) & ~(count < thresholds.FEWEST_TEXTS))
     if len(bins) < 2:
         return None
     first, last = (correlation.at(bins[at]) for at in (0, -1))
     longer = last.minus(first)
-    if abs(longer.value) < rules.CORRELATION_APART:
+    if abs(longer.value) < thresholds.CORRELATION_APART:
         return None
     edges = result["length"].values
     more = {"above": "more", "below": "less"}.get(str(longer.compared(0.0)), "")
@@ -281,7 +283,7 @@ def _neighbour(result: xr.Dataset, row: Statistic) -> Evidence | None:
     if place is None or weights.value[place] < WORTH_SAYING:
         return None
     weight, norm = weights.at(place), norms.at(place)
-    verdicts = numbers_of(result, row, "weight").compared(rules.MOST)
+    verdicts = numbers_of(result, row, "weight").compared(thresholds.MOST)
     return Evidence(
         values={
             "head": place,
@@ -314,7 +316,7 @@ def _category(result: xr.Dataset, row: Statistic) -> Evidence | None:
     differs = bool((gap.value >= APART).any())
     ranked = gap if differs else candidates(result, row, "weight")
     place = ranked.first()
-    if place is None or (not differs and weights.value[place] <= rules.MOST):
+    if place is None or (not differs and weights.value[place] <= thresholds.MOST):
         return None
     weight, norm = weights.at(place), norms.at(place)
     chosen = gap.simultaneous(independent_units(result)).at(place)
@@ -328,10 +330,11 @@ def _category(result: xr.Dataset, row: Statistic) -> Evidence | None:
             "target": row_target(result, row),
             "but": contrast if verdict == "above" else "and",
             "norm": norm if np.isfinite(norm.value) else None,
+            "most": "differs most in this" if differs else "gives most",
             "ties": _ties(ranked, place),
         },
         importance=0.95 * min(most, 1.0),
-        template="difference" if differs else "category",
+        template="category",
         place=place,
         measure="weight",
         inconclusive=verdict == "inconclusive" or _is_wide(weight),
@@ -349,9 +352,9 @@ def _particular_tokens(result: xr.Dataset) -> Evidence | None:
     measure = "norm" if np.isfinite(divergences["norm"].value).any() else "weight"
     first = numbers_of(result, statistic("first"), measure).value
     # What a head gives to others than the first token must be worth speaking of.
-    divergence = masked(divergences[measure], ~(first > rules.NEARLY_ALL))
+    divergence = masked(divergences[measure], ~(first > thresholds.NEARLY_ALL))
     place = divergence.first()
-    if place is None or divergence.value[place] < rules.PARTICULAR:
+    if place is None or divergence.value[place] < thresholds.PARTICULAR:
         return None
     layer, head = int(result["layer"].values[place[0]]), place[1]
     here = result.sel(side="key", measure=measure, layer=layer, head=head)
@@ -391,11 +394,11 @@ def _broadest(result: xr.Dataset) -> Evidence | None:
     uniform = float(observed(result, "entropy_uniform", ()))
     entropy = masked(entropy, above_others(entropy, uniform))
     place = entropy.first()
-    if place is None or not uniform > 0 or entropy.value[place] < rules.BROAD * uniform:
+    if place is None or not uniform > 0 or entropy.value[place] < thresholds.BROAD * uniform:
         return None
     highest, ties = entropy.at(place), _ties(entropy, place)
     part = float(highest.value) / uniform
-    verdicts = entropy.compared(rules.VERY_BROAD * uniform)
+    verdicts = entropy.compared(thresholds.VERY_BROAD * uniform)
     return Evidence(
         values={
             "head": place,
@@ -404,7 +407,7 @@ def _broadest(result: xr.Dataset) -> Evidence | None:
             "uniform": uniform,
             "verdicts": _verdicts_of_several(verdicts),
             "are": "is" if int((verdicts == "above").sum()) == 1 else "are",
-            "bound": rules.VERY_BROAD,
+            "bound": thresholds.VERY_BROAD,
             "ties": ties,
         },
         importance=0.55 * min(part, 1.0),
@@ -422,7 +425,7 @@ def _narrowest(result: xr.Dataset) -> Evidence | None:
     low = entropy.times(-1.0)
     low = masked(low, above_others(low, uniform))
     place = low.first()
-    if place is None or not uniform > 0 or entropy.value[place] > rules.NARROW * uniform:
+    if place is None or not uniform > 0 or entropy.value[place] > thresholds.NARROW * uniform:
         return None
     lowest, ties = entropy.at(place), _ties(low, place)
     nats = float(lowest.value)
@@ -449,7 +452,7 @@ def _unreached(result: xr.Dataset) -> Evidence | None:
         return None
     place, mean = missing.first(), missing.mean()
     part = float(mean.value)
-    if place is None or part < rules.UNREACHED:
+    if place is None or part < thresholds.UNREACHED:
         return None
     rivals = missing.rivals()
     return Evidence(
@@ -546,12 +549,9 @@ def _gates(result: xr.Dataset) -> Evidence | None:
 # ---------------------------------------------------------------- the sentences
 
 _SHARE_TEMPLATES = {
-    "difference": "{weight:percent} of {head:name}'s weight{weight:interval} goes to {target}"
-    "[, {but} {norm:percent} of its norm{norm:interval}]."
-    "[ Which head differs most in this is inconclusive between {ties:names}.]",
     "category": "{weight:percent} of {head:name}'s weight{weight:interval} goes to {target}"
     "[, {but} {norm:percent} of its norm{norm:interval}]."
-    "[ Which head gives most is inconclusive between {ties:names}.]",
+    "[ Which head {most} is inconclusive between {ties:names}.]",
     "neighbour": "Head {head:name} gives {weight:percent} of its weight{weight:interval}"
     "[ and {norm:percent} of its norm{norm:interval}] to {target}"
     "[; {verdicts:heads} {give} it more than half of their weight]."

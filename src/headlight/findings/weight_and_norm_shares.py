@@ -5,8 +5,8 @@ import xarray as xr
 
 from headlight.findings.category_shares import TOTALS, share, shares_by_key
 from headlight.findings.estimates import Estimate, estimates
-from headlight.findings.interval_phrases import around
-from headlight.findings.phrases import category_label, percent
+from headlight.findings.phrases import category_label
+from headlight.findings.sentence_rules import write
 from headlight.findings.thresholds import FAR_BELOW
 
 
@@ -34,18 +34,22 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
     if not np.isfinite(weight.value + norm.value):
         return None
-    weight_text = (
-        f"{percent(float(weight.value))} of the weight{around(weight)} goes to "
-        f"{category_label(result, category)}"
-    )
-    little = f"{percent(float(norm.value))} of the norm{around(norm)}"
     beside = norm.minus(weight.times(FAR_BELOW))
     verdict = str(beside.compared(0.0)) if weight.value > 0 else "above"
-    if verdict == "below":
-        return f"{weight_text}, but {little}, at most half as much."
-    if verdict == "inconclusive":
-        return f"{weight_text}, and {little}; whether that is at most half as much is inconclusive."
-    return f"{weight_text}, and {little}."
+    values = {"weight": weight, "norm": norm, "category": category_label(result, category)}
+    return write(result, _TEMPLATES[verdict], values)
+
+
+_TEMPLATES = {
+    "below": "{weight:percent} of the weight{weight:interval} goes to {category}, but "
+    "{norm:percent} of the norm{norm:interval}, at most half as much.",
+    "inconclusive": "{weight:percent} of the weight{weight:interval} goes to {category}, and "
+    "{norm:percent} of the norm{norm:interval}; whether that is at most half as much is "
+    "inconclusive.",
+    "above": "{weight:percent} of the weight{weight:interval} goes to {category}, and "
+    "{norm:percent} of the norm{norm:interval}.",
+}
+"""Sentences by the verdict on the norm beside half of the weight."""
 
 
 def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
