@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from headlight.corpora import Chat
 
 
+Top = Annotated[
+    int | None, typer.Option(min=1, help="Show tables too, with this many rows of each.")
+]
+"""Option of the number of rows of tables."""
+
+
 def add_question(program: typer.Typer, question: Question, panel: str) -> None:
     """Add the command of a question."""
     epilog = examples(
@@ -50,7 +56,7 @@ def _question_command(question: Question) -> Callable[..., None]:
         text: Read = None,
         pair: SecondText = None,
         chat: ChatOptions = NO_CHAT,
-        top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
+        top: Top = None,
         html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
         json: NumbersJson = None,
         out: Annotated[Path | None, typer.Option(help=out_help(question.name))] = None,
@@ -71,7 +77,7 @@ def _question_command(question: Question) -> Callable[..., None]:
 def _run_question(
     question: Question,
     texts: "tuple[str | Chat, str | None]",
-    top: int,
+    top: int | None,
     places: tuple[Path | None, ...],
     load: LoadOptions,
     settings: Settings,
@@ -104,7 +110,7 @@ def tell_answer(
     *,
     announcement: str,
     places: Iterable[Path | None],
-    top: int,
+    top: int | None,
 ) -> None:
     """Answer a question, write the answer, and show it in the terminal.
 
@@ -113,7 +119,7 @@ def tell_answer(
         answer: Function of the ``command`` that answers it.
         announcement: Line about the work, while it is done.
         places: Files to write.
-        top: Number of rows shown of each table.
+        top: Number of rows shown of each table; by default as `answer_terminal` does.
     """
     from headlight.engine.progress import announced
     from headlight.views.result_terminal import answer_terminal

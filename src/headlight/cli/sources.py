@@ -14,7 +14,7 @@ from headlight.catalogue.writers import writers
 from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson
 from headlight.cli.model_options import LOAD, LoadOptions
 from headlight.cli.output_files import demand_place, demand_places, out_help
-from headlight.cli.question import tell_answer
+from headlight.cli.question import Top, tell_answer
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.passages import examples_of, read_examples
 from headlight.errors import UsageError
@@ -36,7 +36,7 @@ def sources(
         typer.Option(help="JSON lines with question, context (a list) and answer, for intervals."),
     ] = None,
     chat: ChatOptions = NO_CHAT,
-    top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
+    top: Top = None,
     html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write a table of passages as CSV.")] = None,
     json: NumbersJson = None,

@@ -1,10 +1,10 @@
 """Contents of a result: its sections, tables, pictures, findings and summary.
 
 There is a module for each study, with ``sections(result)``, ``summary(result)`` and, optionally,
-``findings(result)``; everything else is made of these.
+``findings(result)`` and ``headline(result)``; everything else is made of these.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import Any, TypeVar
@@ -15,13 +15,15 @@ import xarray as xr
 from headlight.catalogue import find_study
 from headlight.catalogue.questions import QUESTIONS, Question, questions
 from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
-from headlight.findings.what_was_read import has_interval
+from headlight.findings.what_was_read import has_interval, what_was_read
 from headlight.result.estimate import MOVED
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views import run_comparison
+from headlight.views.headline import Headline
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
+from headlight.views.sentences import INTERVAL, sentences_of
 from headlight.vocabulary import ATTENTION
 
 VIEWS_WITHOUT_STUDY: dict[object, Any] = {
@@ -82,6 +84,32 @@ def findings(result: xr.Dataset) -> list[str]:
         for part in split_for_display(result)
         for finding in answers(part)
     ]
+
+
+def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) -> Headline | None:
+    """Return the answer of a result and what shows it; None where nothing is found.
+
+    By default that is the first finding, and the first picture.
+
+    Args:
+        result: Result of any study; of several kinds of attention the first speaks.
+        all_sections: Sections of the page, where they are known.
+
+    Raises:
+        UnknownNameError: It is the result of no study.
+    """
+    part = split_for_display(result)[0]
+    answer = getattr(_module(part), "headline", None)
+    if answer is not None and is_understood(part):
+        found: Headline | None = answer(_without_intervals_of_too_few(part))
+        return found
+    said = findings(result)
+    if not said:
+        return None
+    all_sections = sections(result) if all_sections is None else all_sections
+    drawings = [drawing for section in all_sections for drawing in section.drawings]
+    title = sentences_of(INTERVAL.sub("", said[0]))[0]
+    return Headline(title, what_was_read(result).sentence, drawings[:1])
 
 
 def answers(result: xr.Dataset) -> list[str]:

@@ -12,13 +12,16 @@ from headlight.views.number_formats import grouped
 from headlight.views.parts import Section
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.reading.page import reading_page
-from headlight.views.result_contents import VIEWS_WITHOUT_STUDY, findings, question_of, sections
+from headlight.views.result_contents import (
+    VIEWS_WITHOUT_STUDY,
+    findings,
+    headline,
+    question_of,
+    sections,
+)
 from headlight.views.section_pages import SectionPage, section_page
 from headlight.views.titles import Subject
 from headlight.vocabulary import measure_table
-
-FIRST = ("weight_against_norm", "largest_changes", "signals")
-"""The picture beside what was found, where a study has one of them."""
 
 
 def result_page(
@@ -67,7 +70,7 @@ def study_page(
             read=read.sentence,
             cautions=read.cautions,
             findings=findings(result),
-            first=() if len(parts) > 1 else FIRST,
+            headline=headline(result, all_sections),
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             sections=all_sections,

@@ -11,8 +11,9 @@ from headlight.files import printable
 from headlight.findings import equal_to_weight
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import split_for_display
+from headlight.views.headline import headline_terminal
 from headlight.views.parts import Table
-from headlight.views.result_contents import findings, summary, tables
+from headlight.views.result_contents import findings, headline, summary, tables
 from headlight.views.survey_terminal import terminal_table
 from headlight.views.terminal import TOP, bullet, terminal
 from headlight.views.titles import Subject
@@ -27,11 +28,14 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     """
     parts = split_for_display(result)
     drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
-    read = what_was_read(result)
-    lines: list[RenderableType] = [Text(printable(read.sentence))] if read.sentence else []
+    read, answer = what_was_read(result), headline(result)
+    lines: list[RenderableType] = [headline_terminal(answer)] if answer else []
+    if not answer and read.sentence:
+        lines.append(Text(printable(read.sentence)))
     lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
     if result.attrs.get("stage") != "survey":  # whose own table says it
-        lines += [bullet(finding) for finding in findings(result)]
+        title = answer.title if answer else ""
+        lines += [bullet(finding) for finding in findings(result) if finding != title]
     for part in parts:
         lines += [Text(), drawn(part)]
     # Where nothing stands above the first part, no blank line does either.
@@ -57,14 +61,19 @@ def _short(result: xr.Dataset) -> RenderableType:
 
 
 def answer_terminal(view: ModuleType, answer: xr.Dataset, top: int | None) -> RenderableType:
-    """Return the answer to a question of one text: sentences, and its main tables.
+    """Return the answer to a question of one text: its headline, or sentences and main tables.
 
     Args:
         view: Module that shows the answer.
         answer: Dataset of the answer.
-        top: Maximum number of rows of each table; by default ten.
+        top: Maximum number of rows of each table; by default ten, and no tables below a headline.
     """
-    lines: list[RenderableType] = [Text(printable(text)) for text in view.findings(answer)]
+    if hasattr(view, "headline"):
+        lines: list[RenderableType] = [headline_terminal(view.headline(answer))]
+        if top is None:
+            return Group(*lines)
+    else:
+        lines = [Text(printable(text)) for text in view.findings(answer)]
     main = [section.tables[0] for section in view.sections(answer) if section.tables]
     for table in main:
         lines += [Text(), terminal(table, top or TOP)]

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from headlight.errors import UsageError
+from headlight.views.headline import BarList, Block, Headline, bars_html
 from headlight.views.page_scripts import HEADS, joined_script
 from headlight.views.parts.section import Drawing, Section, Table
 from headlight.views.provenance import provenance
@@ -72,8 +73,8 @@ class SectionPage:
         read: Amount of text that was read, and the reason if not all was.
         cautions: Conclusions that the page does not support.
         findings: Findings as sentences.
-        first: Names of pictures; the first that exists stands beside the findings, and not in its
-            section.
+        headline: Answer of the page, which is its title, and the pictures that show it; everything
+            else is folded then.
         terms: Measured quantities: name, meaning of a number, and source of the definition.
         sections: Sections in the order of the page.
         facts: Labels and values of the few numbers that describe the texts read.
@@ -97,7 +98,7 @@ class SectionPage:
     read: str = ""
     cautions: Sequence[str] = ()
     findings: Sequence[str] = ()
-    first: Sequence[str] = ()
+    headline: Headline | None = None
 
     def __post_init__(self) -> None:
         names = [section.name for section in self.sections]
@@ -120,14 +121,14 @@ def section_page(page: SectionPage) -> str:
     colours, rings around the same head in all pictures, and pictures as files); all text from the
     outside is escaped, and pictures are images, in which nothing runs.
     """
-    pictures = [picture for section in page.sections for picture in section.drawings]
-    first = next((picture for picture in pictures if picture.name in page.first), None)
+    headline = page.headline
     examples = [example for section in page.sections for example in section.examples]
     return render(
         "exhibits.html",
-        first=first and _pictured(first),
-        title=page.title,
-        kind=page.kind,
+        headline=headline,
+        pictures=[_headline_picture(picture) for picture in headline.pictures] if headline else [],
+        title=headline.title if headline else page.title,
+        kind=(headline.kind if headline else "") or page.kind,
         introduction=page.introduction,
         read=page.read,
         cautions=page.cautions,
@@ -138,14 +139,28 @@ def section_page(page: SectionPage) -> str:
         surveyed=any(section.html for section in page.sections),
         of_heads=any("data-head-pages" in section.html for section in page.sections),
         head_script=Markup(joined_script(HEADS)),
-        exhibits=[_shown(section, first) for section in page.sections],
+        exhibits=[_shown(section, headline) for section in page.sections],
         missing=page.missing,
         provenance=provenance(page.attributes, page.command or None),
     )
 
 
-def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
-    """Return a section as the template reads it."""
+def _headline_picture(picture: BarList | Block | Drawing) -> dict[str, Any]:
+    """Return a picture of the headline as the template reads it."""
+    if isinstance(picture, Drawing):
+        return {"title": "", "html": "", "note": "", "drawing": _pictured(picture)}
+    html = picture.html if isinstance(picture, Block) else bars_html(picture.bars)
+    note = picture.note if isinstance(picture, BarList) else ""
+    return {"title": picture.title, "html": html, "note": note, "drawing": None}
+
+
+def _shown(section: Section, headline: Headline | None) -> dict[str, Any]:
+    """Return a section as the template reads it, without what the headline shows."""
+    shown = (
+        [picture.name for picture in headline.pictures if isinstance(picture, Drawing)]
+        if (headline)
+        else []
+    )
     lead, definitions = lead_and_rest(section.explanation)
     rows = [
         dict(zip(("published", "ours", "difference"), comparison.texts, strict=True))
@@ -160,7 +175,10 @@ def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
         "definitions": definitions,
         "group": section.group,
         "html": section.html,
-        "pictures": [_pictured(picture) for picture in section.drawings if picture is not first],
+        "is_open": headline is None or section.name in headline.opened,
+        "pictures": [
+            _pictured(picture) for picture in section.drawings if picture.name not in shown
+        ],
         "comparisons": rows,
         "comparison_notes": any(comparison.note for comparison in section.comparisons),
         "tables": [_sheet(table, f"{section.name}.{n}") for n, table in enumerate(section.tables)],

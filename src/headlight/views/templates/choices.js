@@ -3,6 +3,16 @@
 (() => {
 const contents = document.querySelector("nav.contents details"); // beside the page where it is wide
 if (contents && window.innerWidth < 1200) contents.open = false;
+// What the address names is shown, also within what is folded.
+function unfold() {
+  const named = document.getElementById(location.hash.slice(1));
+  if (!named) return;
+  if (named.matches(".exhibit")) named.querySelector(".section")?.setAttribute("open", "");
+  for (let around = named; around; around = around.parentElement?.closest("details")) if (around.matches("details")) around.open = true;
+  named.scrollIntoView();
+}
+window.addEventListener("hashchange", unfold);
+unfold();
 document.querySelectorAll("[data-pictures]").forEach((set) => {
   const figures = [...set.parentElement.querySelectorAll(".picture[data-choice]")];
   const show = () => {

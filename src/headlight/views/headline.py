@@ -1,0 +1,116 @@
+"""Headline of a page: the answer as its title, and the pictures that show just that."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from headlight.files import printable
+from headlight.views.html_elements import element
+from headlight.views.parts.section import Drawing
+
+BAR = 24
+"""Columns of the longest bar on a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueBar:
+    """Bar with its number beside it.
+
+    Attributes:
+        label: Label of the bar.
+        value: Number, as it is written.
+        share: Length, as a share of the longest bar of its list, 0 to 1.
+        series: Measure whose colour it has.
+        is_reference: Whether it is only what the others are held against, and pale.
+    """
+
+    label: str
+    value: str
+    share: float
+    series: str = "weight"
+    is_reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BarList:
+    """List of bars, with a title and a note."""
+
+    title: str
+    bars: Sequence[ValueBar]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Elements of a page that are no bars, such as coloured passages."""
+
+    title: str
+    html: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """Answer of a page: its title, and the pictures that show just that.
+
+    Attributes:
+        title: Answer in a sentence, with its numbers.
+        read: What was read, and by which model, in one line.
+        pictures: Pictures side by side, the one that shows the title first.
+        kind: Question that the page answers, in the small line above the title.
+        opened: Names of sections that are not folded.
+    """
+
+    title: str
+    read: str
+    pictures: Sequence[BarList | Block | Drawing] = ()
+    kind: str = ""
+    opened: Sequence[str] = field(default_factory=tuple)
+
+
+def bars_html(bars: Sequence[ValueBar]) -> Markup:
+    """Return bars as rows of a label, a bar and its number."""
+    rows = [
+        element(
+            "div",
+            element("span", bar.label, class_="label", dir="auto"),
+            element(
+                "span",
+                element("i", style=f"width:{100 * min(max(bar.share, 0.0), 1.0):.1f}%"),
+                class_=f"bar s-{bar.series}{' reference' if bar.is_reference else ''}",
+                aria_hidden="true",
+            ),
+            element("span", bar.value, class_="value"),
+            class_="value-bar",
+        )
+        for bar in bars
+    ]
+    return Markup("").join(rows)
+
+
+def headline_terminal(headline: Headline) -> RenderableType:
+    """Return the title, what was read, and the rows of the pictures."""
+    lines: list[RenderableType] = [
+        Text(printable(headline.title), style="bold"),
+        Text(printable(headline.read), style="dim"),
+    ]
+    for picture in headline.pictures:
+        if isinstance(picture, BarList) and picture.bars:
+            lines += [Text(), Text(printable(picture.title), style="bold"), _rows(picture.bars)]
+            if picture.note:
+                lines.append(Text(printable(picture.note), style="dim"))
+    return Group(*lines)
+
+
+def _rows(bars: Sequence[ValueBar]) -> Grid:
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    for bar in bars:
+        drawn = ("░" if bar.is_reference else "█") * round(BAR * min(max(bar.share, 0.0), 1.0))
+        grid.add_row(Text(printable(bar.label)), Text(printable(bar.value)), Text(drawn))
+    return grid
