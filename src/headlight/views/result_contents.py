@@ -24,6 +24,7 @@ from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
 from headlight.views.sentences import INTERVAL, sentences_of
+from headlight.views.titles import Subject
 from headlight.vocabulary import ATTENTION
 
 VIEWS_WITHOUT_STUDY: dict[object, Any] = {
@@ -109,7 +110,8 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
     all_sections = sections(result) if all_sections is None else all_sections
     drawings = [drawing for section in all_sections for drawing in section.drawings]
     title = sentences_of(INTERVAL.sub("", said[0]))[0]
-    return Headline(title, what_was_read(result).sentence, drawings[:1])
+    read = f"{Subject.from_result(part)}. {what_was_read(result).sentence}".strip()
+    return Headline(title, read, drawings[:1])
 
 
 def answers(result: xr.Dataset) -> list[str]:
