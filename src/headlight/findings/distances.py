@@ -24,7 +24,7 @@ class _Pairs(NamedTuple):
     """Pairs of heads.
 
     Attributes:
-        apart: Distance of each pair.
+        apart: Distance of each pair, as a share of the largest possible one.
         nearest: Distances with the other sign, by which the nearest pair is the first.
         first: Place of the nearest pair; None where there is one head alone.
         stand_out: Whether that pair is nearer than others by enough to be named.
@@ -41,11 +41,12 @@ class _Pairs(NamedTuple):
 def _pairs(result: xr.Dataset) -> _Pairs:
     measure = str(result["measure"].values[0])
     between_heads = estimates(result, "distance", ("first", "second"), measure=measure)
+    between_heads = between_heads.times(1 / FURTHEST)
     heads = np.triu_indices(result.sizes["first"], 1)
     apart = between_heads.at(heads)
     nearest = apart.times(-1.0)
     first = nearest.first()
-    stand_out = first is not None and bool(above_others(nearest, FURTHEST)[first])
+    stand_out = first is not None and bool(above_others(nearest)[first])
     return _Pairs(apart, nearest, first, stand_out, heads)
 
 
@@ -54,7 +55,7 @@ def _nearest_pair(result: xr.Dataset) -> Evidence | None:
     first = pairs.first
     if first is None:
         return Evidence(values={}, template="alone")
-    values = {"measure": str(result["measure"].values[0]), "furthest": FURTHEST}
+    values = {"measure": str(result["measure"].values[0])}
     if not pairs.stand_out:
         mean = float(np.nanmean(pairs.apart.value))
         values |= {"least": pairs.apart.at(first), "mean": mean}
@@ -89,7 +90,7 @@ def _layers(result: xr.Dataset) -> Evidence | None:
     within, across = (pairs.apart.at(chosen).mean() for chosen in (one == other, one != other))
     if not np.isfinite(within.value + across.value):
         return None
-    if not pairs.stand_out and not differ(float(within.value), float(across.value), FURTHEST):
+    if not pairs.stand_out and not differ(float(within.value), float(across.value)):
         return None
     inconclusive = str(within.minus(across).compared(0.0)) == "inconclusive"
     return Evidence(
@@ -105,10 +106,10 @@ _RULES = (
         templates={
             "alone": "There is one head, which has nothing to be compared with.",
             "alike": "By {measure}, no two heads attend much more alike than others: they are at "
-            "least {least:number} nats apart, and {mean:number} on average, where {furthest:.2f} "
-            "is the most there can be.",
-            HOLDS: "By {measure}, {pair} attend most alike: {least:number} nats apart{least:ends}, "
-            "where {furthest:.2f} is the most there can be."
+            "least {least:percent} of the largest possible distance apart, and {mean:percent} on "
+            "average.",
+            HOLDS: "By {measure}, {pair} attend most alike: they are {least:share} of the largest "
+            "possible distance apart."
             "[ Which two are most alike is inconclusive: {why}.]"
             "[ Whether they or {rival} are most alike is inconclusive.]"
             "[ Whether they or {first_rival}, or one of {rivals} in all, are most alike is "
@@ -119,11 +120,11 @@ _RULES = (
         topic="layers",
         evidence=_layers,
         templates={
-            HOLDS: "Heads of one layer are {within:number} nats apart on average{within:ends}, "
-            "heads of different layers {across:estimate}.",
-            "inconclusive": "Heads of one layer are {within:number} nats apart on average"
-            "{within:ends}, heads of different layers {across:estimate}; which of the two is less "
-            "is inconclusive.",
+            HOLDS: "Heads of one layer are {within:share} of that distance apart on average, heads "
+            "of different layers {across:share}.",
+            "inconclusive": "Heads of one layer are {within:share} of that distance apart on "
+            "average, heads of different layers {across:share}; which of the two is less is "
+            "inconclusive.",
         },
     ),
 )

@@ -1,7 +1,9 @@
 """Sentences of the study of faithfulness.
 
 The first says whether one map, attention where it was asked for, orders tokens better than chance:
-it is chosen before any number is seen, so that its own interval decides.  The best map is picked by the very numbers that it is judged by, so that others are said to be worse
+it is chosen before any number is seen, so that its own interval decides.
+
+The best map is picked by the very numbers that it is judged by, so that others are said to be worse
 only where they are further behind on the same texts than any would be by chance.
 """
 
@@ -57,7 +59,7 @@ BESIDE_RANDOM = {
 
 def points(value: float) -> str:
     """Write a change of a probability in percentage points: ``44``, ``5.2``, ``−0.3``."""
-    size = 100 * value
+    size = round(100 * value, 0 if abs(value) >= 0.1 else 1) + 0.0  # no minus before a zero
     return f"{size:.{0 if abs(size) >= 10 else 1}f}".replace("-", "\u2212")
 
 
@@ -172,15 +174,13 @@ class BesideChance:
         if self.gradients is None:
             return []
         score, ahead = self.gradients
-        verdict, subject = str(ahead.against(0.0)), subject_of(self.name)
+        verdict, does = str(ahead.against(0.0)), f"{subject_of(self.name)} {self.test.claim}"
         ends = _more_or_less(ahead, self.test.written)
         numbers = f"{self.test.written(self.score)} against {self.test.written(score)}{ends}"
         if verdict == OPEN:
-            return [
-                f"Whether {subject} does so better than gradients is inconclusive: {numbers}."
-            ]
+            return [f"Whether {does} better than gradients is inconclusive: {numbers}."]
         better = "better" if verdict == "above" else "worse"
-        return [f"{_capital(subject)} does so {better} than gradients: {numbers}."]
+        return [f"{_capital(does)} {better} than gradients: {numbers}."]
 
     @property
     def _ends(self) -> str:
@@ -239,9 +239,7 @@ def beside_chance(result: xr.Dataset) -> BesideChance | None:
             other = scores.at(names.index("gradient_input"))
             gradients = float(other.value), own.minus(other)
         ahead = own.minus(chance)
-        return BesideChance(
-            question, name, float(own.value), float(chance.value), ahead, gradients
-        )
+        return BesideChance(question, name, float(own.value), float(chance.value), ahead, gradients)
     return None
 
 

@@ -1,7 +1,8 @@
 """Contents of a result: its sections, tables, pictures, findings and summary.
 
 There is a module for each study, with ``sections(result)``, ``summary(result)`` and, optionally,
-``findings(result)`` and ``headline(result)``; everything else is made of these.
+``findings(result)``, ``headline(result)`` and ``headline_pictures(result)``; everything else is
+made of these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ from headlight.views.headline import Headline
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
-from headlight.views.sentences import INTERVAL, sentences_of
+from headlight.views.sentences import first_sentence
 from headlight.views.titles import Subject
 from headlight.vocabulary import ATTENTION
 
@@ -90,7 +91,8 @@ def findings(result: xr.Dataset) -> list[str]:
 def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) -> Headline | None:
     """Return the answer of a result and what shows it; None where nothing is found.
 
-    By default that is the first finding, and the first picture.
+    By default that is the first finding, and the pictures that the module shows it with
+    (``headline_pictures(result)``), or else the first picture of the page.
 
     Args:
         result: Result of any study; of several kinds of attention the first speaks.
@@ -109,9 +111,10 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
         return None
     all_sections = sections(result) if all_sections is None else all_sections
     drawings = [drawing for section in all_sections for drawing in section.drawings]
-    title = sentences_of(INTERVAL.sub("", said[0]))[0]
+    draw = getattr(_module(part), "headline_pictures", None)
+    shown = list(draw(_without_intervals_of_too_few(part))) if draw else []
     read = f"{Subject.from_result(part)}. {what_was_read(result).sentence}".strip()
-    return Headline(title, read, drawings[:1])
+    return Headline(first_sentence(said[0]), read, shown or drawings[:1])
 
 
 def answers(result: xr.Dataset) -> list[str]:

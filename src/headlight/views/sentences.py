@@ -22,6 +22,11 @@ def sentences_of(text: str) -> list[str]:
     return [sentence for sentence in _END.split(text) if sentence]
 
 
+def first_sentence(finding: str) -> str:
+    """Return the first sentence of a finding without intervals, as a title."""
+    return sentences_of(INTERVAL.sub("", finding))[0]
+
+
 def short_sentence(text: str) -> str:
     """Return the first sentence of a finding without intervals, shortened to its claim if long."""
     first = INTERVAL.sub("", (sentences_of(text) or [""])[0])

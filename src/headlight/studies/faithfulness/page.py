@@ -17,10 +17,9 @@ from headlight.findings.faithfulness import (
     beside_best,
     beside_chance,
     distinct_maps,
-    subject_of,
     symbol_of,
 )
-from headlight.findings.phrases import layer_list, listed, percent, plural
+from headlight.findings.phrases import listed, percent, plural
 from headlight.views.axis_ranges import round_domain
 from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.parts import (
@@ -173,7 +172,9 @@ def headline(result: xr.Dataset) -> Headline | None:
 def _bars(result: xr.Dataset, answer: BesideChance) -> BarList:
     """Return the maps by the question of the title, the best first."""
     asked = result["map"].values.tolist()
-    first, names = distinct_maps(result.sel(map=sorted(asked, key=lambda name: name != answer.name)))
+    first, names = distinct_maps(
+        result.sel(map=sorted(asked, key=lambda name: name != answer.name))
+    )
     labels = names | {name: label for name, label in BAR_LABELS.items() if name in names}
     if answer.name == "weight":
         labels["weight"] = f"attention {names['weight']}"
@@ -194,21 +195,16 @@ def _bars(result: xr.Dataset, answer: BesideChance) -> BarList:
         for name, score in by_map.items()
         if name in kept
     ]
-    return BarList(BARS_TITLE[answer.question], bars, _note(result, answer, len(by_map) - len(kept)))
-
-
-def _note(result: xr.Dataset, answer: BesideChance, hidden: int) -> str:
-    """Say what the bars are means of, and how many maps have none."""
-    settings, notes = settings_of(result), []
+    notes = []
     if answer.question == "comprehensiveness":
-        removed = REMOVED[settings.get("shares", "tenths")]
-        notes.append(f"Means over removing {removed} of the {settings.get('units', 'tokens')}.")
+        settings = settings_of(result)
+        removed, units = REMOVED[settings.get("shares", "tenths")], settings.get("units", "tokens")
+        notes.append(f"Means over removing {removed} of the {units}.")
     if answer.name == "weight":
-        layers = layer_list(settings["layers"]) if settings.get("layers") else "the last layer"
-        notes.append(f"Attention weight is the mean over heads of {layers}.")
-    if hidden:
+        notes.append("Attention weight is the mean over heads.")
+    if hidden := len(by_map) - len(kept):
         notes.append(f"In the table below: {plural(hidden, 'other map')}.")
-    return " ".join(notes)
+    return BarList(BARS_TITLE[answer.question], bars, " ".join(notes))
 
 
 def summary(result: xr.Dataset) -> Summary:
