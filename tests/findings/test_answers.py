@@ -125,7 +125,7 @@ def test_of_heads_that_are_alike_the_mean_distance_is_said(study_runs: StudyRuns
     result = study_runs.result("distances")
     between = result["distance"].sel(measure="weight").values
     mean = between[np.triu_indices(len(between), 1)].mean()
-    assert f"{number(float(mean))} on average" in written(result)
+    assert f"In nats that is {number(float(mean))} on average" in written(result)
 
 
 @pytest.mark.parametrize("name", studies())
@@ -204,13 +204,17 @@ def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: Study
 def test_maps_that_are_no_better_than_chance_are_one_line(study_runs: StudyRuns) -> None:
     result = study_runs.result("faithfulness").copy(deep=True)
     result["score_by_slot"][:] = 1e3 * result["score_by_slot"]
-    (said, pairs) = findings(result)
+    chance, gradients, said, pairs = findings(result)
+    assert chance.startswith("Whether attention explains these predictions better than chance is ")
+    assert gradients.startswith("Whether attention explains these predictions better than gradien")
     assert said.startswith("Which map is first is inconclusive with 10 texts: most is lost ")
     assert said.count(";") == 3, "all questions are named, each with a number"
     assert "agree most" in pairs
     result["score_by_slot"].loc[{"question": "comprehensiveness"}] *= 1e-6
     result["score"].loc[{"question": "comprehensiveness", "map": "weight"}] = 0.9
-    assert findings(result)[0].startswith("Most is lost without the tokens that come first by wei")
+    chance, _, first, *_ = findings(result)
+    assert chance.startswith("Attention explains these predictions better than chance: without ")
+    assert first.startswith("Most is lost without the tokens that come first by weight: 0.9")
 
 
 def test_a_lead_has_two_sentences_and_the_rest_is_folded() -> None:

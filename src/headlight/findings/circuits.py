@@ -200,18 +200,18 @@ def _weights(result: xr.Dataset) -> Evidence | None:
 
 
 _OF_WEIGHTS = {
-    "copying": "copy the tokens that they attend to (OV)",
-    "matching": "attend to tokens like their own (QK)",
+    "copying": "copies the tokens that it attends to (OV)",
+    "matching": "attends to tokens like its own (QK)",
 }
-"""Scores of weights, by what heads do that have high ones."""
+"""Scores of weights, and what a head with a high one does."""
 
 _HIGHEST = (
-    "Of the heads that by their weights alone {does}, {head} comes first: {score:number} on a "
-    "scale of \u22121 to 1, the median head {median:number}."
+    "By weights alone, {head} is the head that most {does}: {score:number} on a scale of \u22121 "
+    "to 1, the median head {median:number}."
 )
 _ALIKE = (
-    "By weights alone, no head stands out among those that {does}: {score:number} at most on a "
-    "scale of \u22121 to 1."
+    "By weights alone, no head stands out as one that {does}: {score:number} at most on a scale of "
+    "\u22121 to 1."
 )
 
 

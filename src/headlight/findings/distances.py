@@ -24,7 +24,7 @@ class _Pairs(NamedTuple):
     """Pairs of heads.
 
     Attributes:
-        apart: Distance of each pair, as a share of the largest possible one.
+        apart: Distance of each pair.
         nearest: Distances with the other sign, by which the nearest pair is the first.
         first: Place of the nearest pair; None where there is one head alone.
         stand_out: Whether that pair is nearer than others by enough to be named.
@@ -41,12 +41,11 @@ class _Pairs(NamedTuple):
 def _pairs(result: xr.Dataset) -> _Pairs:
     measure = str(result["measure"].values[0])
     between_heads = estimates(result, "distance", ("first", "second"), measure=measure)
-    between_heads = between_heads.times(1 / FURTHEST)
     heads = np.triu_indices(result.sizes["first"], 1)
     apart = between_heads.at(heads)
     nearest = apart.times(-1.0)
     first = nearest.first()
-    stand_out = first is not None and bool(above_others(nearest)[first])
+    stand_out = first is not None and bool(above_others(nearest, FURTHEST)[first])
     return _Pairs(apart, nearest, first, stand_out, heads)
 
 
@@ -55,10 +54,10 @@ def _nearest_pair(result: xr.Dataset) -> Evidence | None:
     first = pairs.first
     if first is None:
         return Evidence(values={}, template="alone")
-    values = {"measure": str(result["measure"].values[0])}
+    values = {"measure": str(result["measure"].values[0]), "furthest": FURTHEST}
     if not pairs.stand_out:
         mean = float(np.nanmean(pairs.apart.value))
-        values |= {"least": pairs.apart.at(first), "mean": mean}
+        values |= {"least": pairs.apart.at(first), "mean": mean, "share": mean / FURTHEST}
         return Evidence(values=values, template="alike")
     names = [
         name_of(result, int(layer), int(head))
@@ -74,6 +73,7 @@ def _nearest_pair(result: xr.Dataset) -> Evidence | None:
     values |= {
         "pair": pair(first),
         "least": pairs.apart.at(first),
+        "share": pairs.apart.at(first).times(1 / FURTHEST),
         "why": NO_INTERVAL if not has_ends and len(pairs.nearest.value) > 1 else None,
         "rival": pair(rivals[0]) if len(rivals) == 1 else None,
         "first_rival": pair(rivals[0]) if len(rivals) > 1 else None,
@@ -90,7 +90,7 @@ def _layers(result: xr.Dataset) -> Evidence | None:
     within, across = (pairs.apart.at(chosen).mean() for chosen in (one == other, one != other))
     if not np.isfinite(within.value + across.value):
         return None
-    if not pairs.stand_out and not differ(float(within.value), float(across.value)):
+    if not pairs.stand_out and not differ(float(within.value), float(across.value), FURTHEST):
         return None
     inconclusive = str(within.minus(across).compared(0.0)) == "inconclusive"
     return Evidence(
@@ -105,11 +105,12 @@ _RULES = (
         evidence=_nearest_pair,
         templates={
             "alone": "There is one head, which has nothing to be compared with.",
-            "alike": "By {measure}, no two heads attend much more alike than others: they are at "
-            "least {least:percent} of the largest possible distance apart, and {mean:percent} on "
-            "average.",
-            HOLDS: "By {measure}, {pair} attend most alike: they are {least:share} of the largest "
-            "possible distance apart."
+            "alike": "By {measure}, no two heads attend much more alike than others: on average "
+            "they are {share:percent} of the largest possible distance apart. In nats that is "
+            "{mean:number} on average, and {least:number} at least, of {furthest:.2f}.",
+            HOLDS: "By {measure}, {pair} attend most alike: they are {share:percent} of the "
+            "largest possible distance apart. In nats that is {least:number}{least:ends} of "
+            "{furthest:.2f}."
             "[ Which two are most alike is inconclusive: {why}.]"
             "[ Whether they or {rival} are most alike is inconclusive.]"
             "[ Whether they or {first_rival}, or one of {rivals} in all, are most alike is "
@@ -120,11 +121,11 @@ _RULES = (
         topic="layers",
         evidence=_layers,
         templates={
-            HOLDS: "Heads of one layer are {within:share} of that distance apart on average, heads "
-            "of different layers {across:share}.",
-            "inconclusive": "Heads of one layer are {within:share} of that distance apart on "
-            "average, heads of different layers {across:share}; which of the two is less is "
-            "inconclusive.",
+            HOLDS: "Heads of one layer are {within:number} nats apart on average{within:ends}, "
+            "heads of different layers {across:estimate}.",
+            "inconclusive": "Heads of one layer are {within:number} nats apart on average"
+            "{within:ends}, heads of different layers {across:estimate}; which of the two is less "
+            "is inconclusive.",
         },
     ),
 )

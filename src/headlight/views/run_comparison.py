@@ -109,10 +109,13 @@ def findings(result: xr.Dataset) -> list[str]:
                 "surveys of more texts."
             )
             continue
+        beside = f"{names[other]} beside {names[0]}"
         sentences.append(
-            f"{names[other]} beside {names[0]}: {int(differ.sum()):,} of {int(valid.sum()):,} "
-            f"numbers differ, of {int(differ.any('statistic').sum())} of {plural(heads, 'head')}, "
-            f"with {percent(LEVEL)} of false alarms among these; all others are inconclusive."
+            f"{beside}: {int(differ.sum()):,} of {int(valid.sum()):,} numbers differ, in "
+            f"{int(differ.any('statistic').sum())} of {plural(heads, 'head')}, with "
+            f"{percent(LEVEL)} of false alarms among these; all others are inconclusive."
+            if differ.any()
+            else f"{beside}: whether any of {int(valid.sum()):,} numbers differs is inconclusive."
         )
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
@@ -134,7 +137,9 @@ def _answer(result: xr.Dataset) -> str:
         return arisen[0]
     names, others = _names(result), result["other"].values.tolist()
     tested = [other for other in others if _is_tested(result, other)]
-    whole = int(result["p_value"].notnull().any(("other", "statistic")).sum())
+    number = int(result["p_value"].notnull().any(("other", "statistic")).sum())
+    noun = "matched head" if result.attrs["match"] == "behaviour" else "head"
+    heads = plural(number, noun)
     if not tested:
         return (
             f"Whether any head differs between {listed(names)} is inconclusive: a test takes "
@@ -143,14 +148,14 @@ def _answer(result: xr.Dataset) -> str:
     counts = {other: int(_differ(result, other).any("statistic").sum()) for other in tested}
     if not any(counts.values()):
         return (
-            f"Whether any of {plural(whole, 'head')} differs between {listed(names)} is "
+            f"Whether any of {heads} differs between {listed(names)} is "
             "inconclusive: no difference is certain."
         )
     if len(others) == 1:
-        start = f"{counts[1]} of {plural(whole, 'head')} differ between {listed(names)}"
+        start = f"{counts[1]} of {heads} differ between {listed(names)}"
     else:
-        each = listed([f"{count} in {names[other]}" for other, count in counts.items()])
-        start = f"Of {plural(whole, 'head')} these differ from {names[0]}: {each}"
+        by_run = [f"{count} in {names[other]}" for other, count in counts.items()]
+        start = f"Of {heads} these differ from {names[0]}: {listed(by_run)}"
     return f"{start}{_most(result, tested)}."
 
 
@@ -170,10 +175,15 @@ def _most(result: xr.Dataset, tested: list[int]) -> str:
     target, measure = _target(result, str(here["behaviour"].item())), str(here["by"].item())
     by = "" if measure == "weight" else f" of its {measure}"
     return (
-        f"; most {head_name(layer, head)}: {points_text(abs(apart))[1:]} "
+        f"; most {head_name(layer, head)}{_partner(here)}: {points_text(abs(apart))[1:]} "
         f"{'more' if apart > 0 else 'less'}{by} to {target} in {_names(result)[other]}"
-        f"{interval(low, high, points_text)}"
+        f"{_interval(low, high)}"
     )
+
+
+def _interval(low: float, high: float) -> str:
+    """Return the interval of a difference in points, which the sentence names before it."""
+    return interval(low, high, lambda end: points_text(end).removesuffix(" points"))
 
 
 def _is_tested(result: xr.Dataset, other: int) -> bool:
@@ -203,8 +213,7 @@ def _bars(result: xr.Dataset, other: int) -> BarList:
         here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
         measure = str(here["by"].item())
         by = "" if measure == "weight" else f" by {measure}"
-        partner = int(here["partner_layer"]), int(here["partner_head"])
-        where = "" if partner == (layer, head) else f"{head_name(*partner)} "
+        where = f"{_partner(here).removeprefix(' beside ')} ".lstrip()
         labels = {
             0: f"{head_name(layer, head)} to {_target(result, str(here['behaviour'].item()))}{by} "
             f"in {names[0]}",
@@ -269,17 +278,23 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
     here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
     before, after = (float(here["value"].sel(run=run)) for run in (0, other))
     low, high = (float(here[f"difference_{end}"]) for end in ("low", "high"))
-    partner = int(here["partner_layer"]), int(here["partner_head"])
-    where = "" if partner == (layer, head) else f", beside {head_name(*partner)},"
+    where = _partner(here)
     if where and "match_distance" in result:
-        where = f"{where[:-1]} ({float(here['match_distance']):.2f} sd apart),"
+        where += f" ({float(here['match_distance']):.2f} sd apart)"
     behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
     return (
         f"{head_name(layer, head)}{where} gives {percent(before)} of its {measure} to "
         f"{_target(result, behaviour)} in {_names(result)[0]} and {percent(after)} in "
         f"{_names(result)[other]}: "
-        f"{points_text(after - before)}{interval(low, high, points_text)}."
+        f"{points_text(after - before)}{_interval(low, high)}."
     )
+
+
+def _partner(here: xr.Dataset) -> str:
+    """Return the head that stands beside one, with a word before it, where it is another."""
+    own = int(here["layer"]), int(here["head"])
+    partner = int(here["partner_layer"]), int(here["partner_head"])
+    return "" if partner == own else f" beside {head_name(*partner)}"
 
 
 def _target(result: xr.Dataset, behaviour: str) -> str:

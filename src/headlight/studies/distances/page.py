@@ -89,8 +89,7 @@ def _nearest(result: xr.Dataset) -> Section:
         "nearest",
         "The nearest head of each head",
         "The Jensen-Shannon divergence between the rows of two heads, in nats, averaged over all "
-        "queries: 0 for heads that attend in the same way, 0.693 for heads that share no key, "
-        "of which sentences give shares.",
+        "queries: 0 for heads that attend in the same way, 0.693 for heads that share no key.",
         "Clark et al. (2019), Section 6",
         [],
         [Table("nearest", "Nearest heads", pd.DataFrame(columns), smallest_first=True)],

@@ -186,7 +186,7 @@ def _bars(result: xr.Dataset, answer: BesideChance) -> BarList:
     longest = float(by_map.abs().max()) or 1.0
     bars = [
         ValueBar(
-            labels[name],
+            labels[str(name)],
             answer.test.written(score),
             max(score, 0.0) / longest,
             "weight" if name == answer.name else "other",

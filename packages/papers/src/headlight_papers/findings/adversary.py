@@ -24,12 +24,13 @@ def adversary(result: xr.Dataset) -> list[str]:
     sentences = [
         f"Models trained to predict alike attend {_share(result, 'jsd', adversaries)} of the "
         f"largest possible distance away, and {_share(result, 'tvd', adversaries)} of the "
-        f"probability moves, at the largest λ ({largest:g})."
+        f"probability moves, at the largest λ ({largest:g}). By divergence attention is "
+        f"{_mean(result, 'jsd', adversaries)} nats of JSD away."
     ]
     if seeds.any():
         sentences.append(
-            f"Another seed alone moves attention by {_share(result, 'jsd', seeds)} and predictions "
-            f"by {_share(result, 'tvd', seeds)}; {_more(result, adversaries, seeds)}."
+            f"Another seed alone moves attention by {_mean(result, 'jsd', seeds)} and predictions "
+            f"by {_mean(result, 'tvd', seeds)}; {_more(result, adversaries, seeds)}."
         )
     control = trained(result, 0.0)
     if control.any() and largest > 0:
