@@ -131,6 +131,7 @@ class BesideChance:
         chance: Score of a random order.
         ahead: Difference of the two on the same texts.
         gradients: Score of gradients, and what the map is ahead of them; None without them.
+        why: Reason for which there is no interval, with a blank before it; empty where there is.
     """
 
     question: str
@@ -139,6 +140,7 @@ class BesideChance:
     chance: float
     ahead: Estimate
     gradients: tuple[float, Estimate] | None = None
+    why: str = ""
 
     @property
     def test(self) -> ChanceTest:
@@ -164,7 +166,7 @@ class BesideChance:
         )
         if verdict == OPEN:
             return (
-                f"Whether {subject} {test.claim} better than chance is inconclusive: "
+                f"Whether {subject} {test.claim} better than chance is inconclusive{self.why}: "
                 f"{numbers}{ends}."
             )
         better = "better" if verdict == "above" else "worse"
@@ -237,10 +239,20 @@ def beside_chance(result: xr.Dataset) -> BesideChance | None:
         gradients = None
         if "gradient_input" in set(inside) - {name, question}:
             other = scores.at(names.index("gradient_input"))
-            gradients = float(other.value), own.minus(other)
-        ahead = own.minus(chance)
-        return BesideChance(question, name, float(own.value), float(chance.value), ahead, gradients)
+            gradients = float(other.value), _ahead(own, other)
+        ahead = _ahead(own, chance)
+        why = "" if ahead.known else f" {_reason(result)}"
+        return BesideChance(
+            question, name, float(own.value), float(chance.value), ahead, gradients, why
+        )
     return None
+
+
+def _ahead(score: Estimate, other: Estimate) -> Estimate:
+    """Return a difference on the same texts, without an interval where one of them has none."""
+    if score.known and other.known:
+        return score.minus(other)
+    return Estimate.with_ends(score.value - other.value)
 
 
 def distinct_maps(result: xr.Dataset) -> tuple[xr.Dataset, dict[str, str]]:
