@@ -200,18 +200,18 @@ def _weights(result: xr.Dataset) -> Evidence | None:
 
 
 _OF_WEIGHTS = {
-    "copying": "copies the tokens that it attends to (OV)",
-    "matching": "attends to tokens like its own (QK)",
+    "copying": "copies the tokens that it attends to",
+    "matching": "attends to tokens like its own",
 }
 """Scores of weights, and what a head with a high one does."""
 
 _HIGHEST = (
-    "By weights alone, {head} is the head that most {does}: {score:number} on a scale of \u22121 "
-    "to 1, the median head {median:number}."
+    "By its parameters alone, {head} is the head that most {does}: {score:number} on a scale of "
+    "\u22121 to 1, the median head {median:number}."
 )
 _ALIKE = (
-    "By weights alone, no head stands out as one that {does}: {score:number} at most on a scale of "
-    "\u22121 to 1."
+    "By parameters alone, no head stands out as one that {does}: {score:number} at most on a scale "
+    "of \u22121 to 1."
 )
 
 
@@ -248,7 +248,7 @@ _RULES = (
         topic="weights",
         evidence=_weights,
         templates={
-            HOLDS: "{scores} Weights are the same for all texts, so that these need no interval.",
+            HOLDS: "{scores} These are the same for all texts, and need no interval.",
             "nothing": "No scores from the weights alone: no matrices of queries, keys or values "
             "were found.",
         },

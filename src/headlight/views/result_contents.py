@@ -24,7 +24,7 @@ from headlight.views.headline import Headline
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
-from headlight.views.sentences import first_sentence
+from headlight.views.sentences import title_of
 from headlight.views.titles import Subject
 from headlight.vocabulary import ATTENTION
 
@@ -114,7 +114,7 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
     draw = getattr(_module(part), "headline_pictures", None)
     shown = list(draw(_without_intervals_of_too_few(part))) if draw else []
     read = f"{Subject.from_result(part)}. {what_was_read(result).sentence}".strip()
-    return Headline(first_sentence(said[0]), read, shown or drawings[:1])
+    return Headline(title_of(said[0]), read, shown or drawings[:1])
 
 
 def answers(result: xr.Dataset) -> list[str]:

@@ -15,7 +15,7 @@ from headlight.result.kinds import split_for_display
 from headlight.views.headline import headline_terminal
 from headlight.views.parts import Table
 from headlight.views.result_contents import findings, headline, summary, tables
-from headlight.views.sentences import INTERVAL
+from headlight.views.sentences import INTERVAL, title_of
 from headlight.views.survey_terminal import terminal_table
 from headlight.views.terminal import TOP, bullet, terminal
 from headlight.views.titles import Subject
@@ -31,7 +31,7 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     parts = split_for_display(result)
     drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
     read, answer, said = what_was_read(result), headline(result), findings(result)
-    if answer and said and INTERVAL.sub("", said[0]).startswith(INTERVAL.sub("", answer.title)):
+    if answer and said and title_of(said[0]) == INTERVAL.sub("", answer.title):
         # The finding says what the title does, with its intervals.
         answer, said = replace(answer, title=said[0]), said[1:]
     lines: list[RenderableType] = [headline_terminal(answer)] if answer else []

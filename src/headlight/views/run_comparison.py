@@ -31,7 +31,7 @@ from headlight.views.number_formats import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.sentences import INTERVAL
+from headlight.views.sentences import title_of
 from headlight.views.titles import Subject
 from headlight.vocabulary import NUMBERING, base_name, head_name
 
@@ -90,7 +90,7 @@ def headline(result: xr.Dataset) -> Headline:
     else:
         pictures += _heads(result).drawings
     read = f"{Subject.from_result(result)}. {result.attrs['texts_read']}"
-    return Headline(INTERVAL.sub("", _answer(result)), read, pictures, "what differs?")
+    return Headline(title_of(_answer(result)), read, pictures, "what differs?")
 
 
 def findings(result: xr.Dataset) -> list[str]:

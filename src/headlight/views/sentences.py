@@ -22,9 +22,11 @@ def sentences_of(text: str) -> list[str]:
     return [sentence for sentence in _END.split(text) if sentence]
 
 
-def first_sentence(finding: str) -> str:
-    """Return the first sentence of a finding without intervals, as a title."""
-    return sentences_of(INTERVAL.sub("", finding))[0]
+def title_of(finding: str) -> str:
+    """Return the first sentence of a finding without intervals, and what leaves it open, if any."""
+    first, *more = sentences_of(INTERVAL.sub("", finding))
+    left_open = [sentence for sentence in more if "inconclusive" in sentence][:1]
+    return " ".join([first] if "inconclusive" in first else [first, *left_open])
 
 
 def short_sentence(text: str) -> str:
