@@ -24,7 +24,7 @@ from headlight.views.headline import Headline
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
-from headlight.views.sentences import title_of
+from headlight.views.sentences import sentences_of, title_of
 from headlight.views.titles import Subject
 from headlight.vocabulary import ATTENTION
 
@@ -113,8 +113,9 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
     drawings = [drawing for section in all_sections for drawing in section.drawings]
     draw = getattr(_module(part), "headline_pictures", None)
     shown = list(draw(_without_intervals_of_too_few(part))) if draw else []
-    read = f"{Subject.from_result(part)}. {what_was_read(result).sentence}".strip()
-    return Headline(title_of(said[0]), read, shown or drawings[:1])
+    read = sentences_of(what_was_read(result).sentence)[:1]
+    line = " ".join([f"{Subject.from_result(part)}.", *read])
+    return Headline(title_of(said[0]), line, shown or drawings[:1])
 
 
 def answers(result: xr.Dataset) -> list[str]:
