@@ -17,11 +17,12 @@ from headlight.findings.interval_phrases import interval
 from headlight.findings.phrases import number, percent
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.estimate import decided
+from headlight.views.headline import value_bars
 from headlight.views.parts import Drawing
 from headlight.views.result_contents import findings, headline, sections, summary, tables
 from headlight.views.result_page import study_page
 from headlight.views.result_terminal import study_terminal
-from headlight.views.sentences import LEAD, lead_and_rest, sentences_of
+from headlight.views.sentences import LEAD, lead_and_rest, sentences_of, title_of
 from headlight.vocabulary import base_name
 from study_runs import StudyRuns
 from views.pages import BLANK
@@ -75,6 +76,45 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
              and e.inside.count("details") == 1 and "section" in e.inside]  # fmt: skip
     assert leads
     assert all(len(sentences_of(each)) <= LEAD for each in leads)
+
+
+@pytest.mark.parametrize("name", studies())
+def test_a_title_is_an_answer_in_plain_words_with_a_picture(
+    name: str, study_runs: StudyRuns
+) -> None:
+    answer = headline(study_runs.result(name))
+    assert answer is not None
+    assert NUMBER.search(answer.title)
+    assert not re.search(r"ρ|\bnats\b|\bKL\b|\bTVD\b|\bJSD\b", answer.title)
+    assert len(answer.title) <= 220
+    assert len(sentences_of(answer.read.partition(". ")[2])) <= 1
+    assert answer.pictures
+
+
+def test_a_title_says_what_is_open() -> None:
+    said = "A and B are most alike: 4% (95%: 1% to 9%). In nats that is 1. Which is inconclusive."
+    assert title_of(said) == "A and B are most alike: 4%. Which is inconclusive."
+    assert title_of("Which is more is inconclusive. That too is inconclusive.") == (
+        "Which is more is inconclusive."
+    )
+
+
+def test_bars_are_as_long_as_their_numbers() -> None:
+    bars = value_bars({"a": 0.5, "b": 0.25, "c": -1.0}, percent, ["b"])
+    assert [bar.value for bar in bars] == ["50%", "25%", "-100%"]
+    assert [bar.share for bar in bars] == [1.0, 0.5, 0.0]
+    assert [bar.is_reference for bar in bars] == [False, True, False]
+
+
+def test_the_nearest_heads_are_drawn(study_runs: StudyRuns) -> None:
+    result = study_runs.result("distances")
+    apart = result["distance"].sel(measure="weight").values / np.log(2)
+    pairs = sorted(float(apart[i, j]) for i in range(len(apart)) for j in range(i))
+    (bars,) = headline(result).pictures
+    assert [bar.value for bar in bars.bars] == [
+        *map(percent, pairs[:8]), percent(float(np.mean(pairs))),
+    ]  # fmt: skip
+    assert bars.bars[-1].is_reference
 
 
 @pytest.mark.parametrize("name", studies())

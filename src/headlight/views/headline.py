@@ -76,14 +76,14 @@ def value_bars(
     written: Callable[[float], str],
     references: Collection[str] = (),
 ) -> list[ValueBar]:
-    """Return numbers as bars in their order, the largest of full length.
+    """Return numbers as bars in their order, the largest of full length, and none of a negative number.
 
     Args:
         values: Numbers by the labels of the bars.
         written: Function that makes text of a number.
         references: Labels of the bars that others are held against.
     """
-    longest = max(map(abs, values.values()), default=0.0) or 1.0
+    longest = max([0.0, *values.values()]) or 1.0
     return [
         ValueBar(label, written(value), max(value, 0.0) / longest, is_reference=label in references)
         for label, value in values.items()

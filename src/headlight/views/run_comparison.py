@@ -168,8 +168,8 @@ def _most(result: xr.Dataset, tested: list[int]) -> str:
             for other in tested
             for change in certain_changes(result, other)[:1]
         ]
-        points = f"{100 * APART:.0f} points"
-        return f", no share of theirs by {points}" if max(sizes, default=0.0) < APART else ""
+        none = f", none by {100 * APART:.0f} points of its attention"
+        return none if max(sizes, default=0.0) < APART else ""
     other, statistic, layer, head = largest
     here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
     apart, low, high = (float(here[f"difference{end}"]) for end in ENDS)

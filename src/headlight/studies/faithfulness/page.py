@@ -183,7 +183,7 @@ def _bars(result: xr.Dataset, answer: BesideChance) -> BarList:
     beside = [name for name in by_map.index if name == answer.name or name in BESIDE]
     others = [name for name in by_map.index if name not in beside]
     kept = {*beside, *others[: BARS - len(beside)]}
-    longest = float(by_map.abs().max()) or 1.0
+    longest = max(0.0, float(by_map.max())) or 1.0
     bars = [
         ValueBar(
             labels[str(name)],

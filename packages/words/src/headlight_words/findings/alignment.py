@@ -24,8 +24,8 @@ def alignment(result: xr.Dataset) -> list[str]:
     rates = Estimate.joined([way.rates for way in ways])
     sentence = (
         f"Words are linked best by {listed[0]}: its alignment error rate is "
-        f"{percent(ways[0].lowest)}{around_first(rates, lowest=True)}. The layer is chosen on these "
-        "very gold links"
+        f"{percent(ways[0].lowest)}{around_first(rates, lowest=True)}. The layer is chosen on "
+        "these very gold links"
     )
     if len(ways) > 1:
         sentence += f"; next comes {listed[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
