@@ -76,7 +76,7 @@ def value_bars(
     written: Callable[[float], str],
     references: Collection[str] = (),
 ) -> list[ValueBar]:
-    """Return numbers as bars in their order, the largest of full length, and none of a negative number.
+    """Return numbers as bars in their order, the largest of full length; none if negative.
 
     Args:
         values: Numbers by the labels of the bars.
