@@ -46,6 +46,7 @@ from headlight.studies.faithfulness.targets import number_tokens
 from headlight.studies.faithfulness.token_maps import FOLLOWED
 from headlight.views.result_contents import answers, headline, sections
 from headlight.views.result_page import result_page
+from headlight.views.sentences import title_of
 from page_words import words_when_open
 from studies.classifiers import classifier
 from studies.intervals import agrees
@@ -588,9 +589,15 @@ def test_without_weights_the_first_map_is_judged_and_without_chance_none() -> No
     result = judged({"comprehensiveness": [0.5, 0.9, 0.1]}, width).assign(probability=0.8)
     assert headline(result).title.startswith("Rollout explains these predictions better than")
     alone = result.drop_sel(map="random", other="random")
+    alone.attrs["settings"] = '{"predicts": "class", "removed_by": "mask"}'
+    alone = alone.assign(tokens=9.0)
     assert beside_chance(alone) is None
     few = result.assign(score_by_slot=result["score_by_slot"] * np.nan, texts=4)
-    assert "inconclusive with 4 texts, as an interval takes 10: " in answers(few)[0]
+    said = "is inconclusive with 4 texts, fewer than the 10 that its interval takes: "
+    assert said in answers(few)[0]
+    default = headline(alone)
+    assert default is not None
+    assert default.title == title_of(answers(alone)[0])
 
 
 def test_a_page_has_at_most_nine_bars_and_few_words() -> None:

@@ -364,7 +364,8 @@ def _reason(result: xr.Dataset) -> str:
     if estimates(result, "score", ("question", "map")).known:
         return f"with {plural(texts, 'text')}"
     if texts < FEWEST_UNBOUNDED:
-        return f"with {plural(texts, 'text')}, as an interval takes {FEWEST_UNBOUNDED}"
+        needed = f"fewer than the {FEWEST_UNBOUNDED} that its interval takes"
+        return f"with {plural(texts, 'text')}, {needed}"
     return f"({NO_INTERVAL})"
 
 

@@ -91,7 +91,7 @@ def findings(result: xr.Dataset) -> list[str]:
 def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) -> Headline | None:
     """Return the answer of a result and what shows it; None where nothing is found.
 
-    By default that is the first finding, and the pictures that the module shows it with
+    By default, and where the module has none, that is the first finding, and the pictures that the module shows it with
     (``headline_pictures(result)``), or else the first picture of the page.
 
     Args:
@@ -104,8 +104,9 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
     part = split_for_display(result)[0]
     answer = getattr(_module(part), "headline", None)
     if answer is not None and is_understood(part):
-        found: Headline | None = answer(_without_intervals_of_too_few(part))
-        return found
+        own: Headline | None = answer(_without_intervals_of_too_few(part))
+        if own is not None:
+            return own
     said = findings(result)
     if not said:
         return None
