@@ -585,8 +585,8 @@ def test_the_title_says_whether_attention_explains(weight: float, noise: float, 
 
 
 def test_without_weights_the_first_map_is_judged_and_without_chance_none() -> None:
-    width = dict.fromkeys(("rollout", "leave_one_out", "random"), 0.1)
-    result = judged({"comprehensiveness": [0.5, 0.9, 0.1]}, width).assign(probability=0.8)
+    width = dict.fromkeys(("rollout", "norm", "leave_one_out", "random"), 0.1)
+    result = judged({"comprehensiveness": [0.5, 0.3, 0.9, 0.1]}, width).assign(probability=0.8)
     assert headline(result).title.startswith("Rollout explains these predictions better than")
     alone = result.drop_sel(map="random", other="random")
     alone.attrs["settings"] = '{"predicts": "class", "removed_by": "mask"}'

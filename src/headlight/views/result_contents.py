@@ -91,8 +91,8 @@ def findings(result: xr.Dataset) -> list[str]:
 def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) -> Headline | None:
     """Return the answer of a result and what shows it; None where nothing is found.
 
-    By default, and where the module has none, that is the first finding, and the pictures that the module shows it with
-    (``headline_pictures(result)``), or else the first picture of the page.
+    By default, and where the module has none, that is the first finding, and the pictures that the
+    module shows it with (``headline_pictures(result)``), or else the first picture of the page.
 
     Args:
         result: Result of any study; of several kinds of attention the first speaks.
