@@ -17,11 +17,12 @@ from headlight.findings.interval_phrases import interval
 from headlight.findings.phrases import number, percent
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.estimate import decided
+from headlight.views.headline import value_bars
 from headlight.views.parts import Drawing
-from headlight.views.result_contents import findings, sections, summary, tables
+from headlight.views.result_contents import findings, headline, sections, summary, tables
 from headlight.views.result_page import study_page
 from headlight.views.result_terminal import study_terminal
-from headlight.views.sentences import LEAD, lead_and_rest, sentences_of
+from headlight.views.sentences import LEAD, lead_and_rest, sentences_of, title_of
 from headlight.vocabulary import base_name
 from study_runs import StudyRuns
 from views.pages import BLANK
@@ -57,9 +58,12 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
     page = study_runs.page(name)
     elements = page.elements
     texts = list(map(whole_sentence, elements))
-    read = texts.index(what_was_read(result).sentence)
+    assert headline(result).title in (each.text for each in page.all("h1"))
+    sentence = what_was_read(result).sentence
+    assert any(sentence in each for each in texts)
     places = [texts.index(each) for each in said]
-    # Of a survey, what is said of a head stands in the section below, which shows nothing else.
+    # Of a survey, what is said of a head stands in the section below, which shows nothing else;
+    # the picture of the title stands between it and all sentences.
     above = [place for place in places if "header" in elements[place].inside]
     assert above == sorted(above)
     below = [place for place in places if place not in above]
@@ -67,20 +71,61 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
     assert not below or name == "survey"
     shown = [at for at, each in enumerate(elements) if each.tag in ("figure", "table", "svg")]
     first = next(at for at in shown if "header" not in elements[at].inside)
-    assert not above or max(above) < shown[0]  # a picture stands beside them, and is read second
-    assert read < min(places) <= max(places) < first
+    assert max(places) < first
     leads = [e.text for e in elements if e.attributes.get("class") == "help" and e.tag == "p"
-             and "details" not in e.inside and "section" in e.inside]  # fmt: skip
+             and e.inside.count("details") == 1 and "section" in e.inside]  # fmt: skip
     assert leads
     assert all(len(sentences_of(each)) <= LEAD for each in leads)
+
+
+@pytest.mark.parametrize("name", studies())
+def test_a_title_is_an_answer_in_plain_words_with_a_picture(
+    name: str, study_runs: StudyRuns
+) -> None:
+    answer = headline(study_runs.result(name))
+    assert answer is not None
+    assert NUMBER.search(answer.title)
+    assert not re.search(r"ρ|\bnats\b|\bKL\b|\bTVD\b|\bJSD\b", answer.title)
+    assert len(answer.title) <= 220
+    assert len(sentences_of(answer.read.partition(". ")[2])) <= 1
+    assert answer.pictures
+
+
+def test_a_title_says_what_is_open() -> None:
+    said = "A and B are most alike: 4% (95%: 1% to 9%). In nats that is 1. Which is inconclusive."
+    assert title_of(said) == "A and B are most alike: 4%. Which is inconclusive."
+    assert title_of("Which is more is inconclusive. That too is inconclusive.") == (
+        "Which is more is inconclusive."
+    )
+
+
+def test_bars_are_as_long_as_their_numbers() -> None:
+    bars = value_bars({"a": 0.5, "b": 0.25, "c": -1.0}, percent, ["b"])
+    assert [bar.value for bar in bars] == ["50%", "25%", "-100%"]
+    assert [bar.share for bar in bars] == [1.0, 0.5, 0.0]
+    assert [bar.is_reference for bar in bars] == [False, True, False]
+
+
+def test_the_nearest_heads_are_drawn(study_runs: StudyRuns) -> None:
+    result = study_runs.result("distances")
+    apart = result["distance"].sel(measure="weight").values / np.log(2)
+    pairs = sorted(float(apart[i, j]) for i in range(len(apart)) for j in range(i))
+    (bars,) = headline(result).pictures
+    assert [bar.value for bar in bars.bars] == [
+        *map(percent, pairs[:8]), percent(float(np.mean(pairs))),
+    ]  # fmt: skip
+    assert bars.bars[-1].is_reference
 
 
 @pytest.mark.parametrize("name", studies())
 def test_a_page_says_each_finding_once(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)
     texts = list(map(whole_sentence, study_runs.page(name).elements))
-    most = 2 if name == "survey" else 1  # where the first stand above, and among all
-    assert all(1 <= texts.count(each) <= most for each in findings(result))
+    said = findings(result)
+    for each in said:
+        # The first is the title as well; of a survey, some stand above, and among all.
+        most = 2 if name == "survey" or each == said[0] else 1
+        assert 1 <= texts.count(each) <= most
 
 
 @pytest.mark.parametrize("name", sorted(set(studies()) - {"survey"}))
@@ -125,7 +170,7 @@ def test_of_heads_that_are_alike_the_mean_distance_is_said(study_runs: StudyRuns
     result = study_runs.result("distances")
     between = result["distance"].sel(measure="weight").values
     mean = between[np.triu_indices(len(between), 1)].mean()
-    assert f"{number(float(mean))} on average" in written(result)
+    assert f"In nats that is {number(float(mean))} on average" in written(result)
 
 
 @pytest.mark.parametrize("name", studies())
@@ -204,13 +249,17 @@ def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: Study
 def test_maps_that_are_no_better_than_chance_are_one_line(study_runs: StudyRuns) -> None:
     result = study_runs.result("faithfulness").copy(deep=True)
     result["score_by_slot"][:] = 1e3 * result["score_by_slot"]
-    (said, pairs) = findings(result)
+    chance, gradients, said, pairs = findings(result)
+    assert chance.startswith("Whether attention explains these predictions better than chance is ")
+    assert gradients.startswith("Whether attention explains these predictions better than gradien")
     assert said.startswith("Which map is first is inconclusive with 10 texts: most is lost ")
     assert said.count(";") == 3, "all questions are named, each with a number"
     assert "agree most" in pairs
     result["score_by_slot"].loc[{"question": "comprehensiveness"}] *= 1e-6
     result["score"].loc[{"question": "comprehensiveness", "map": "weight"}] = 0.9
-    assert findings(result)[0].startswith("Most is lost without the tokens that come first by wei")
+    chance, _, first, *_ = findings(result)
+    assert chance.startswith("Attention explains these predictions better than chance: without ")
+    assert first.startswith("Most is lost without the tokens that come first by weight: 0.9")
 
 
 def test_a_lead_has_two_sentences_and_the_rest_is_folded() -> None:

@@ -17,14 +17,16 @@ from headlight.engine.folder import RunFolder
 from headlight.engine.lock import locked
 from headlight.errors import HeadlightError, UsageError
 from headlight.findings.differences import _tested, differences, largest_changes, passages_kept
+from headlight.findings.phrases import percent
 from headlight.observations.variables import with_slots
 from headlight.reduce import Slots
 from headlight.result import load, save
 from headlight.result.estimate import estimate_of
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as survey
-from headlight.views.result_contents import findings, tables
+from headlight.views.result_contents import findings, headline, tables
 from headlight.views.result_page import result_page
+from page_words import words_when_open
 from studies.models import subject, texts
 
 TEXTS = texts(40, longest=14, seed=1)
@@ -135,13 +137,14 @@ def test_a_comparison_says_first_whether_the_texts_are_the_same(first, tmp_path)
     assert found.attrs["texts_read"] == said
     assert found.headlight.summary()["texts"] == said
     page = result_page(found)
-    assert page.index(said) < page.index("heads differ in some number")
+    assert page.index(said) < page.index("Findings in words")
     for name, run in (("one", first), ("two", others)):
         (tmp_path / name).mkdir()
         save(run, tmp_path / name / "result.nc")
     runs = [str(tmp_path / name) for name in ("one", "two")]
     shown = CliRunner().invoke(app, ["compare", *runs]).stdout
-    assert " ".join(shown.split()).startswith(said)
+    shown = " ".join(shown.split())
+    assert shown.index(" is inconclusive") < shown.index(said) < shown.index("beside")
     told = json.loads(CliRunner().invoke(app, ["compare", *runs, "--json"]).stdout)
     assert next(iter(told)) == "read"
     assert told["read"] == told["summary"]["texts"] == said
@@ -214,7 +217,14 @@ def test_a_run_does_not_differ_from_itself(first):
     assert (found["difference"].fillna(0) == 0).all()
     assert (found["p_value"].values[np.isfinite(found["p_value"].values)] == 1).all()
     assert largest_changes(found, 1) == []
-    assert "0 of 8 heads" in findings(found)[0]
+    assert findings(found)[:2] == [
+        "Whether any of 8 heads differs between run 1 and run 2 is inconclusive: no difference is "
+        "certain.",
+        f"run 2 beside run 1: whether any of {int(found['p_value'].notnull().sum()):,} numbers "
+        "differs is inconclusive.",
+    ]
+    assert headline(found).title == findings(found)[0]
+    assert headline(found).pictures == []
     page = result_page(found)
     assert "Which heads differ?" not in page
     assert '<p class="quiet">none</p>' in page
@@ -294,6 +304,7 @@ def test_a_comparison_of_few_texts_says_that_nothing_is_tested(first):
     found = differences([first, few])
     assert found["p_value"].notnull().any()
     assert found["false_discovery"].isnull().all()
+    assert findings(found)[0].startswith("Whether any head differs between run 1 and run 2 is inco")
     assert findings(found)[-1].endswith(
         "no number is tested, since that takes 20 documents of each run and 16 filled slots; "
         "compare surveys of more texts."
@@ -328,6 +339,40 @@ def test_checkpoints_say_when_a_behaviour_arises(first):
 
 
 @pytest.mark.slow
+def test_the_title_says_how_many_heads_differ_and_which_most(first):
+    later = first.copy(deep=True)
+    where = {"measure": "weight", "behaviour": "induction", "layer": 1, "head": 3}
+    later["behaviour_share"].loc[where] = 0.8
+    later["behaviour_share_by_slot"].loc[where] = 0.05 / 32**0.5
+    before = float(first["behaviour_share"].sel(where))
+    found = differences([first, later], names=["a", "b"])
+    heads = {
+        (layer, head)
+        for layer in found["layer"].values
+        for head in found["head"].values
+        if (found["false_discovery"].sel(other=1, layer=layer, head=head) <= 0.05).any()
+    }
+    answer = headline(found)
+    assert heads == {(1, 3)}
+    assert answer.title.startswith(
+        f"1 of 8 heads differ between a and b; most L1H3: {100 * (0.8 - before):.1f} points more "
+        "to what followed"
+    )
+    assert answer.title.endswith(" in b.")
+    assert "(95%: +" in findings(found)[0]
+    (bars,) = answer.pictures
+    assert [(bar.value, bar.is_reference) for bar in bars.bars] == [
+        (percent(before), True), ("80%", False),
+    ]  # fmt: skip
+    assert bars.bars[0].label.startswith("L1H3 to what followed")
+    assert bars.bars[1].label == "in b"
+    assert len(words_when_open(result_page(found))) <= 250
+    three = headline(differences([first, first, later], names=["a", "b", "c"]))
+    assert three.title.startswith("In c some head first certainly gives more than 30% of its w")
+    assert [picture.name for picture in three.pictures] == ["runs"]
+
+
+@pytest.mark.slow
 def test_the_command_shows_keeps_and_prints(first, swapped, tmp_path):
     for name, run in (("one", first), ("two", swapped)):
         (tmp_path / name).mkdir()
@@ -336,7 +381,8 @@ def test_the_command_shows_keeps_and_prints(first, swapped, tmp_path):
     out = tmp_path / "out"
     shown = CliRunner().invoke(app, ["compare", *runs, "--names", "a,b", "--out", str(out)])
     assert shown.exit_code == 0, shown.output
-    assert "b beside a: 2 of 8 heads differ" in " ".join(shown.output.split())
+    said = "2 of 8 heads differ between a and b, none by 10 points of its attention."
+    assert said in " ".join(shown.output.split())
     kept = headlight.open(out)
     assert kept.attrs["command"] in unescape((out / "report.html").read_text(encoding="utf-8"))
     assert kept.headlight.table().equals(

@@ -295,12 +295,14 @@ def test_the_grid_shows_half_the_interval() -> None:
 @pytest.mark.parametrize(
     ("half", "words"),
     [
-        (0.1, "Predictions move most without L1H0: KL 0.9 nats (95%: 0.8 to 1); the median is "
-              "0.35."),
+        (0.1, "Predictions move most without L1H0: 30% of them become others, without the median "
+              "head 10%. By KL that is 0.9 nats (95%: 0.8 to 1); the median is 0.35."),
         (0.3, "Without which head predictions move most is inconclusive between L1H0 and L0H1: "
-              "without L1H0 KL 0.9 nats (95%: 0.6 to 1.2); the median is 0.35."),
-        (np.nan, "Predictions move most without L1H0: KL 0.9 nats; the median is 0.35. Without "
-                 "which head predictions move most is inconclusive: no interval was computed."),
+              "without L1H0 30% of them become others, without the median head 10%. By KL L1H0 "
+              "moves them by 0.9 nats (95%: 0.6 to 1.2); the median is 0.35."),
+        (np.nan, "Predictions move most without L1H0: 30% of them become others, without the "
+                 "median head 10%. By KL that is 0.9 nats; the median is 0.35. Without which "
+                 "head predictions move most is inconclusive: no interval was computed."),
     ],
 )  # fmt: skip
 def test_without_which_head_predictions_move_most(half: float, words: str) -> None:
@@ -310,7 +312,8 @@ def test_without_which_head_predictions_move_most(half: float, words: str) -> No
     nothing = xr.full_like(kl, np.nan)
     result = xr.Dataset(
         {"head_kl": kl, "head_kl_low": kl - half, "head_kl_high": kl + half,
-         "head_loss_change_low": nothing, "own_loss": np.nan, "own_accuracy": np.nan},
+         "head_changed": (kl.dims, [[0.1, 0.05], [0.3, 0.1]]), "head_loss_change_low": nothing,
+         "own_loss": np.nan, "own_accuracy": np.nan},
         attrs={"stage": "ablation"},
     )  # fmt: skip
     assert answers(result) == [words]
@@ -332,8 +335,8 @@ def test_two_heads_that_attend_alike_may_be_others() -> None:
         )  # fmt: skip
         ends = f"{0.1 - half:.2g} to {0.1 + half:.2g}"
         assert answers(result)[0] == (
-            f"By weight, L0H0 and L0H1 attend most alike: 0.1 nats apart (95%: {ends}), where 0.69 "
-            f"is the most there can be.{more}"
+            "By weight, L0H0 and L0H1 attend most alike: they are 14% of the largest possible "
+            f"distance apart. In nats that is 0.1 (95%: {ends}) of 0.69.{more}"
         )
 
 
@@ -388,8 +391,8 @@ def test_which_map_finds_most_tokens() -> None:
         {"stage": "token_identity"},
     )  # fmt: skip
     assert answers(identity) == [
-        "In layer 5, the map linear (distance cosine) finds 90% of tokens again (95%: 80% to "
-        "100%).",
+        "After layer 5, 90% (95%: 80% to 100%) of input tokens can be told from their hidden "
+        "vectors. That is by the map linear (distance cosine).",
         "Which map finds most is inconclusive between linear (cosine) and mlp (cosine).",
         "Without training (naive), 50% are found (95%: 40% to 60%).",
     ]

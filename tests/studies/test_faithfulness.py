@@ -10,6 +10,7 @@ import pytest
 import torch
 import xarray
 from hypothesis import given, settings as hypothesis_settings, strategies as st
+from scipy.special import stdtrit
 from scipy.stats import kendalltau, spearmanr
 from transformers import (
     BertConfig,
@@ -24,11 +25,12 @@ from headlight.capture import CapturedModel
 from headlight.engine.text_plan import plan_text_study
 from headlight.errors import MissingHeadError, UsageError
 from headlight.findings.estimates import estimates
-from headlight.findings.faithfulness import beside_best
+from headlight.findings.faithfulness import beside_best, beside_chance
 from headlight.observations.text_ids import text_id
 from headlight.observations.variables import Variable, described, long_names, with_slots
 from headlight.reading.prediction import predict
 from headlight.reduce import Slots
+from headlight.settings.flow import METHODS
 from headlight.studies.faithfulness import FaithfulnessSettings
 from headlight.studies.faithfulness.scores import (
     SHARES,
@@ -42,7 +44,10 @@ from headlight.studies.faithfulness.scores import (
 from headlight.studies.faithfulness.study import run
 from headlight.studies.faithfulness.targets import number_tokens
 from headlight.studies.faithfulness.token_maps import FOLLOWED
-from headlight.views.result_contents import answers, sections
+from headlight.views.result_contents import answers, headline, sections
+from headlight.views.result_page import result_page
+from headlight.views.sentences import title_of
+from page_words import words_when_open
 from studies.classifiers import classifier
 from studies.intervals import agrees
 from studies.models import VOCABULARY, WORDS, model, tokenizer
@@ -530,17 +535,82 @@ def test_verdicts_are_those_of_differences_on_the_same_texts() -> None:
     np.testing.assert_allclose(turned.behind, [0.02, 0, 0.2, -0.1, 0.4], atol=1e-12)
     said = answers(result)
     ends = [f"{float(found[f'score_{end}'].sel(map='b')):.2g}" for end in ("low", "high")]
-    assert said[0] == (
+    assert said[0].startswith("A explains these predictions better than chance: without the tokens")
+    assert said[1] == (
         f"Most is lost without the tokens that come first by b: 0.4 (95%: {ends[0]} to {ends[1]}), "
         "in a random order 0, by leave one out 0.9; certainly behind it: c; which of these is "
         "first is inconclusive: b and a."
     )
-    assert len(said) == 2
-    assert answers(judged(scores, dict.fromkeys(width, 9.0))) == [
+    assert len(said) == 3
+    assert answers(judged(scores, dict.fromkeys(width, 9.0)))[1:] == [
         "Which map is first is inconclusive with 32 texts: most is lost without the tokens that "
         "come first by b: 0.4, in a random order 0, by leave one out 0.9; least is lost without "
         "the tokens that come last by b: 0.1, in a random order 0.5, by leave one out 0."
     ]
+
+
+@pytest.mark.parametrize(
+    ("weight", "noise", "said"),
+    [
+        (0.4, 0.1, "Attention explains these predictions better than chance: "),
+        (0.05, 0.1, "Attention explains these predictions worse than chance: "),
+        (0.4, 2.0, "Whether attention explains these predictions better than chance is inconcl"),
+    ],
+)
+def test_the_title_says_whether_attention_explains(weight: float, noise: float, said: str) -> None:
+    """The verdict is that of Student's t over the differences of texts, the numbers are means."""
+    width = {"norm": 0.1, "weight": noise, "gradient_input": 0.1, "random": 0.1}
+    result = judged({"comprehensiveness": [0.9, weight, 0.3, 0.2]}, width).assign(probability=0.8)
+    moved = result["score_by_slot"].sel(question="comprehensiveness")
+    apart = moved.sel(map="weight") - moved.sel(map="random")
+    half = float(stdtrit(31, 0.975) * np.sqrt((apart**2).sum()))
+    answer = headline(result)
+    assert answer.title.startswith(said)
+    assert (half < abs(weight - 0.2)) == ("inconcl" not in said)
+    numbers = (
+        "without the tokens that it names first their probability falls by "
+        f"{100 * weight:.{0 if weight >= 0.1 else 1}f} points, at random by 20"
+    )
+    assert numbers in answer.title
+    assert ("(95%: " in answer.title) == ("inconcl" in said)
+    assert answers(result)[0].startswith(answer.title.removesuffix("."))
+    assert "better than gradients" in answers(result)[1] or "worse than" in answers(result)[1]
+    (bars,) = answer.pictures
+    by_label = {bar.label: bar for bar in bars.bars}
+    assert next(iter(by_label)) == "norm"
+    assert by_label["attention weight"].series == "weight"
+    assert by_label["random order (chance)"].value == "20"
+    assert by_label["random order (chance)"].is_reference
+    assert by_label["attention weight"].share == pytest.approx(weight / 0.9)
+
+
+def test_without_weights_the_first_map_is_judged_and_without_chance_none() -> None:
+    width = dict.fromkeys(("rollout", "norm", "leave_one_out", "random"), 0.1)
+    result = judged({"comprehensiveness": [0.5, 0.3, 0.9, 0.1]}, width).assign(probability=0.8)
+    assert headline(result).title.startswith("Rollout explains these predictions better than")
+    alone = result.drop_sel(map="random", other="random")
+    alone.attrs["settings"] = '{"predicts": "class", "removed_by": "mask"}'
+    alone = alone.assign(tokens=9.0)
+    assert beside_chance(alone) is None
+    few = result.assign(score_by_slot=result["score_by_slot"] * np.nan, texts=4)
+    said = "is inconclusive with 4 texts, fewer than the 10 that its interval takes: "
+    assert said in answers(few)[0]
+    default = headline(alone)
+    assert default is not None
+    assert default.title == title_of(answers(alone)[0])
+
+
+def test_a_page_has_at_most_nine_bars_and_few_words() -> None:
+    names = ["weight", *METHODS, "leave_one_out", "random"]
+    scores = {"comprehensiveness": list(np.linspace(0.1, 0.9, len(names)))}
+    result = judged(scores, dict.fromkeys(names, 0.1)).assign(probability=0.8)
+    result = result.assign(tokens=9.0)
+    result.attrs["settings"] = '{"predicts": "class", "removed_by": "mask"}'
+    (bars,) = headline(result).pictures
+    assert len(bars.bars) == 9
+    assert {"attention weight", "random order (chance)"} <= {bar.label for bar in bars.bars}
+    assert "other maps" in bars.note
+    assert len(words_when_open(result_page(result))) <= 250
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from headlight.findings.estimates import estimates
 from headlight.findings.interval_phrases import NO_INTERVAL, between
@@ -34,6 +35,7 @@ def _largest_change(result: xr.Dataset) -> Evidence | None:
     first = kl.first()
     if first is None:
         return None
+    changed = estimates(result, f"{scope}_changed", _dims(result, scope))
     names = [
         name_of(result, int(result["layer"].values[layer]), *head)
         for layer, *head in (first, *kl.rivals())
@@ -43,13 +45,20 @@ def _largest_change(result: xr.Dataset) -> Evidence | None:
             "first": names[0],
             "names": between(names, scope),
             "scope": scope,
+            "changed": changed.at(first) if np.isfinite(changed.value[first]) else None,
+            "usual": _median(changed.value),
             "kl": kl.at(first),
             "all": kl,
-            "median": float(np.nanmedian(kl.value)),
+            "median": _median(kl.value),
             "why": None if kl.known else NO_INTERVAL,
         },
         template="ties" if len(names) > 1 else "first",
     )
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    observed = values[np.isfinite(values)]
+    return float(np.median(observed)) if observed.size else float("nan")
 
 
 def _spared(result: xr.Dataset) -> Evidence | None:
@@ -73,12 +82,14 @@ _RULES = (
         topic="largest change",
         evidence=_largest_change,
         templates={
-            "first": "Predictions move most without {first}: KL {kl:number} nats"
+            "first": "Predictions move most without {first}[: {changed:share} of them become "
+            "others, without the median {scope} {usual:percent}]. By KL that is {kl:number} nats"
             "{all:ends_of_first}; the median is {median:number}."
             "[ Without which {scope} predictions move most is inconclusive: {why}.]",
-            "ties": "Without which {scope} predictions move most is inconclusive between {names}: "
-            "without {first} KL {kl:number} nats{all:ends_of_first}; the median is "
-            "{median:number}.",
+            "ties": "Without which {scope} predictions move most is inconclusive between {names}"
+            "[: without {first} {changed:share} of them become others, without the median {scope} "
+            "{usual:percent}]. By KL {first} moves them by {kl:number} nats{all:ends_of_first}; "
+            "the median is {median:number}.",
         },
     ),
     Rule(

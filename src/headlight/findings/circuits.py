@@ -87,12 +87,13 @@ def _heads_above(result: xr.Dataset, variable: str, bound: float, name: str) -> 
     near = undecided(numbers, names, "which head is nearest").strip()
     values = {
         "name": name,
+        "a_name": f"{'an' if name[0] in 'aeiou' else 'a'} {name}",
         "bound": bound,
         "above": plural(len(above), name),
         "few": listed(above) if len(above) <= CIRCUIT_ANSWERS else None,
         "first_above": listed(above[:CIRCUIT_ANSWERS]) if len(above) > CIRCUIT_ANSWERS else None,
         "maybe": plural(len(inconclusive), "head") if inconclusive else None,
-        "first_maybe": listed(inconclusive[:CIRCUIT_ANSWERS]),
+        "first_maybe": listed(inconclusive[:1]),
         "why": None if numbers.known or not inconclusive else NO_INTERVAL,
         "nearest": below[0] if below else None,
         "near": f"{near[0].lower()}{near[1:-1]}" if near else None,
@@ -104,9 +105,9 @@ def _heads_above(result: xr.Dataset, variable: str, bound: float, name: str) -> 
 _ABOVE = {
     "above": "{above} above {bound:g}[: {few}][, the first being {first_above}]"
     "[; of {maybe} it is inconclusive whether they are above][: {why}]",
-    "inconclusive": "no head is certainly above {bound:g}; of {maybe} it is inconclusive whether "
-    "they are above[: {why}], the first being {first_maybe}",
-    "below": "no head is above {bound:g}; the nearest is {nearest}[; {near}]",
+    "inconclusive": "no head is certainly {a_name} (above {bound:g}); of {maybe} that is "
+    "inconclusive[: {why}], the first being {first_maybe}",
+    "below": "no head is {a_name} (above {bound:g}); the nearest is {nearest}[; {near}]",
     "nothing": "no head has a score as {name}",
 }
 """Clauses on scores above a bound, by the highest verdict of any head."""
@@ -186,20 +187,32 @@ def _weights(result: xr.Dataset) -> Evidence | None:
     if "copying" not in result and "matching" not in result:
         return None
     clauses = []
-    for name, label in (("copying", "copying (OV)"), ("matching", "matching (QK)")):
+    for name, does in _OF_WEIGHTS.items():
         if name in result and np.isfinite(result[name]).any():
             head, score = most(result[name])[0]
             median = float(result[name].median())
             stands_out = result[name].size == 1 or differ(score, median)
             template = _HIGHEST if stands_out else _ALIKE
-            values = {"name": label, "head": head, "score": score, "median": median}
+            values = {"does": does, "head": head, "score": score, "median": median}
             clauses.append(write(result, template, values))
-    values = {"scores": " and ".join(clauses)}
+    values = {"scores": " ".join(clauses)}
     return Evidence(values=values, template=HOLDS if clauses else "nothing")
 
 
-_HIGHEST = "{name} is highest in {head} ({score:number}; median {median:number})"
-_ALIKE = "{name} is alike in all heads ({score:number} at most)"
+_OF_WEIGHTS = {
+    "copying": "copies the tokens that it attends to",
+    "matching": "attends to tokens like its own",
+}
+"""Scores of weights, and what a head with a high one does."""
+
+_HIGHEST = (
+    "By its parameters alone, {head} is the head that most {does}: {score:number} on a scale of "
+    "\u22121 to 1, the median head {median:number}."
+)
+_ALIKE = (
+    "By parameters alone, no head stands out as one that {does}: {score:number} at most on a scale "
+    "of \u22121 to 1."
+)
 
 
 def _composition(result: xr.Dataset) -> Evidence | None:
@@ -235,8 +248,7 @@ _RULES = (
         topic="weights",
         evidence=_weights,
         templates={
-            HOLDS: "From the weights alone, which are the same for all texts and need no interval, "
-            "{scores}.",
+            HOLDS: "{scores} These are the same for all texts, and need no interval.",
             "nothing": "No scores from the weights alone: no matrices of queries, keys or values "
             "were found.",
         },

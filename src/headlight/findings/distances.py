@@ -57,7 +57,7 @@ def _nearest_pair(result: xr.Dataset) -> Evidence | None:
     values = {"measure": str(result["measure"].values[0]), "furthest": FURTHEST}
     if not pairs.stand_out:
         mean = float(np.nanmean(pairs.apart.value))
-        values |= {"least": pairs.apart.at(first), "mean": mean}
+        values |= {"least": pairs.apart.at(first), "mean": mean, "share": mean / FURTHEST}
         return Evidence(values=values, template="alike")
     names = [
         name_of(result, int(layer), int(head))
@@ -73,6 +73,7 @@ def _nearest_pair(result: xr.Dataset) -> Evidence | None:
     values |= {
         "pair": pair(first),
         "least": pairs.apart.at(first),
+        "share": pairs.apart.at(first).times(1 / FURTHEST),
         "why": NO_INTERVAL if not has_ends and len(pairs.nearest.value) > 1 else None,
         "rival": pair(rivals[0]) if len(rivals) == 1 else None,
         "first_rival": pair(rivals[0]) if len(rivals) > 1 else None,
@@ -104,11 +105,12 @@ _RULES = (
         evidence=_nearest_pair,
         templates={
             "alone": "There is one head, which has nothing to be compared with.",
-            "alike": "By {measure}, no two heads attend much more alike than others: they are at "
-            "least {least:number} nats apart, and {mean:number} on average, where {furthest:.2f} "
-            "is the most there can be.",
-            HOLDS: "By {measure}, {pair} attend most alike: {least:number} nats apart{least:ends}, "
-            "where {furthest:.2f} is the most there can be."
+            "alike": "By {measure}, no two heads attend much more alike than others: on average "
+            "they are {share:percent} of the largest possible distance apart. In nats that is "
+            "{mean:number} on average, and {least:number} at least, of {furthest:.2f}.",
+            HOLDS: "By {measure}, {pair} attend most alike: they are {share:percent} of the "
+            "largest possible distance apart. In nats that is {least:number}{least:ends} of "
+            "{furthest:.2f}."
             "[ Which two are most alike is inconclusive: {why}.]"
             "[ Whether they or {rival} are most alike is inconclusive.]"
             "[ Whether they or {first_rival}, or one of {rivals} in all, are most alike is "

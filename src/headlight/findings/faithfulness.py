@@ -1,10 +1,15 @@
 """Sentences of the study of faithfulness.
 
+The first says whether one map, attention where it was asked for, orders tokens better than chance:
+it is chosen before any number is seen, so that its own interval decides.
+
 The best map is picked by the very numbers that it is judged by, so that others are said to be worse
 only where they are further behind on the same texts than any would be by chance.
 """
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -13,8 +18,10 @@ import xarray as xr
 from headlight.findings.candidates import agree_by_construction
 from headlight.findings.estimates import estimates, pairwise
 from headlight.findings.interval_phrases import NO_INTERVAL, around, undecided
-from headlight.findings.phrases import listed, number, plural
+from headlight.findings.phrases import listed, number, percent, plural
 from headlight.findings.what_was_read import independent_units
+from headlight.result.estimate import Estimate
+from headlight.result.intervals import FEWEST_UNBOUNDED
 from headlight.settings.flow import METHODS
 
 LOWER_IS_BETTER = ("sufficiency", "share_to_flip")
@@ -49,6 +56,53 @@ BESIDE_RANDOM = {
     OPEN: "whether that is better than a random order is inconclusive",
 }
 
+
+def points(value: float) -> str:
+    """Write a change of a probability in percentage points: ``44``, ``5.2``, ``−0.3``."""
+    size = round(100 * value, 0 if abs(value) >= 0.1 else 1) + 0.0  # no minus before a zero
+    return f"{size:.{0 if abs(size) >= 10 else 1}f}".replace("-", "\u2212")
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceTest:
+    """Way to ask by one score, of which more is better, whether a map orders tokens by chance.
+
+    Attributes:
+        claim: What a map does, after its name.
+        measured: Numbers of the map and of a random order, in words.
+        written: Function that makes text of a number.
+    """
+
+    claim: str
+    measured: str
+    written: Callable[[float], str]
+
+
+CHANCE_TESTS = {
+    "comprehensiveness": ChanceTest(
+        "explains these predictions",
+        "without the tokens that it names first their probability falls by {score} points, at "
+        "random by {chance}",
+        points,
+    ),
+    "first_flip": ChanceTest(
+        "explains these predictions",
+        "without the one token that it names first {score} of them change, at random {chance}",
+        percent,
+    ),
+    "leave_one_out": ChanceTest(
+        "agrees with leaving each token out",
+        "the rank correlation of the two is {score}, of random orders {chance}",
+        number,
+    ),
+    "gradient_input": ChanceTest(
+        "agrees with gradients",
+        "the rank correlation of the two is {score}, of random orders {chance}",
+        number,
+    ),
+}
+"""Tests against chance by question; the first that a result has is asked."""
+
 SYMBOLS = {"spearman": "ρ", "kendall": "τ"}
 
 SHOWN = 5e-4
@@ -64,6 +118,141 @@ def symbol_of(result: xr.Dataset) -> str:
 def called(name: str) -> str:
     """Return the name of a map."""
     return NAMES.get(name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class BesideChance:
+    """Map of tokens held against a random order, and against gradients.
+
+    Attributes:
+        question: Question by which they are compared.
+        name: Name of the map: ``weight``, or the first that was asked for.
+        score: Score of the map.
+        chance: Score of a random order.
+        ahead: Difference of the two on the same texts.
+        gradients: Score of gradients, and what the map is ahead of them; None without them.
+        why: Reason for which there is no interval, with a blank before it; empty where there is.
+    """
+
+    question: str
+    name: str
+    score: float
+    chance: float
+    ahead: Estimate
+    gradients: tuple[float, Estimate] | None = None
+    why: str = ""
+
+    @property
+    def test(self) -> ChanceTest:
+        """Return the test by which they are compared."""
+        return CHANCE_TESTS[self.question]
+
+    @property
+    def title(self) -> str:
+        """Return the answer; its interval stands there where it leaves the answer open."""
+        verdict = str(self.ahead.against(0.0))
+        return self._sentence(self._ends if verdict == OPEN else "")
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return the answer with its interval, and whether gradients do better."""
+        return [self._sentence(self._ends), *self._beside_gradients()]
+
+    def _sentence(self, ends: str) -> str:
+        verdict, test = str(self.ahead.against(0.0)), self.test
+        subject = subject_of(self.name)
+        numbers = test.measured.format(
+            score=test.written(self.score), chance=test.written(self.chance)
+        )
+        if verdict == OPEN:
+            return (
+                f"Whether {subject} {test.claim} better than chance is inconclusive{self.why}: "
+                f"{numbers}{ends}."
+            )
+        better = "better" if verdict == "above" else "worse"
+        return f"{_capital(subject)} {test.claim} {better} than chance: {numbers}{ends}."
+
+    def _beside_gradients(self) -> list[str]:
+        if self.gradients is None:
+            return []
+        score, ahead = self.gradients
+        verdict, does = str(ahead.against(0.0)), f"{subject_of(self.name)} {self.test.claim}"
+        ends = _more_or_less(ahead, self.test.written)
+        numbers = f"{self.test.written(self.score)} against {self.test.written(score)}{ends}"
+        if verdict == OPEN:
+            return [f"Whether {does} better than gradients is inconclusive: {numbers}."]
+        better = "better" if verdict == "above" else "worse"
+        return [f"{_capital(does)} {better} than gradients: {numbers}."]
+
+    @property
+    def _ends(self) -> str:
+        return _more_or_less(self.ahead, self.test.written)
+
+
+def subject_of(name: str) -> str:
+    """Return the name of a map within a sentence that it is the subject of."""
+    return "attention" if name == "weight" else called(name)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _more_or_less(apart: Estimate, written: Callable[[float], str]) -> str:
+    """Return the interval of a difference in brackets: `` (95%: 2 less to 9 more)``."""
+    low, high = float(apart.low), float(apart.high)
+    if not np.isfinite(low + high):
+        return ""
+    if high <= 0:
+        return f" (95%: {written(-high)} to {written(-low)} less)"
+    less = written(low) if low >= 0 else f"{written(-low)} less"
+    return f" (95%: {less} to {written(high)} more)"
+
+
+def beside_chance(result: xr.Dataset) -> BesideChance | None:
+    """Return how attention does beside a random order, on the same texts.
+
+    Where the weight was not asked for, that is the first map that was.
+
+    Args:
+        result: Result of the study.
+
+    Returns:
+        None without such a map, a random order, or a question of `CHANCE_TESTS` with scores of
+        both.
+    """
+    if "score" not in result:
+        return None
+    names = list(map(str, result["map"].values))
+    inside = [name for name in names if name not in BESIDE]
+    asked = set(map(str, result["question"].values))
+    if not inside or RANDOM not in names:
+        return None
+    name = "weight" if "weight" in inside else inside[0]
+    for question in CHANCE_TESTS:
+        if question not in asked:
+            continue
+        scores = estimates(result, "score", ("map",), question=question)
+        own, chance = (scores.at(names.index(which)) for which in (name, RANDOM))
+        if not np.isfinite(own.value + chance.value):
+            continue
+        gradients = None
+        if "gradient_input" in set(inside) - {name, question}:
+            other = scores.at(names.index("gradient_input"))
+            gradients = float(other.value), _ahead(own, other)
+        ahead = _ahead(own, chance)
+        why = "" if ahead.known else f" {_reason(result)}"
+        return BesideChance(
+            question, name, float(own.value), float(chance.value), ahead, gradients, why
+        )
+    return None
+
+
+def _ahead(score: Estimate, other: Estimate) -> Estimate:
+    """Return a difference on the same texts, without an interval where one of them has none."""
+    if score.known and other.known:
+        return score.minus(other)
+    return Estimate.with_ends(score.value - other.value)
 
 
 def distinct_maps(result: xr.Dataset) -> tuple[xr.Dataset, dict[str, str]]:
@@ -143,7 +332,8 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
 
 
 def faithfulness(result: xr.Dataset) -> list[str]:
-    """Return what is certain of the maps by each question, and in one line what is inconclusive."""
+    """Return whether attention does better than chance, and what is certain of the other maps."""
+    answer = beside_chance(result)
     result, names = distinct_maps(result)
     sentences, unclear = [], []
     for question in map(str, result["question"].values) if "question" in result else ():
@@ -163,10 +353,20 @@ def faithfulness(result: xr.Dataset) -> list[str]:
         elif OPEN in compared["verdict"].values:
             unclear.append(f"{start[0].lower()}{start[1:]}{beside}")
     if unclear:
-        bounded = estimates(result, "score", ("question", "map")).known
-        why = f"with {plural(int(result['texts']), 'text')}" if bounded else f"({NO_INTERVAL})"
+        why = _reason(result)
         sentences.append(f"Which map is first is inconclusive {why}: {'; '.join(unclear)}.")
-    return [*sentences, *_closest_pair(result, names)]
+    return [*(answer.sentences if answer else []), *sentences, *_closest_pair(result, names)]
+
+
+def _reason(result: xr.Dataset) -> str:
+    """Return the reason for which it is inconclusive which map is first."""
+    texts = int(result["texts"])
+    if estimates(result, "score", ("question", "map")).known:
+        return f"with {plural(texts, 'text')}"
+    if texts < FEWEST_UNBOUNDED:
+        needed = f"fewer than the {FEWEST_UNBOUNDED} that its interval takes"
+        return f"with {plural(texts, 'text')}, {needed}"
+    return f"({NO_INTERVAL})"
 
 
 def _beside(result: xr.Dataset, question: str) -> str:

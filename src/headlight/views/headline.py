@@ -1,6 +1,6 @@
 """Headline of a page: the answer as its title, and the pictures that show just that."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
@@ -69,6 +69,25 @@ class Headline:
     pictures: Sequence[BarList | Block | Drawing] = ()
     kind: str = ""
     opened: Sequence[str] = field(default_factory=tuple)
+
+
+def value_bars(
+    values: Mapping[str, float],
+    written: Callable[[float], str],
+    references: Collection[str] = (),
+) -> list[ValueBar]:
+    """Return numbers as bars in their order, the largest of full length; none if negative.
+
+    Args:
+        values: Numbers by the labels of the bars.
+        written: Function that makes text of a number.
+        references: Labels of the bars that others are held against.
+    """
+    longest = max([0.0, *values.values()]) or 1.0
+    return [
+        ValueBar(label, written(value), max(value, 0.0) / longest, is_reference=label in references)
+        for label, value in values.items()
+    ]
 
 
 def bars_html(bars: Sequence[ValueBar]) -> Markup:

@@ -1,7 +1,8 @@
 """Contents of a result: its sections, tables, pictures, findings and summary.
 
 There is a module for each study, with ``sections(result)``, ``summary(result)`` and, optionally,
-``findings(result)`` and ``headline(result)``; everything else is made of these.
+``findings(result)``, ``headline(result)`` and ``headline_pictures(result)``; everything else is
+made of these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ from headlight.views.headline import Headline
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
-from headlight.views.sentences import INTERVAL, sentences_of
+from headlight.views.sentences import sentences_of, title_of
 from headlight.views.titles import Subject
 from headlight.vocabulary import ATTENTION
 
@@ -90,7 +91,8 @@ def findings(result: xr.Dataset) -> list[str]:
 def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) -> Headline | None:
     """Return the answer of a result and what shows it; None where nothing is found.
 
-    By default that is the first finding, and the first picture.
+    By default, and where the module has none, that is the first finding, and the pictures that the
+    module shows it with (``headline_pictures(result)``), or else the first picture of the page.
 
     Args:
         result: Result of any study; of several kinds of attention the first speaks.
@@ -102,16 +104,19 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
     part = split_for_display(result)[0]
     answer = getattr(_module(part), "headline", None)
     if answer is not None and is_understood(part):
-        found: Headline | None = answer(_without_intervals_of_too_few(part))
-        return found
+        own: Headline | None = answer(_without_intervals_of_too_few(part))
+        if own is not None:
+            return own
     said = findings(result)
     if not said:
         return None
     all_sections = sections(result) if all_sections is None else all_sections
     drawings = [drawing for section in all_sections for drawing in section.drawings]
-    title = sentences_of(INTERVAL.sub("", said[0]))[0]
-    read = f"{Subject.from_result(part)}. {what_was_read(result).sentence}".strip()
-    return Headline(title, read, drawings[:1])
+    draw = getattr(_module(part), "headline_pictures", None)
+    shown = list(draw(_without_intervals_of_too_few(part))) if draw else []
+    read = sentences_of(what_was_read(result).sentence)[:1]
+    line = " ".join([f"{Subject.from_result(part)}.", *read])
+    return Headline(title_of(said[0]), line, shown or drawings[:1])
 
 
 def answers(result: xr.Dataset) -> list[str]:

@@ -1,5 +1,6 @@
 """Result on a terminal."""
 
+from dataclasses import replace
 from types import ModuleType
 
 import pandas as pd
@@ -14,6 +15,7 @@ from headlight.result.kinds import split_for_display
 from headlight.views.headline import headline_terminal
 from headlight.views.parts import Table
 from headlight.views.result_contents import findings, headline, summary, tables
+from headlight.views.sentences import INTERVAL, title_of
 from headlight.views.survey_terminal import terminal_table
 from headlight.views.terminal import TOP, bullet, terminal
 from headlight.views.titles import Subject
@@ -28,14 +30,16 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     """
     parts = split_for_display(result)
     drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
-    read, answer = what_was_read(result), headline(result)
+    read, answer, said = what_was_read(result), headline(result), findings(result)
+    if answer and said and title_of(said[0]) == INTERVAL.sub("", answer.title):
+        # The finding says what the title does, with its intervals.
+        answer, said = replace(answer, title=said[0]), said[1:]
     lines: list[RenderableType] = [headline_terminal(answer)] if answer else []
     if not answer and read.sentence:
         lines.append(Text(printable(read.sentence)))
     lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
     if result.attrs.get("stage") != "survey":  # whose own table says it
-        title = answer.title if answer else ""
-        lines += [bullet(finding) for finding in findings(result) if finding != title]
+        lines += [bullet(finding) for finding in said]
     for part in parts:
         lines += [Text(), drawn(part)]
     # Where nothing stands above the first part, no blank line does either.

@@ -24,11 +24,15 @@ from headlight.findings.interval_phrases import interval
 from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.statistics import row_target
 from headlight.result.intervals import FEWEST_FILLED, FEWEST_TESTED
+from headlight.views.colours import series_styles
+from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.html_elements import element, joined
 from headlight.views.number_formats import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.sentences import title_of
+from headlight.views.titles import Subject
 from headlight.vocabulary import NUMBERING, base_name, head_name
 
 COLUMNS = [
@@ -49,6 +53,9 @@ COLUMNS = [
 LARGEST = 10
 """Heads that are drawn."""
 
+BARS = 5
+"""Heads of the headline."""
+
 SAID = 3
 """Heads that are spoken of above the page; of several other runs one of each."""
 
@@ -68,33 +75,47 @@ def summary(result: xr.Dataset) -> Summary:
     return numbers
 
 
+def headline(result: xr.Dataset) -> Headline:
+    """Return how many heads differ and which does most, with what it gives in both runs.
+
+    Args:
+        result: Comparison of two surveys or more.
+    """
+    largest = _largest_change(result)
+    pictures: list[BarList | Drawing] = []
+    if _arisen(result):
+        pictures += _strip(result).drawings
+    elif largest is not None:
+        pictures.append(_bars(result, largest[0]))
+    else:
+        pictures += _heads(result).drawings
+    read = f"{Subject.from_result(result)}. {result.attrs['texts_read']}"
+    return Headline(title_of(_answer(result)), read, pictures, "what differs?")
+
+
 def findings(result: xr.Dataset) -> list[str]:
     """Return findings on how much differs, in which heads, and when behaviours arise."""
-    names, sentences = _names(result), _arisen(result)
+    names, sentences = _names(result), [_answer(result), *_arisen(result)[1:]]
     spoken_of = SAID if result.sizes["other"] == 1 else 1
     for other in result["other"].values.tolist():
         differ, valid = _differ(result, other), result["p_value"].sel(other=other).notnull()
         heads = int(valid.any("statistic").sum())
         largest = _of_heads(result, other)[:spoken_of]
-        changes = [_change(result, other, *place) for place in largest]
-        sentences += changes
-        if not changes and differ.any():
-            sentences.append(
-                f"No head gives anything certainly {points_text(APART)[1:]} more or less in "
-                f"{names[other]} than in {names[0]}."
-            )
-        if valid.any() and result["false_discovery"].sel(other=other).isnull().all():
+        sentences += [_change(result, other, *place) for place in largest]
+        if valid.any() and not _is_tested(result, other):
             sentences.append(
                 f"{names[other]} beside {names[0]}: no number is tested, since that takes "
                 f"{FEWEST_TESTED} documents of each run and {FEWEST_FILLED} filled slots; compare "
                 "surveys of more texts."
             )
             continue
+        beside = f"{names[other]} beside {names[0]}"
         sentences.append(
-            f"{names[other]} beside {names[0]}: {int(differ.any('statistic').sum())} of "
-            f"{plural(heads, 'head')} differ in some number, by {int(differ.sum()):,} of "
-            f"{int(valid.sum()):,} numbers, with {percent(LEVEL)} of false alarms among these; all "
-            "others are inconclusive."
+            f"{beside}: {int(differ.sum()):,} of {int(valid.sum()):,} numbers differ, in "
+            f"{int(differ.any('statistic').sum())} of {plural(heads, 'head')}, with "
+            f"{percent(LEVEL)} of false alarms among these; all others are inconclusive."
+            if differ.any()
+            else f"{beside}: whether any of {int(valid.sum()):,} numbers differs is inconclusive."
         )
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
@@ -105,6 +126,106 @@ def findings(result: xr.Dataset) -> list[str]:
                     f"out: the head of {names[other]} that is most like it is more like another."
                 )
     return sentences + _coinciding(result)
+
+
+def _answer(result: xr.Dataset) -> str:
+    """Return what differs in a sentence, with the interval of the largest change.
+
+    Of three runs and more it is when a behaviour arises, if one does.
+    """
+    if arisen := _arisen(result):
+        return arisen[0]
+    names, others = _names(result), result["other"].values.tolist()
+    tested = [other for other in others if _is_tested(result, other)]
+    number = int(result["p_value"].notnull().any(("other", "statistic")).sum())
+    noun = "matched head" if result.attrs["match"] == "behaviour" else "head"
+    heads = plural(number, noun)
+    if not tested:
+        return (
+            f"Whether any head differs between {listed(names)} is inconclusive: a test takes "
+            f"{FEWEST_TESTED} texts of each run."
+        )
+    counts = {other: int(_differ(result, other).any("statistic").sum()) for other in tested}
+    if not any(counts.values()):
+        return (
+            f"Whether any of {heads} differs between {listed(names)} is "
+            "inconclusive: no difference is certain."
+        )
+    if len(others) == 1:
+        start = f"{counts[1]} of {heads} differ between {listed(names)}"
+    else:
+        by_run = [f"{count} in {names[other]}" for other, count in counts.items()]
+        start = f"Of {heads} these differ from {names[0]}: {listed(by_run)}"
+    return f"{start}{_most(result, tested)}."
+
+
+def _most(result: xr.Dataset, tested: list[int]) -> str:
+    """Return a clause on the largest change, or that none is of ten points."""
+    largest = _largest_change(result)
+    if largest is None:
+        sizes = [
+            _size(result, other, *change)
+            for other in tested
+            for change in certain_changes(result, other)[:1]
+        ]
+        none = f", none by {100 * APART:.0f} points of its attention"
+        return none if max(sizes, default=0.0) < APART else ""
+    other, statistic, layer, head = largest
+    here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
+    apart, low, high = (float(here[f"difference{end}"]) for end in ENDS)
+    target, measure = _target(result, str(here["behaviour"].item())), str(here["by"].item())
+    by = "" if measure == "weight" else f" of its {measure}"
+    return (
+        f"; most {head_name(layer, head)}{_partner(here)}: {points_text(abs(apart))[1:]} "
+        f"{'more' if apart > 0 else 'less'}{by} to {target} in {_names(result)[other]}"
+        f"{_interval(low, high)}"
+    )
+
+
+def _interval(low: float, high: float) -> str:
+    """Return the interval of a difference in points, which the sentence names before it."""
+    return interval(low, high, lambda end: points_text(end).removesuffix(" points"))
+
+
+def _is_tested(result: xr.Dataset, other: int) -> bool:
+    return bool(result["false_discovery"].sel(other=other).notnull().any())
+
+
+def _largest_change(result: xr.Dataset) -> tuple[int, str, int, int] | None:
+    """Return the run and place of the largest change for which a head may be named, if any."""
+    changes = [
+        (other, *_of_heads(result, other)[0])
+        for other in result["other"].values.tolist()
+        if _of_heads(result, other)
+    ]
+    return max(changes, key=lambda change: _size(result, *change), default=None)
+
+
+def _size(result: xr.Dataset, other: int, statistic: str, layer: int, head: int) -> float:
+    here = result["difference"].sel(other=other, statistic=statistic, layer=layer, head=head)
+    return abs(float(here))
+
+
+def _bars(result: xr.Dataset, other: int) -> BarList:
+    """Return what the heads that differ most give in the first run and in another."""
+    names, bars = _names(result), list[ValueBar]()
+    changes = _of_heads(result, other)
+    for statistic, layer, head in changes[:BARS]:
+        here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
+        measure = str(here["by"].item())
+        by = "" if measure == "weight" else f" by {measure}"
+        where = f"{_partner(here).removeprefix(' beside ')} ".lstrip()
+        labels = {
+            0: f"{head_name(layer, head)} to {_target(result, str(here['behaviour'].item()))}{by} "
+            f"in {names[0]}",
+            other: f"{where}in {names[other]}",
+        }
+        for run, label in labels.items():
+            value = float(here["value"].sel(run=run))
+            series = "weight" if measure not in series_styles() else measure
+            bars.append(ValueBar(label, percent(value), value, series, is_reference=run == 0))
+    shown = f"The {BARS} heads" if len(changes) > BARS else "The heads"
+    return BarList(f"{shown} that differ most: share of its attention that each gives", bars)
 
 
 def _coinciding(result: xr.Dataset) -> list[str]:
@@ -158,17 +279,23 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
     here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
     before, after = (float(here["value"].sel(run=run)) for run in (0, other))
     low, high = (float(here[f"difference_{end}"]) for end in ("low", "high"))
-    partner = int(here["partner_layer"]), int(here["partner_head"])
-    where = "" if partner == (layer, head) else f", beside {head_name(*partner)},"
+    where = _partner(here)
     if where and "match_distance" in result:
-        where = f"{where[:-1]} ({float(here['match_distance']):.2f} sd apart),"
+        where += f" ({float(here['match_distance']):.2f} sd apart)"
     behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
     return (
         f"{head_name(layer, head)}{where} gives {percent(before)} of its {measure} to "
         f"{_target(result, behaviour)} in {_names(result)[0]} and {percent(after)} in "
         f"{_names(result)[other]}: "
-        f"{points_text(after - before)}{interval(low, high, points_text)}."
+        f"{points_text(after - before)}{_interval(low, high)}."
     )
+
+
+def _partner(here: xr.Dataset) -> str:
+    """Return the head that stands beside one, with a word before it, where it is another."""
+    own = int(here["layer"]), int(here["head"])
+    partner = int(here["partner_layer"]), int(here["partner_head"])
+    return "" if partner == own else f" beside {head_name(*partner)}"
 
 
 def _target(result: xr.Dataset, behaviour: str) -> str:

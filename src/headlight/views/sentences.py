@@ -22,6 +22,13 @@ def sentences_of(text: str) -> list[str]:
     return [sentence for sentence in _END.split(text) if sentence]
 
 
+def title_of(finding: str) -> str:
+    """Return the first sentence of a finding without intervals, and what leaves it open, if any."""
+    first, *more = sentences_of(INTERVAL.sub("", finding))
+    left_open = [sentence for sentence in more if "inconclusive" in sentence][:1]
+    return " ".join([first] if "inconclusive" in first else [first, *left_open])
+
+
 def short_sentence(text: str) -> str:
     """Return the first sentence of a finding without intervals, shortened to its claim if long."""
     first = INTERVAL.sub("", (sentences_of(text) or [""])[0])

@@ -9,7 +9,9 @@ import xarray as xr
 from headlight.findings import ablation
 from headlight.findings.estimates import estimates
 from headlight.findings.interval_phrases import undecided
+from headlight.findings.phrases import percent, plural
 from headlight.views.dimensions import ByWhich
+from headlight.views.headline import BarList, value_bars
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -63,6 +65,27 @@ EXPLANATION = (
     "heads, in nats; loss and the share of right predictions are differences from those of the "
     "model as it is. Intervals: 95%, over documents or texts."
 )
+
+
+BARS = 8
+"""Heads of the headline."""
+
+
+def headline_pictures(result: xr.Dataset) -> list[BarList]:
+    """Return the share of predictions that become others without the heads that matter most.
+
+    Args:
+        result: Result of the study.
+    """
+    if "head_changed" not in result or not result["head_changed"].notnull().any():
+        return []
+    frame = _heads_frame(result).dropna(subset="other prediction")
+    usual = f"median of {plural(len(frame), 'head')}"
+    changed = frame["other prediction"].to_numpy()
+    values = {_name(frame, at): float(changed[at]) for at in range(min(BARS, len(frame)))}
+    bars = value_bars({**values, usual: float(np.median(changed))}, percent, [usual])
+    note = "Heads in the order of how far they move what the model predicts (KL divergence)."
+    return [BarList("Predictions that become others without the head", bars, note)]
 
 
 def summary(result: xr.Dataset) -> Summary:

@@ -8,6 +8,8 @@ import xarray as xr
 
 from headlight.findings import circuits
 from headlight.findings.circuits import FOUND, joined_heads, most
+from headlight.findings.phrases import number, percent, plural
+from headlight.views.headline import BarList, value_bars
 from headlight.views.parts import By, Columns, Drawing, Map, Section, Summary, Table, columns, maps
 from headlight.views.parts.result_facts import rounded
 from headlight.vocabulary import head_name
@@ -33,6 +35,35 @@ OF_OLSSON = list(BEHAVIOURS)[:3]
 VERSIONS = {"paper": "tokens copied (paper)", "code": "steps that copy (code)"}
 PAIRS = 30
 """Number of the strongest compositions shown."""
+
+
+BARS = 8
+"""Heads of the headline."""
+
+
+def headline_pictures(result: xr.Dataset) -> list[BarList]:
+    """Return the heads with the highest scores of what the first finding is about.
+
+    Args:
+        result: Result of the study.
+    """
+    if "repeated" in result:
+        scores = result["repeated"].sel(behaviour="prefix_matching").isel(measure=0)
+        title = "Attention that a head gives to what followed the same token before"
+        return [BarList(title, value_bars(_highest(scores), percent))]
+    if "retrieval" in result:
+        return []
+    for name in ("copying", "matching"):
+        if name in result and result[name].notnull().any():
+            usual = f"median of {plural(int(result[name].notnull().sum()), 'head')}"
+            values = {**_highest(result[name]), usual: float(result[name].median())}
+            title = f"Score of {OF_WEIGHTS[name]}, from \u22121 to 1"
+            return [BarList(title, value_bars(values, number, [usual]))]
+    return []
+
+
+def _highest(scores: xr.DataArray) -> dict[str, float]:
+    return {head: score for head, score in most(scores)[:BARS] if np.isfinite(score)}
 
 
 def summary(result: xr.Dataset) -> Summary:

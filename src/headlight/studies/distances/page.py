@@ -5,8 +5,11 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import distances
+from headlight.findings.distances import FURTHEST
 from headlight.findings.hierarchical_clustering import tree
 from headlight.findings.multidimensional_scaling import embedding as embed
+from headlight.findings.phrases import percent, plural
+from headlight.views.headline import BarList, value_bars
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.parts.result_facts import mean_of, rounded
 from headlight.views.pictures import Embedding, dendrogram, embedding
@@ -19,6 +22,33 @@ SOURCE = "Clark et al. (2019), Figure 6"
 
 
 TITLES = {"effective": "effective attention"}
+
+
+BARS = 8
+"""Pairs of heads of the headline."""
+
+
+def headline_pictures(result: xr.Dataset) -> list[BarList]:
+    """Return the distances of the heads that are nearest to each other, by the first measure.
+
+    Args:
+        result: Result of the study.
+    """
+    apart = result["distance"].isel(measure=0).transpose("first", "second").values / FURTHEST
+    first, second = np.triu_indices(len(apart), 1)
+    places = [
+        at for at in np.argsort(apart[first, second]) if np.isfinite(apart[first[at], second[at]])
+    ]
+    if not places:
+        return []
+    names, usual = _names(result), f"mean of {plural(len(places), 'pair')}"
+    values = {
+        f"{names[first[at]]} and {names[second[at]]}": float(apart[first[at], second[at]])
+        for at in places[:BARS]
+    }
+    values[usual] = float(np.nanmean(apart[first, second]))
+    title = "Distance of two heads, of the largest possible one"
+    return [BarList(title, value_bars(values, percent, [usual]))]
 
 
 def summary(result: xr.Dataset) -> Summary:

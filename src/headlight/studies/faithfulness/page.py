@@ -10,9 +10,18 @@ import xarray as xr
 
 from headlight.findings import faithfulness
 from headlight.findings.estimates import estimates
-from headlight.findings.faithfulness import RANDOM, beside_best, distinct_maps, symbol_of
-from headlight.findings.phrases import listed
+from headlight.findings.faithfulness import (
+    BESIDE,
+    RANDOM,
+    BesideChance,
+    beside_best,
+    beside_chance,
+    distinct_maps,
+    symbol_of,
+)
+from headlight.findings.phrases import listed, percent, plural
 from headlight.views.axis_ranges import round_domain
+from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.parts import (
     By,
     Columns,
@@ -27,13 +36,15 @@ from headlight.views.parts import (
 )
 from headlight.views.parts.result_facts import rounded, settings_of
 from headlight.views.pictures.theme import CYCLE
+from headlight.views.titles import Subject
 
 findings = faithfulness.faithfulness
 """Findings in words, shown first."""
 
+REMOVED = {"tenths": "10, 20, …, 90%", "eraser": "1, 5, 10, 20 and 50%"}
 MEAN = {
-    "tenths": "10, 20, …, 90% of them, rounded to whole tokens, at least one",
-    "eraser": "1, 5, 10, 20 and 50% of them, rounded up to whole tokens",
+    "tenths": f"{REMOVED['tenths']} of them, rounded to whole tokens, at least one",
+    "eraser": f"{REMOVED['eraser']} of them, rounded up to whole tokens",
 }
 REST = {
     "tenths": "p less p without the least important tokens, the mean over the same shares",
@@ -119,6 +130,81 @@ NO_TEST = (
     "out says what two maps that look at the prediction itself come to; that with a random order "
     "what chance does."
 )
+
+
+BARS = 9
+"""Maps of the headline."""
+
+BARS_TITLE = {
+    "comprehensiveness": "Points of probability lost without the tokens that each map names first",
+    "first_flip": "Predictions that change without the one token that each map names first",
+    "leave_one_out": "Rank correlation with leaving each token out: 1 is the same order",
+    "gradient_input": "Rank correlation with gradients: 1 is the same order",
+}
+
+BAR_LABELS = {
+    RANDOM: "random order (chance)",
+    "leave_one_out": "leave one out (the truth of single tokens)",
+}
+"""Labels of the bars with which others are compared."""
+
+
+def headline(result: xr.Dataset) -> Headline | None:
+    """Return whether attention explains the predictions better than chance, beside other maps.
+
+    Args:
+        result: Result of the study.
+
+    Returns:
+        None where nothing is compared with a random order.
+    """
+    answer = beside_chance(result)
+    if answer is None:
+        return None
+    texts = plural(int(result["texts"]), "text")
+    read = (
+        f"{Subject.from_result(result)}: {texts}, whose predictions have a probability of "
+        f"{percent(float(result['probability']))} on average."
+    )
+    return Headline(answer.title, read, [_bars(result, answer)], "does attention explain?")
+
+
+def _bars(result: xr.Dataset, answer: BesideChance) -> BarList:
+    """Return the maps by the question of the title, the best first."""
+    asked = result["map"].values.tolist()
+    first, names = distinct_maps(
+        result.sel(map=sorted(asked, key=lambda name: name != answer.name))
+    )
+    labels = names | {name: label for name, label in BAR_LABELS.items() if name in names}
+    if answer.name == "weight":
+        labels["weight"] = f"attention {names['weight']}"
+    by_map = first["score"].sel(question=answer.question).to_series().dropna()
+    by_map = by_map.sort_values(ascending=False, kind="stable")
+    beside = [name for name in by_map.index if name == answer.name or name in BESIDE]
+    others = [name for name in by_map.index if name not in beside]
+    kept = {*beside, *others[: BARS - len(beside)]}
+    longest = max(0.0, float(by_map.max())) or 1.0
+    bars = [
+        ValueBar(
+            labels[str(name)],
+            answer.test.written(score),
+            max(score, 0.0) / longest,
+            "weight" if name == answer.name else "other",
+            is_reference=name in BESIDE,
+        )
+        for name, score in by_map.items()
+        if name in kept
+    ]
+    notes = []
+    if answer.question == "comprehensiveness":
+        settings = settings_of(result)
+        removed, units = REMOVED[settings.get("shares", "tenths")], settings.get("units", "tokens")
+        notes.append(f"Means over removing {removed} of the {units}.")
+    if answer.name == "weight":
+        notes.append("Attention weight is the mean over heads.")
+    if hidden := len(by_map) - len(kept):
+        notes.append(f"In the table below: {plural(hidden, 'other map')}.")
+    return BarList(BARS_TITLE[answer.question], bars, " ".join(notes))
 
 
 def summary(result: xr.Dataset) -> Summary:

@@ -3,13 +3,18 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import estimates
+from headlight.findings.distances import FURTHEST
+from headlight.findings.estimates import Estimate, estimates
 from headlight.findings.interval_phrases import NO_INTERVAL, around
-from headlight.findings.phrases import number
+from headlight.findings.phrases import number, percent
 from headlight_papers.findings.seeds import over_seeds
 
 MOVED = 2.0
 """KL counts as changed above this multiple of its value at λ = 0."""
+
+
+LARGEST = {"jsd": FURTHEST, "tvd": 1.0}
+"""Largest possible distances of attention, and of predictions."""
 
 
 def adversary(result: xr.Dataset) -> list[str]:
@@ -17,8 +22,10 @@ def adversary(result: xr.Dataset) -> list[str]:
     largest = float(np.nanmax(result["weight"].values))
     adversaries, seeds = trained(result, largest), result["kind"].values == "seed"
     sentences = [
-        f"At the largest λ ({largest:g}) attention is {_mean(result, 'jsd', adversaries)} nats "
-        f"of JSD away, and predictions move by TVD {_mean(result, 'tvd', adversaries)}."
+        f"Models trained to predict alike attend {_share(result, 'jsd', adversaries)} of the "
+        f"largest possible distance away, and {_share(result, 'tvd', adversaries)} of the "
+        f"probability moves, at the largest λ ({largest:g}). By divergence attention is "
+        f"{_mean(result, 'jsd', adversaries)} nats of JSD away."
     ]
     if seeds.any():
         sentences.append(
@@ -92,8 +99,17 @@ def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
 
 def _mean(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
     """Return the mean of models, with its interval over seeds; of one model, over texts."""
-    if rows.sum() > 1:
-        mean = over_seeds(result[name].values[rows])
-    else:
-        mean = estimates(result, name, ("run",)).at(rows).mean()
+    mean = _mean_of(result, name, rows)
     return f"{number(float(mean.value))}{around(mean, number, share=False)}"
+
+
+def _share(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
+    """Return the mean of models as a share of the largest possible distance."""
+    mean = _mean_of(result, name, rows).times(1 / LARGEST[name])
+    return f"{percent(float(mean.value))}{around(mean)}"
+
+
+def _mean_of(result: xr.Dataset, name: str, rows: np.ndarray) -> Estimate:
+    if rows.sum() > 1:
+        return over_seeds(result[name].values[rows])
+    return estimates(result, name, ("run",)).at(rows).mean()

@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from headlight.findings.distances import FURTHEST
 from headlight.findings.estimates import Estimate, means
 from headlight.findings.interval_phrases import around
 from headlight.findings.phrases import number, percent
@@ -17,11 +18,12 @@ def instance_adversary(result: xr.Dataset) -> list[str]:
         return means(result, f"{prefix}{name}")
 
     apart, exact, rows = mean("jsd"), mean("exact_jsd"), float(mean("exact_rows").value)
+    share, moved = apart.times(1 / FURTHEST), float(mean("moved").value)
     sentences = [
-        f"With nearly the same prediction (moved by TVD {number(float(mean('moved').value))}), "
-        f"attention {WHERE[prefix]} can be {number(float(apart.value))} nats away"
-        f"{around(apart, number, share=False)} of 0.69 at most; in "
-        f"{percent(float(mean('near').value))} of texts it is 0.6 or more."
+        f"With {percent(moved)} of the probability moved, attention {WHERE[prefix]} can be "
+        f"{percent(float(share.value))} of the largest possible distance away. In nats that is "
+        f"{number(float(apart.value))}{around(apart, number, share=False)} of 0.69, at TVD "
+        f"{number(moved)}; in {percent(float(mean('near').value))} of texts it is 0.6 or more."
     ]
     if np.isfinite(exact.value + rows):
         sentences.append(

@@ -2,13 +2,12 @@
 
 import xarray as xr
 
-from headlight.findings.estimates import estimates, means
-from headlight.findings.interval_phrases import undecided
+from headlight.findings.estimates import Estimate, estimates, means
+from headlight.findings.interval_phrases import around, undecided
 from headlight.findings.phrases import percent
 from headlight_papers.findings.classifiers import (
     WHERE,
     accuracy_sentence,
-    number_text,
     widest_scope,
 )
 
@@ -18,6 +17,11 @@ CHANGES = {
     "largest": "all weight on the largest",
     "random": "all weight on a random key",
 }
+
+
+def _moved(distance: Estimate) -> str:
+    """Return a total variation distance as the share of the probability that moves."""
+    return f"{percent(float(distance.value))}{around(distance)}"
 
 
 def permutation(result: xr.Dataset) -> list[str]:
@@ -31,14 +35,15 @@ def permutation(result: xr.Dataset) -> list[str]:
     most = str(result["change"].values[place[0]])
     agreement = float(means(result, f"{prefix}agreement", "change").value[place])
     sentences = [
-        f"Predictions move most with {CHANGES[most]} {WHERE[prefix]}: by TVD "
-        f"{number_text(moved, place)}, and {percent(agreement)} of them stay the same."
+        f"Predictions move most with {CHANGES[most]} {WHERE[prefix]}: "
+        f"{_moved(moved.at(place))} of the probability goes to other classes, and "
+        f"{percent(agreement)} of the predictions stay the same."
         + undecided(moved, names, "with which attention they move most", "change")
     ]
     reverse = moved.times(-1.0)
     if len(names) > 1 and (least := reverse.first()) is not None:
         sentences.append(
-            f"They move least with {names[least[0]]}: by {number_text(moved, least)}."
+            f"They move least with {names[least[0]]}: {_moved(moved.at(least))}."
             + undecided(reverse, names, "with which attention they move least", "change")
         )
     if "layer_tvd" in result:
@@ -46,7 +51,7 @@ def permutation(result: xr.Dataset) -> list[str]:
         if (at := layers.first()) is not None:
             called = [f"layer {layer}" for layer in result["layer"].values]
             sentences.append(
-                f"Of single layers, {called[at[0]]} moves them most: by {number_text(layers, at)}."
+                f"Of single layers, {called[at[0]]} moves them most: {_moved(layers.at(at))}."
                 + undecided(layers, called, "which layer moves them most", "layer")
             )
     return [*sentences, *accuracy_sentence(result)]

@@ -23,8 +23,9 @@ def token_identity(result: xr.Dataset) -> list[str]:
     layer = int(plain["layer"])
     by_chance = "" if chance is None else f"; by chance it would be {percent(float(chance))}"
     sentences = [
-        f"In layer {layer}, the map {best['map'].item()!s} (distance {best['loss'].item()!s}) "
-        f"finds {percent(float(best))} of tokens again{around(shares.at(first))}{by_chance}."
+        f"After layer {layer}, {percent(float(best))}{around(shares.at(first))} of input tokens "
+        f"can be told from their hidden vectors{by_chance}. That is by the map "
+        f"{best['map'].item()!s} (distance {best['loss'].item()!s})."
     ]
     if others := shares.rivals():
         maps = [

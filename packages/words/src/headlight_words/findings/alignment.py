@@ -23,12 +23,12 @@ def alignment(result: xr.Dataset) -> list[str]:
     listed = [_bracket_details(name) for name in names]
     rates = Estimate.joined([way.rates for way in ways])
     sentence = (
-        f"Words are linked best by {names[0]}: its alignment error rate is "
-        f"{percent(ways[0].lowest)}{around_first(rates, lowest=True)}, with the layer chosen on "
+        f"Words are linked best by {listed[0]}: its alignment error rate is "
+        f"{percent(ways[0].lowest)}{around_first(rates, lowest=True)}. The layer is chosen on "
         "these very gold links"
     )
     if len(ways) > 1:
-        sentence += f"; next comes {names[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
+        sentence += f"; next comes {listed[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
     lowest = Estimate.joined([way.best for way in ways]).times(-1.0)
     return [f"{sentence}.{undecided(lowest, listed, 'what links words best', 'way')}"]
 

@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.phrases import plural
+from headlight.findings.phrases import percent, plural
 from headlight.result.estimate import decided
+from headlight.views.headline import BarList, value_bars
 from headlight.views.parts import Drawing, Figure, Map, Section, Summary, Table, maps
 from headlight.views.parts.alignment_drawings import sentence_links
 from headlight.views.parts.result_facts import rounded
@@ -23,6 +24,25 @@ FEWEST = 100
 SOURCE = "Clark et al. (2019), Table 1"
 DRAWN, SHOWN = 16, 6
 """Numbers of relations in a figure, and of those with an example sentence."""
+
+
+def headline_pictures(result: xr.Dataset) -> list[BarList]:
+    """Return the share of governors that the best heads find, and the best fixed offset.
+
+    Args:
+        result: Result of the study.
+    """
+    values = {}
+    for measure in _measures(result):
+        best = _best_heads(result, measure).iloc[0]
+        values[f"{best['head']} by {measure}"] = float(best["accuracy"])
+        offset, rule = int(best["best offset"]), float(best["its accuracy"])
+    values = dict(sorted(values.items(), key=lambda item: -item[1]))
+    places = f"{plural(abs(offset), 'word')} {'later' if offset > 0 else 'earlier'}"
+    always = f"always the word {places} (best offset)"
+    values[always] = rule
+    title = "Words whose governor is found"
+    return [BarList(title, value_bars(values, percent, [always]))]
 
 
 def summary(result: xr.Dataset) -> Summary:
