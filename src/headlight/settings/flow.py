@@ -1,6 +1,6 @@
 """Methods that attribute hidden tokens to input tokens; without torch."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -68,3 +68,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "gradient_hidden": Method("gradient × first hidden state", "Modarressi et al. 2022"),
     }
 )
+
+FOREMOST: tuple[MethodName, ...] = ("decompx", "alti")
+"""Methods that a title is about, where they are there, the first before the second: of all, these
+order tokens most as leaving one out does (docs/faithfulness.md)."""
+
+
+def foremost(methods: Iterable[str]) -> str:
+    """Return the method of these that a title is about; the first where none of `FOREMOST` is."""
+    names = list(methods)
+    return next((name for name in FOREMOST if name in names), names[0])
