@@ -127,7 +127,7 @@ def test_ratios_are_as_defined(family: str, kind: str) -> None:
     ends = estimates(result, "mixing", ("scope", "layer"))
     assert (ends.low <= ends.value).all()
     assert (ends.value <= ends.high).all()
-    assert any("mixes" in said for said in answers(result))
+    assert any("A layer takes" in said for said in answers(result))
 
 
 BLOCKS = {"bert": "encoder.layer.{}.", "llama": "layers.{}."}

@@ -141,13 +141,18 @@ def _title(explanation: xr.Dataset) -> str:
     query, key = _ends(explanation)
     head = head_name(int(about["of_layer"]), int(about["of_head"]))
     at = "itself" if about["of_query"] == about["of_key"] else f"“{key}”"
+    looks = (
+        f"{head} looks from “{query}” at {at} ({percent(float(explanation['weight']))} of its "
+        "weight)"
+    )
+    if about["kind"] == "decoder" and about["of_query"] == 0:
+        return f"{looks}: the first token has no other to look at."
     parts = _parts(explanation, "key")
     part = next(part for part in parts if part.kind != "bias")
     aside = "biases aside, " if parts[0].kind == "bias" else ""
     against = "works against it: " if part.score * score < 0 else "is "
     return (
-        f"{head} looks from “{query}” at {at} ({percent(float(explanation['weight']))} of its "
-        f"weight): {aside}the largest part of the score, {signed(part.score)} in a sum of "
+        f"{looks}: {aside}the largest part of the score, {signed(part.score)} in a sum of "
         f"{signed(score)}, {against}{_clause(part, key)}."
     )
 

@@ -15,6 +15,7 @@ from headlight.findings.candidates import (
     of_template,
     unknown,
 )
+from headlight.findings.flow import after
 from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.segment_sums import sums_of
 from headlight.findings.token_names import note_of_places, special
@@ -188,7 +189,7 @@ def headline(result: xr.Dataset) -> Headline:
     ]
     title = _title(result)
     said = " ".join([title, *(bar.label for bar in bars)])
-    picture = BarList(f"What “{token}” is made of {_after(result)}", bars, _others(result, name))
+    picture = BarList(f"{after(result)}: what “{token}” is made of", bars, _others(result, name))
     read += note_of_places(result, "query_token", said)
     return Headline(title, read, [picture], kind)
 
@@ -197,8 +198,7 @@ def _title(result: xr.Dataset) -> str:
     """Return the own share of the followed token, and its largest sources."""
     name = foremost(_methods(result))
     token, own = labels_of(result, "query_token")[followed(result)], _own_share(result, name)
-    after = _after(result)
-    sentence = f"{after[0].upper()}{after[1:]} “{token}” is {percent(own)} itself"
+    sentence = f"{after(result)} “{token}” is {percent(own)} itself"
     sources = _sources(result, name)
     named = next((at for at, source in enumerate(sources) if source.is_named), None)
     # Where nothing can be named, what is left is told: special tokens, or the first.
@@ -208,12 +208,6 @@ def _title(result: xr.Dataset) -> str:
     first, *others = (f"{percent(source.share)}{{}} from {source.name}" for source in told)
     parts = [first.format(" comes"), *(other.format("") for other in others)]
     return f"{sentence}; {listed(parts)}."
-
-
-def _after(result: xr.Dataset) -> str:
-    layer = int(result["layer"].values[-1])
-    is_last = layer == result.attrs.get("last_layer")
-    return "after the last layer" if is_last else f"after layer {layer}"
 
 
 def _own_share(result: xr.Dataset, name: str) -> float:
