@@ -287,6 +287,7 @@ def read(
         ]
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
     if flow is not None:
+        typer.echo()
         show(answer_terminal(QUESTIONS["flow"].view, flow.dataset, None))
     tell_written(*written, *pages_beside)
     for note in notes_of_reading(reading.dataset):

@@ -70,8 +70,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 
 FOREMOST: tuple[MethodName, ...] = ("decompx", "alti")
-"""Methods that a title is about, where they are there, the first before the second: of all, these
-order tokens most as leaving one out does (docs/faithfulness.md)."""
+"""Methods that a title is about, the first that there is: that whose order of tokens is closest to
+that of leaving them out, and one that is not told from it and takes one pass."""
 
 
 def foremost(methods: Iterable[str]) -> str:
