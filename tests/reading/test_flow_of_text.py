@@ -8,6 +8,7 @@ import pytest
 from headlight.findings import labels_of
 from headlight.reading.flow import flow
 from headlight.views.reading.flow import headline
+from headlight.views.result_page import result_page
 from page_words import words_when_open
 from studies.models import model as subject
 
@@ -104,3 +105,11 @@ def test_the_page_opens_with_the_answer_in_few_words(family):
     words = words_when_open(found.to_html())
     assert headline(found.dataset).title in " ".join(words)
     assert len(words) <= 200
+
+
+def test_labels_of_bars_run_left_to_right_whatever_they_quote():
+    dataset = flow(subject("bert"), TEXT).dataset
+    tokens = dataset["query_token"].values.astype(object)
+    tokens[3] = "עולם"
+    page = result_page(dataset.assign_coords(query_token=("query", tokens)))
+    assert 'dir="ltr">“\u2068עולם\u2069”' in page

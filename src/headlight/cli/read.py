@@ -269,7 +269,6 @@ def read(
     from headlight.engine.progress import announced
     from headlight.findings.what_was_read import notes_of_reading
     from headlight.views import reading_terminal
-    from headlight.views.result_terminal import answer_terminal
 
     with announced(f"reading with {model}"):
         reading = _read(model, subject, pair, media, settings)
@@ -286,9 +285,7 @@ def read(
             *(reading.save(path) for path in (json, out) if path is not None),
         ]
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
-    if flow is not None:
-        typer.echo()
-        show(answer_terminal(QUESTIONS["flow"].view, flow.dataset, None))
+    _show_flow(flow)
     tell_written(*written, *pages_beside)
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
@@ -312,6 +309,14 @@ def _read(
         command=command_line(),
     )
     return reading
+
+
+def _show_flow(flow: "Flow | None") -> None:
+    from headlight.views.result_terminal import answer_terminal
+
+    if flow is not None:
+        typer.echo()
+        show(answer_terminal(QUESTIONS["flow"].view, flow.dataset, None))
 
 
 def _require_page(page: PageOptions, compare: CompareOptions, settings: ReadingSettings) -> None:

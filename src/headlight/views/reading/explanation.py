@@ -21,7 +21,7 @@ from headlight.vocabulary import head_name
 DRAWN = 15
 """Parts in the picture of all parts, the largest ones."""
 
-BARS = 5
+BARS = {"key": 5, "query": 3}
 """Parts of a side that have a bar of their own in the headline."""
 
 ALONE, MOSTLY = 0.95, 0.5
@@ -110,7 +110,7 @@ def headline(explanation: xr.Dataset) -> Headline:
     name = head_name(int(about["of_layer"]), int(about["of_head"]))
     read = (
         f"{model_name(about)} reads “{shortened(text_title(about), 80)}”; {name} is head "
-        f"{about['of_head']} of layer {about['of_layer']}, both from 0."
+        f"{about['of_head']} of layer {about['of_layer']}, both counted from 0."
     )
     if are_mostly_unknown(explanation, "token_text"):
         return Headline(NOT_UNDERSTOOD, read, kind=kind)
@@ -216,9 +216,10 @@ def _bars(explanation: xr.Dataset, side: str, token: str) -> list[ValueBar]:
     """Return bars of the largest parts, and pale ones of the sums of all others."""
     parts = _parts(explanation, side)
     others = [part for part in parts if part.kind != "bias"]
-    values = {_label(part, token): part.score for part in others[:BARS]}
+    shown, smaller = others[: BARS[side]], others[BARS[side] :]
+    values = {_label(part, token): part.score for part in shown}
     sums = {
-        plural(len(others[BARS:]), "smaller part"): others[BARS:],
+        plural(len(smaller), "smaller part"): smaller,
         "all biases": [part for part in parts if part.kind == "bias"],
     }
     totals = {label: sum(part.score for part in rest) for label, rest in sums.items() if rest}
