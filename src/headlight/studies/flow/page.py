@@ -65,7 +65,14 @@ def headline(result: xr.Dataset) -> Headline:
     read = f"{Subject.from_result(result)}. {what_was_read(result).sentence}".strip()
     title = findings(result)[0]
     if "own" not in result:
-        return Headline(title, read, _mixing_by_layer(result).drawings)
+        mixed = {
+            label: mean_of(result["mixing"].sel(scope=scope))
+            for label, scope in (
+                ("attention and the residual connection", flow.WHOLE),
+                ("attention alone", flow.ALONE),
+            )
+        }
+        return Headline(title, read, [BarList("Taken from the context by a layer", _bars(mixed))])
     last = result.isel(layer=-1).sel(token="all")
     name = foremost(map(str, last["map"].values))
     own = {
