@@ -24,8 +24,8 @@ def test_it_shows_both_sides_and_writes_them(headlight, llama, tmp_path):
     )  # fmt: skip
     assert code == 0
     said = " ".join(said.split())
-    score = f"{float(load(numbers, stage='explanation')['score']):.2f}".replace("-", "\u2212")
-    assert f"the score is {score}" in said
+    score = f"{float(load(numbers, stage='explanation')['score']):+.2f}".replace("-", "\u2212")
+    assert f"in a sum of {score}, " in said
     assert "What was written for the key" in said
     assert "What was written for the query" in said
     assert said.count(" others ") == 2

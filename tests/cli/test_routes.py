@@ -67,7 +67,7 @@ def test_what_tokens_come_from_is_written_beside_a_reading(headlight, bert, tmp_
     maps = tmp_path / "maps.nc"
     code, said, _ = headlight("read", TEXT, "--model", str(bert), "--flow", str(maps))
     assert code == 0
-    assert f"written: {maps}" in said
+    assert said.index("After the last layer “") < said.index(f"written: {maps}")
     shares = load(maps)["share"]
     assert list(shares["map"].values) == ["rollout", "globenc", "alti"]
     assert abs(shares.sum("key") - 1).max() < 1e-6

@@ -32,7 +32,7 @@ from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.study import run as run_survey
 from headlight.views import result_contents, run_comparison
 from headlight.views.gallery import Shown, gallery_files
-from headlight.views.reading.flow import findings as flow_of_text
+from headlight.views.reading.flow import NOT_SAID, findings as flow_of_text
 from headlight.views.reading.generated_text import generated
 from headlight.views.reading.packing import pack
 from headlight.views.reading.prediction import findings as prediction
@@ -330,15 +330,23 @@ def flow_of_tokens(*tokens: str) -> str:
     """What is said of the flow in a text of four tokens."""
     result = xr.Dataset(
         {"share": (("map", "layer", "query", "key"), np.full((1, 2, 4, 4), 0.25))},
-        {"map": ["rollout"], "layer": [0, 1], "query_token": ("query", list(tokens))},
+        {
+            "map": ["rollout"],
+            "layer": [0, 1],
+            "query_token": ("query", list(tokens)),
+            "query_category": (
+                "query",
+                ["cls" if token == "[CLS]" else "other" for token in tokens],
+            ),
+        },
         {"kind": "encoder", "text": "t", "model": "m"},
     )
-    return " ".join(flow_of_text(result)[1:])
+    return " ".join(flow_of_text(result))
 
 
 def test_flow_of_a_text_names_no_unknown_token():
     assert "[UNK]" not in flow_of_tokens("[CLS]", "[UNK]", "[UNK]", "cat")
-    assert "25.0% of “[UNK]" in flow_of_tokens(*["[UNK]"] * 4), "there is nothing else"
+    assert flow_of_tokens(*["[UNK]"] * 4) == NOT_SAID
 
 
 def test_a_prediction_is_said_to_come_from_a_token_that_is_known():

@@ -1,7 +1,6 @@
 """Why a head attends: scores as sums, against the modules of a model taken apart by hand."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -10,9 +9,13 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from headlight.errors import UsageError
 from headlight.findings import labels_of
+from headlight.findings.candidates import NOT_UNDERSTOOD
 from headlight.reading import read
-from headlight.reading.explanation import explain
+from headlight.reading.explanation import Explanation, explain
 from headlight.result import load
+from headlight.views.reading.explanation import headline
+from headlight.views.result_page import result_page
+from page_words import words_when_open
 from studies.models import model as subject
 
 TEXT = "the river is old , the mill near it fell"
@@ -144,34 +147,111 @@ def test_it_is_saved_and_said(llama, tmp_path):
     assert (told["of_layer"], told["of_head"], told["of_query"]) == (1, 1, 10)
     assert sum(row["score"] for row in told["key"]) == pytest.approx(told["score"], abs=1e-4)
     assert float(load(found.save(tmp_path / "why.nc"))["score"]) == told["score"]
-    assert str(found).startswith("L1H1 attends from “<unk> (10)” to “near” with 16.6% of its")
+    assert told["findings"][0] in str(found)
+    assert str(found).startswith("L1H1 looks from “<unk> (10)” at “near” (17% of its weight): ")
     with pytest.raises(UsageError, match="saved as"):
         found.save(tmp_path / "why.svg")
 
 
+def signed(number):
+    return f"{number:+.2f}".replace("-", "−")
+
+
 @pytest.mark.slow
-def test_the_largest_part_is_said_whatever_it_is_and_with_its_sign(llama):
+def test_the_title_is_the_largest_part_whatever_it_is_with_its_sign(llama):
+    """Against the parts of the dataset, searched one by one."""
     kinds = set()
     for head in range(HEADS):
         for query in (4, 7, 10):
             found = explain(llama, TEXT, layer=1, head=head, query=query)
-            said = str(found)
-            for side in ("key", "query"):
-                frame = found.to_dataframe(side)
-                part = re.search(
-                    rf"For the {side} “[^”]+” the largest part is (.*?)\.(?: |$)", said
-                )
-                assert part
-                first, *more = part[1].split("; of heads ")
-                rows = [frame.iloc[0], *([frame[frame["kind"] == "head"].iloc[0]] * len(more))]
-                for row, words in zip(rows, (first, *more), strict=True):
-                    number = f"{row['score']:+.2f}".replace("-", "−")
-                    bias = "the bias " if row["kind"] == "bias" else ""
-                    assert words.startswith(f"{bias}{row['part']}: {number}")
-                assert bool(more) == (frame.iloc[0]["kind"] != "head")
-                kinds |= {(row["kind"], row["score"] > 0) for row in rows}
+            dataset = found.dataset
+            largest = None
+            for number in range(dataset.sizes["part_number"]):
+                part = dataset.isel(part_number=number)
+                is_wanted = str(part["side"].values) == "key" and str(part["kind"].values) != "bias"
+                if is_wanted and (largest is None or abs(part["part"]) > abs(largest["part"])):
+                    largest = part
+            score, value = float(dataset["score"]), float(largest["part"])
+            title = headline(dataset).title
+            assert f"the largest part of the score, {signed(value)} in a sum of" in title
+            assert f"in a sum of {signed(score)}, " in title
+            assert f"({float(dataset['weight']):.0%} of its weight)" in title
+            assert ("works against it" in title) == (value * score < 0)
+            kind = str(largest["kind"].values)
+            name = {
+                "head": f"L{int(largest['layer'])}H{int(largest['head'])} brought there",
+                "feed_forward": f"what feed-forward layer {int(largest['layer'])} wrote there",
+                "token": "the embedding of “",
+            }[kind]
+            assert name in title
+            assert str(found).startswith(title)
+            kinds |= {(kind, value > 0)}
     assert {kind for kind, _ in kinds} >= {"head", "feed_forward"}
-    assert ("head", False) in kinds
+    assert {is_positive for _, is_positive in kinds} == {True, False}
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_bars_add_up_to_the_score_and_have_its_signs(family):
+    found = explain(subject(family), TEXT, layer=1, head=2, query=4)
+    for picture in headline(found.dataset).pictures:
+        values = [float(bar.value.replace("−", "-")) for bar in picture.bars]
+        score = float(found.dataset["score"])
+        assert sum(values) == pytest.approx(score, abs=0.005 * (len(values) + 1))
+        assert [bar.series == "norm" for bar in picture.bars] == [value < 0 for value in values]
+        longest = max(map(abs, values))
+        assert [bar.share for bar in picture.bars] == pytest.approx(
+            [abs(value) / longest for value in values], abs=0.05
+        )
+
+
+def test_a_head_is_said_to_take_from_a_token_only_where_it_does(llama):
+    found = explain(llama, TEXT, layer=1, head=1)
+    labels = labels_of(found.dataset, "token_text")
+    of_heads = found.dataset["head_part"].sel(of="key")[0].values
+    for bar in headline(found.dataset).pictures[0].bars:
+        name, _, source = bar.label.partition(" from ")
+        if source:
+            row = of_heads[int(name.partition("H")[2].removesuffix(", mostly"))]
+            share = row[labels.index(source[1:-1])] / row.sum()
+            assert share > (0.5 if "mostly" in name else 0.95)
+
+
+def test_biases_are_set_aside_and_what_works_against_the_score_is_said(llama):
+    dataset = explain(llama, TEXT, layer=1, head=1).dataset.copy(deep=True)
+    key = (dataset["side"] == "key").values
+    kinds = dataset["kind"].values
+    dataset["score"] = 2.0
+    dataset["part"][:] = 0.01
+    dataset["part"][np.flatnonzero(key & (kinds == "bias"))[0]] = -9.0
+    dataset["part"][np.flatnonzero(key & (kinds == "feed_forward"))[0]] = -3.0
+    title = headline(dataset).title
+    assert "biases aside, the largest part of the score, −3.00 in a sum of +2.00, works" in title
+    assert title.endswith("works against it: what feed-forward layer 0 wrote there.")
+
+
+def test_of_tokens_that_are_not_known_nothing_is_said(llama):
+    dataset = explain(llama, "xyzzy plugh river quux").dataset
+    assert headline(dataset).title == str(Explanation(dataset)) == NOT_UNDERSTOOD
+
+
+def test_the_first_token_of_a_decoder_has_no_choice(llama):
+    title = headline(explain(llama, TEXT, layer=1, head=1, query=0).dataset).title
+    assert "at itself (100% of its weight): the first token has no other to look at." in title
+
+
+def test_the_page_opens_with_the_answer_in_few_words(llama):
+    found = explain(llama, TEXT, layer=1, head=1)
+    words = words_when_open(found.to_html())
+    assert headline(found.dataset).title in " ".join(words)
+    assert len(words) <= 200
+
+
+def test_words_that_run_right_to_left_are_kept_apart_from_numbers(llama):
+    dataset = explain(llama, TEXT, layer=1, head=1).dataset
+    tokens = dataset["token_text"].values.astype(object)
+    tokens[int(dataset.attrs["of_key"])] = "עולם"
+    page = result_page(dataset.assign_coords(token_text=("token", tokens)))
+    assert "at “\u2068עולם\u2069” (" in page
 
 
 def test_what_a_head_takes_most_from_has_the_sign_of_the_head(llama):

@@ -9,7 +9,9 @@ from headlight.errors import UsageError
 from headlight.studies.flow import FlowSettings
 from headlight.studies.flow.study import DISTANCES, agreement, run
 from headlight.token_flow.input_maps import input_maps
-from headlight.views.result_contents import answers
+from headlight.views.result_contents import answers, headline
+from headlight.views.result_page import result_page
+from page_words import words_when_open
 from studies.intervals import agrees
 from studies.models import documents, model, texts
 
@@ -23,11 +25,12 @@ def test_shares_are_means_over_tokens_and_then_over_texts(family: str) -> None:
     settings = FlowSettings(batch_tokens=60, methods=METHODS)
     result = run(corpus, found, settings, progress=False)
     examples = list(plan_text_study("flow", "", corpus, found, settings).examples)
-    own, by_category, by_distance = [], [], []
+    own, by_category, by_distance, maps_of = [], [], [], []
     for example in examples:
         maps = input_maps(found, example, METHODS)
         shares = np.stack([maps[name].numpy() for name in METHODS])
         tokens = shares.shape[-1]
+        maps_of.append(shares)
         own.append([[np.diag(each).mean() for each in one] for one in shares])
         of_category = np.full((2, 4, 2), np.nan)
         for code in set(example.categories):
@@ -51,8 +54,16 @@ def test_shares_are_means_over_tokens_and_then_over_texts(family: str) -> None:
     if family == "llama":
         near(result["first"].sel(token="first"), 1)
     said = answers(result)
-    assert "at its own place" in said[family == "llama"]
-    assert ("the first token of the text" in said[0]) == (family == "llama")
+    assert "at its own place" in said[1 + (family == "llama")]
+    title = headline(result).title
+    assert said[0] == title
+    alti, rollout = (np.mean(own, 0)[at, -1] for at in (1, 0))
+    assert title.startswith("After the last layer, a token is ")
+    assert f"a token is {alti:.0%} (95%: " in title
+    assert f"other methods say {rollout:.0%}." in title
+    of_first = np.mean([shares[1, -1, :, 0].mean() for shares in maps_of], 0)
+    assert (f"and {of_first:.0%} (95%: " in title) == (family == "llama")
+    assert len(words_when_open(result_page(result))) <= 200
 
 
 @pytest.mark.parametrize("causal", [False, True])

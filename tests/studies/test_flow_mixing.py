@@ -15,11 +15,12 @@ from headlight.encode import Encoded
 from headlight.engine.text_plan import plan_text_study
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.findings.estimates import estimates
+from headlight.findings.phrases import percent
 from headlight.studies.flow import FlowSettings
 from headlight.studies.flow.mixing_ratios import BANDS
 from headlight.studies.flow.page import sections
 from headlight.studies.flow.study import FlowStudy, run
-from headlight.views.result_contents import answers
+from headlight.views.result_contents import answers, headline
 from studies.models import documents, model, texts, tokenizer
 from studies.naive import MAPS, layers_of
 from tiny_models import build
@@ -127,7 +128,15 @@ def test_ratios_are_as_defined(family: str, kind: str) -> None:
     ends = estimates(result, "mixing", ("scope", "layer"))
     assert (ends.low <= ends.value).all()
     assert (ends.value <= ends.high).all()
-    assert any("mixes" in said for said in answers(result))
+    ratios = {
+        scope: percent(float(result["mixing"].sel(scope=scope).mean()))
+        for scope in ("norm_residual_norm", "norm")
+    }
+    title, pictures = headline(result).title, headline(result).pictures
+    assert title == answers(result)[0]
+    assert title.startswith(f"A layer takes {ratios['norm_residual_norm']} ")
+    assert f"would take {ratios['norm']} " in title
+    assert [bar.value for bar in pictures[0].bars] == list(ratios.values())
 
 
 BLOCKS = {"bert": "encoder.layer.{}.", "llama": "layers.{}."}

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from headlight.capture import CapturedModel
     from headlight.corpora import Chat
     from headlight.reading import Reading
+    from headlight.reading.flow import Flow
 
 RATE = 16_000
 """Samples in a second at which a recording is tried; models say theirs when they are loaded."""
@@ -188,12 +189,16 @@ class BesideOptions(Options):
         text: "str | Chat | None",
         pair: str | None,
         settings: ReadingSettings,
-    ) -> list[Path]:
-        """Write the pages that are asked for, of the first kind where a reading has all."""
+    ) -> tuple[list[Path], "Flow | None"]:
+        """Write the pages that are asked for, of the first kind where a reading has all.
+
+        Returns:
+            The files, and the flow of tokens, which the terminal shows.
+        """
         kind = None if settings.kind == "all" else settings.kind
         layers = layers_of(model, settings.layers, kind)
         command = command_line()
-        written = []
+        written, flow = [], None
         if self.routes is not None:
             routes = QUESTIONS["routes"].answer(model, text, pair, kind=kind, command=command)
             written.append(routes.save(self.routes))
@@ -202,7 +207,7 @@ class BesideOptions(Options):
                 model, text, pair, kind=kind, layers=layers, command=command
             )
             written.append(flow.save(self.flow))
-        return written
+        return written, flow
 
 
 NO_MEDIA, NO_PAGE, ALONE, NOTHING_BESIDE = (
@@ -267,7 +272,7 @@ def read(
 
     with announced(f"reading with {model}"):
         reading = _read(model, subject, pair, media, settings)
-        pages_beside = beside.write(model, subject, pair, settings)
+        pages_beside, flow = beside.write(model, subject, pair, settings)
     second = None
     if compare.compares:
         second_model = second_load.load(layers=settings.layers)
@@ -280,6 +285,7 @@ def read(
             *(reading.save(path) for path in (json, out) if path is not None),
         ]
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
+    _show_flow(flow)
     tell_written(*written, *pages_beside)
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
@@ -303,6 +309,14 @@ def _read(
         command=command_line(),
     )
     return reading
+
+
+def _show_flow(flow: "Flow | None") -> None:
+    from headlight.views.result_terminal import answer_terminal
+
+    if flow is not None:
+        typer.echo()
+        show(answer_terminal(QUESTIONS["flow"].view, flow.dataset, None))
 
 
 def _require_page(page: PageOptions, compare: CompareOptions, settings: ReadingSettings) -> None:

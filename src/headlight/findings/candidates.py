@@ -208,6 +208,16 @@ def unknown(result: xr.Dataset, tokens: str) -> list[int]:
     return [at for at, token in enumerate(result[tokens].values) if str(token) in UNKNOWN_TOKENS]
 
 
+def are_mostly_unknown(result: xr.Dataset, tokens: str) -> bool:
+    """Return whether the tokenizer does not know most tokens of a text, so that nothing is said.
+
+    Args:
+        result: Result of one text.
+        tokens: Coordinate of the tokens, such as ``key_token``.
+    """
+    return len(unknown(result, tokens)) > MOSTLY_UNKNOWN * result[tokens].size
+
+
 def unsaid(result: xr.Dataset, side: str) -> list[int]:
     """Return the places of tokens that no title and no finding is about.
 

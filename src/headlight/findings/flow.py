@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from headlight.findings.candidates import differ
 from headlight.findings.estimates import Estimate, estimates, means, pairwise
 from headlight.findings.interval_phrases import NO_INTERVAL, undecided
-from headlight.findings.phrases import listed
+from headlight.findings.phrases import listed, percent
 from headlight.findings.sentence_rules import HOLDS, Evidence, Rule, sentences, write
-from headlight.settings.flow import METHODS
+from headlight.settings.flow import METHODS, foremost
 
 ALONE, WHOLE = "norm", "norm_residual_norm"
 """Scopes of mixing: attention alone, and with the residual connection and the norm behind it."""
@@ -27,6 +27,41 @@ def _label(name: str) -> str:
 
 
 # ---------------------------------------------------------------- tokens that were followed
+
+
+def _answer(result: xr.Dataset) -> Evidence | None:
+    """Return what is a token's own by the foremost method, and the range of the others."""
+    if "own" not in result:
+        return None
+    of_all = result.isel(layer=-1).sel(token="all")
+    methods = [str(name) for name in of_all["map"].values]
+    at = methods.index(foremost(methods))
+    own = estimates(of_all, "own", ("map",))
+    others = np.delete(own.value, at)
+    is_decoder = result.attrs.get("kind") == "decoder"
+    ends = {"least": others.min(), "most": others.max()} if len(others) else {}
+    alike = bool(ends) and percent(ends["least"]) == percent(ends["most"])
+    return Evidence(
+        values={
+            "where": after(result),
+            "method": _label(methods[at]),
+            "own": own.at(at),
+            "first": estimates(of_all, "first", ("map",)).at(at) if is_decoder else None,
+            "least": ends.get("least"),
+            "most": None if alike else ends.get("most"),
+        }
+    )
+
+
+def after(result: xr.Dataset) -> str:
+    """Return after which layer tokens are looked at, to begin a sentence or a title.
+
+    Args:
+        result: Result of the study of flow, or the flow of one text.
+    """
+    layer = int(result["layer"].values[-1])
+    is_last = layer == result.attrs.get("last_layer")
+    return "After the last layer" if is_last else f"After layer {layer}"
 
 
 def _first_token(result: xr.Dataset) -> Evidence | None:
@@ -157,6 +192,15 @@ def _have_intervals(*numbers: Estimate) -> bool:
 
 _RULES = (
     Rule(
+        topic="answer",
+        evidence=_answer,
+        templates={
+            HOLDS: "{where}, a token is {own:share} itself by {method}[, and "
+            "{first:share} the first token of the text][; other methods say {least:percent}]"
+            "[ to {most:percent}].",
+        },
+    ),
+    Rule(
         topic="first token",
         evidence=_first_token,
         templates={
@@ -188,9 +232,8 @@ _RULES = (
         topic="mixing",
         evidence=_mixing,
         templates={
-            HOLDS: "Attention alone mixes {alone:share} from the context into a token, by norms, "
-            "mean over layers; with the residual connection, and the norm behind it where there "
-            "is one, {whole:share}.",
+            HOLDS: "A layer takes {whole:share} of a token from its context, mean over layers; "
+            "attention alone, without the residual connection, would take {alone:share}.",
         },
     ),
     Rule(

@@ -51,10 +51,20 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
         side: ``query`` or ``key``.
     """
     decoder = reading.attrs.get("kind") == "decoder"
-    names = map(category_name, reading[f"{side}_category"].values)
     places = reading[side].values.tolist()  # some queries may have been left out
-    pairs = enumerate(zip(names, places, strict=True))
-    return [at for at, (name, n) in pairs if name in ("cls", "sep") or (decoder and n == 0)]
+    first = {at for at, place in enumerate(places) if decoder and place == 0}
+    return sorted(first | set(special(reading, side)))
+
+
+def special(result: xr.Dataset, side: str) -> list[int]:
+    """Return the places of ``[CLS]`` and ``[SEP]``, or of what stands for them.
+
+    Args:
+        result: Reading, or another result of one text, of one kind of attention.
+        side: ``query`` or ``key``.
+    """
+    names = map(category_name, result[f"{side}_category"].values)
+    return [at for at, name in enumerate(names) if name in ("cls", "sep")]
 
 
 def token_place(reading: xr.Dataset, word: str, side: str) -> int:
@@ -111,3 +121,22 @@ def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = No
         f"{label} ({place})" if labels.count(label) > 1 else label
         for label, place in zip(labels, places or range(len(labels)), strict=True)
     ]
+
+
+def note_of_places(result: xr.Dataset, tokens: str, said: str) -> str:
+    """Return what numbers in labels are, with a blank before it; empty where none is said.
+
+    Args:
+        result: See `pieces_of`.
+        tokens: Coordinate of the tokens, as of `labels_of`.
+        said: Text with labels in quotation marks.
+    """
+    labels = labels_of(result, tokens)
+    numbered = {
+        label
+        for label, piece in zip(labels, pieces_of(result, tokens), strict=True)
+        if label != piece.label
+    }
+    if not any(f"“{label}”" in said for label in numbered):
+        return ""
+    return " In brackets: the place of a token that is there twice, from 0."

@@ -69,10 +69,12 @@ class Explanation(TextResult):
         return frame_of(self.dataset, side)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the text, the score, and the parts of both sides."""
+        """Return the text, what stands out, the score, and the parts of both sides."""
+        from headlight.views.reading.explanation import findings
+
         numbers = {name: float(self.dataset[name]) for name in ("score", "weight")}
         parts = {side: self.to_dataframe(side).to_dict("records") for side in SIDES}
-        return super().as_json() | numbers | parts
+        return super().as_json() | {"findings": findings(self.dataset)} | numbers | parts
 
     def __str__(self) -> str:
         from headlight.views.reading.explanation import sentence

@@ -41,13 +41,20 @@ class Flow(TextResult):
             "tokens>"
         )
 
+    def __str__(self) -> str:
+        """Return what stands out."""
+        from headlight.views.reading.flow import findings
+
+        return " ".join(findings(self.dataset))
+
     def as_json(self) -> dict[str, Any]:
-        """Return the text, the tokens and layers, and by each method rows of shares."""
-        from headlight.views.reading.flow import by_segment
+        """Return what was read, what stands out, and by each method rows of shares."""
+        from headlight.views.reading.flow import by_segment, findings
 
         shares = self.dataset["share"]
         names = [str(name) for name in self.dataset["map"].values]
         return super().as_json() | {
+            "findings": findings(self.dataset),
             "tokens": self.dataset["query_token"].values.tolist(),
             "layers": self.dataset["layer"].values.tolist(),
             "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
@@ -108,6 +115,7 @@ def flow(
             title="What tokens come from",
             stage="flow_of_text",
             kind=subject.kind,
+            last_layer=subject.model.sites_of(subject.kind)[-1].layer,
         ),
     )
     return Flow(describe(dataset, {"share": ("share of the input token in the token", "1")}))

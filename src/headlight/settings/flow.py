@@ -1,6 +1,6 @@
 """Methods that attribute hidden tokens to input tokens; without torch."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -68,3 +68,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "gradient_hidden": Method("gradient × first hidden state", "Modarressi et al. 2022"),
     }
 )
+
+FOREMOST: tuple[MethodName, ...] = ("decompx", "alti")
+"""Methods that a title is about, the first that there is: that whose order of tokens is closest to
+that of leaving them out, and one that is not told from it and takes one pass."""
+
+
+def foremost(methods: Iterable[str]) -> str:
+    """Return the method of these that a title is about; the first where none of `FOREMOST` is."""
+    names = list(methods)
+    return next((name for name in FOREMOST if name in names), names[0])

@@ -11,6 +11,7 @@ from rich.text import Text
 from headlight.files import printable
 from headlight.views.html_elements import element
 from headlight.views.parts.section import Drawing
+from headlight.views.titles import isolated_quotes
 
 BAR = 24
 """Columns of the longest bar on a terminal."""
@@ -95,7 +96,7 @@ def bars_html(bars: Sequence[ValueBar]) -> Markup:
     rows = [
         element(
             "div",
-            element("span", bar.label, class_="label", dir="auto"),
+            element("span", isolated_quotes(bar.label), class_="label", dir=_direction(bar)),
             element(
                 "span",
                 element("i", style=f"width:{100 * min(max(bar.share, 0.0), 1.0):.1f}%"),
@@ -108,6 +109,11 @@ def bars_html(bars: Sequence[ValueBar]) -> Markup:
         for bar in bars
     ]
     return Markup("").join(rows)
+
+
+def _direction(bar: ValueBar) -> str:
+    # A phrase of ours runs left to right, whatever the words that it quotes.
+    return "ltr" if "“" in bar.label else "auto"
 
 
 def headline_terminal(headline: Headline) -> RenderableType:

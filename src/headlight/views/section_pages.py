@@ -18,6 +18,7 @@ from headlight.views.provenance import provenance
 from headlight.views.sentences import lead_and_rest
 from headlight.views.table_cells import frame_cells, numeric_columns
 from headlight.views.template import render
+from headlight.views.titles import isolated_quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def section_page(page: SectionPage) -> str:
         "exhibits.html",
         headline=headline,
         pictures=[_headline_picture(picture) for picture in headline.pictures] if headline else [],
-        title=headline.title if headline else page.title,
+        title=isolated_quotes(headline.title) if headline else page.title,
         kind=(headline.kind if headline else "") or page.kind,
         introduction=page.introduction,
         read=page.read,
@@ -151,7 +152,7 @@ def _headline_picture(picture: BarList | Block | Drawing) -> dict[str, Any]:
         return {"title": "", "html": "", "note": "", "drawing": _pictured(picture)}
     html = picture.html if isinstance(picture, Block) else bars_html(picture.bars)
     note = picture.note if isinstance(picture, BarList) else ""
-    return {"title": picture.title, "html": html, "note": note, "drawing": None}
+    return {"title": isolated_quotes(picture.title), "html": html, "note": note, "drawing": None}
 
 
 def _shown(section: Section, headline: Headline | None) -> dict[str, Any]:

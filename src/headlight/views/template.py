@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from headlight.views.colours import ramp_rules, ramp_variables, series_rules, series_variables
 from headlight.views.sentences import brief, claim, short_sentence
-from headlight.views.titles import isolated, model_name
+from headlight.views.titles import isolated, isolated_quotes, model_name
 
 # Characters that could end a script element or start a comment in it, and the two line ends that
 # JSON allows in strings and older scripts do not.
@@ -70,6 +70,7 @@ def _environment() -> Environment:
     )
     environment.filters["model_name"] = model_name
     environment.filters["isolated"] = isolated
+    environment.filters["isolated_quotes"] = isolated_quotes
     environment.filters["brief"] = brief
     environment.filters["short"] = short_sentence
     environment.filters["claim"] = claim

@@ -1,6 +1,7 @@
 """Titles: names of models, texts and results, cut to the columns available."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,18 @@ from headlight.files import printable
 from headlight.result.kinds import MULTI_KIND
 from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL, base_name
 
+_QUOTED = re.compile("“([^”<]*)”")
+
 
 def isolated(text: str) -> str:
     """Return the text with marks that keep its direction to itself, if it runs right to left."""
     runs_left = any(bidirectional(character) in ("R", "AL") for character in text)
     return f"\u2068{text}\u2069" if runs_left else text
+
+
+def isolated_quotes(text: str) -> str:
+    """Return the text with each quoted word kept to itself, if it runs right to left."""
+    return _QUOTED.sub(lambda quoted: f"“{isolated(quoted[1])}”", text)
 
 
 def model_name(attributes: Mapping[str, object]) -> str:

@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headlight.findings import flow
-from headlight.findings.phrases import listed
-from headlight.settings.flow import METHODS
+from headlight.findings.phrases import listed, percent, plural
+from headlight.findings.what_was_read import what_was_read
+from headlight.settings.flow import METHODS, foremost
+from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.parts import (
     By,
     Columns,
@@ -21,6 +24,7 @@ from headlight.views.parts import (
     maps,
 )
 from headlight.views.parts.result_facts import categories, mean_of, rounded, settings_of
+from headlight.views.titles import Subject
 
 findings = flow.flow
 """Findings in words, shown first."""
@@ -54,6 +58,58 @@ def summary(result: xr.Dataset) -> Summary:
         ratios = result["mixing"]
         numbers |= {f"mixing_{scope}": mean_of(ratios.sel(scope=scope)) for scope in scopes(result)}
     return rounded(numbers)
+
+
+def headline(result: xr.Dataset) -> Headline:
+    """Return what is a token's own, and from where the rest comes; or how much layers mix in."""
+    read = f"{Subject.from_result(result)}. {what_was_read(result).sentence}".strip()
+    title = findings(result)[0]
+    if "own" not in result:
+        mixed = {
+            label: mean_of(result["mixing"].sel(scope=scope))
+            for label, scope in (
+                ("attention and the residual connection", flow.WHOLE),
+                ("attention alone", flow.ALONE),
+            )
+        }
+        return Headline(title, read, [BarList("Taken from the context by a layer", _bars(mixed))])
+    last = result.isel(layer=-1).sel(token="all")
+    name = foremost(map(str, last["map"].values))
+    own = {
+        NAMES[method]: float(last["own"].sel(map=method))
+        for method in sorted(map(str, last["map"].values), key=lambda method: method != name)
+    }
+    is_decoder = result.attrs.get("kind") == "decoder"
+    note = "The first token counts by its distance, too." if is_decoder else ""
+    pictures = [
+        BarList(f"{flow.after(result)}: how much of a token is itself", _bars(own)),
+        BarList(f"From where the rest comes, by {NAMES[name]}", _bars(_rest(last, name)), note),
+    ]
+    return Headline(title, read, pictures)
+
+
+def _rest(last: xr.Dataset, name: str) -> dict[str, float]:
+    """Return the shares of tokens by their distance, and in a decoder that of the first token."""
+    shares, starts = last["by_distance"].sel(map=name), last["distance"].values.tolist()
+    is_decoder = last.attrs.get("kind") == "decoder"
+    rest = {"the first token": float(last["first"].sel(map=name))} if is_decoder else {}
+    for least, after in zip(starts[1:], [*starts[2:], None], strict=True):
+        if after is None:
+            label = f"{least} or more tokens away"
+        elif after - least == 1:
+            label = f"{plural(least, 'token')} away"
+        else:
+            label = f"{least} to {after - 1} tokens away"
+        if np.isfinite(share := float(shares.sel(distance=least))):
+            rest[label] = share
+    return rest
+
+
+def _bars(shares: Mapping[str, float]) -> list[ValueBar]:
+    longest = max(shares.values(), default=0.0) or 1.0
+    return [
+        ValueBar(label, percent(share), share / longest, "norm") for label, share in shares.items()
+    ]
 
 
 def scopes(result: xr.Dataset) -> list[str]:

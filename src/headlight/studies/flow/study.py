@@ -163,7 +163,8 @@ class FlowStudy(CorpusStudy[FlowSettings]):
             behind = "mixing_feed_forward" in self.settings.methods
             coordinates["scope"] = [*SCOPES, *(BEHIND_FEED_FORWARD if behind else ())]
             coordinates |= {"frequency": list(BANDS), "state": list(STATES)}
-        return described(variables, coordinates, VARIABLES)
+        result = described(variables, coordinates, VARIABLES)
+        return result.assign_attrs(last_layer=plan.model.sites_of(plan.kind)[-1].layer)
 
 
 run = FlowStudy.run

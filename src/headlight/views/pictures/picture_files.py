@@ -10,7 +10,7 @@ from headlight.errors import UsageError
 from headlight.files import write
 from headlight.views.pictures.panels import BARS, panel_starts, panels_across
 from headlight.views.pictures.theme import FONT, Figure, styled
-from headlight.views.titles import isolated
+from headlight.views.titles import isolated_quotes
 
 DOTS_PER_INCH = 150
 _MARGIN = 0.06
@@ -24,7 +24,6 @@ _METADATA: dict[str, dict[str, None]] = {
 
 # Verdana has the widths of DejaVu Sans, and is there where that is not.
 _FONTS = f"'{FONT}', Verdana, sans-serif"
-_QUOTED = re.compile("“([^”<]*)”")
 _TAG = re.compile(r"<[^>]*>")
 # Markers of one style in a group: `<g ...>`, then `<use ... style="..."/>` each.
 _ALIKE = re.compile(
@@ -49,7 +48,7 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
     buffer, crop = BytesIO(), crop or _crop(figure)
     figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"], bbox_inches=crop)
     text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
-    text = _QUOTED.sub(lambda quoted: f"“{isolated(quoted[1])}”", text)
+    text = isolated_quotes(text)
     # Matplotlib names markers by hashes; numbers are shorter, and do not depend on its version.
     names: dict[str, str] = {}
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)

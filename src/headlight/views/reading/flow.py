@@ -1,15 +1,26 @@
 """Origin of the tokens of one text, by each method, as a page."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of
-from headlight.findings.candidates import largest_said, of_template, unknown
+from headlight.findings.candidates import (
+    are_mostly_unknown,
+    differ,
+    largest_said,
+    of_template,
+    unknown,
+)
+from headlight.findings.flow import after
+from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.segment_sums import sums_of
-from headlight.settings.flow import METHODS
+from headlight.findings.token_names import note_of_places, special
+from headlight.settings.flow import METHODS, foremost
+from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.number_formats import percent_text
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
@@ -17,6 +28,12 @@ from headlight.views.titles import model_name, shortened, text_title
 
 NAMED = 3
 """Tokens that a sentence names."""
+
+BARS = 8
+"""Sources that have a bar of their own."""
+
+NOT_SAID = "Nothing is said of sources: the tokenizer does not know most of these tokens."
+"""Sentence in the place of findings where most tokens are unknown."""
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -125,10 +142,124 @@ def followed(result: xr.Dataset) -> int:
     return result.sizes["query"] - 1 if result.attrs["kind"] == "decoder" else 0
 
 
+# ---------------------------------------------------------------- sentences
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Source of the followed token: an input token, or all that the title does not name together.
+
+    Attributes:
+        name: Name in a sentence: ``“had”``, ``the first token``.
+        share: Share of the followed token.
+        is_named: Whether it is a single token that a title may name.
+    """
+
+    name: str
+    share: float
+    is_named: bool = True
+
+
+def headline(result: xr.Dataset) -> Headline:
+    """Return what the followed token is made of, by one method, and the largest sources."""
+    name, kind = foremost(_methods(result)), "where a token comes from"
+    method = METHODS[name]
+    text = shortened(text_title(result.attrs), 80)
+    read = f"{model_name(result.attrs)} reads “{text}”; shares are by {method.label}"
+    read += f" ({method.papers})."
+    if are_mostly_unknown(result, "query_token"):
+        return Headline(NOT_SAID, read, kind=kind)
+    token = labels_of(result, "query_token")[followed(result)]
+    sources = _sources(result, name)
+    shown, rest = sources[:BARS], sources[BARS:]
+    if rest:
+        total = sum(source.share for source in rest)
+        shown = [*shown, _Source(plural(len(rest), "smaller source"), total, is_named=False)]
+    own = _Source(f"“{token}” itself", _own_share(result, name))
+    longest = max(source.share for source in (own, *shown))
+    bars = [
+        ValueBar(
+            source.name,
+            percent(source.share),
+            source.share / longest,
+            "norm",
+            is_reference=at == 0 or at > BARS,
+        )
+        for at, source in enumerate([own, *shown])
+    ]
+    title = _title(result)
+    said = " ".join([title, *(bar.label for bar in bars)])
+    picture = BarList(f"{after(result)}: what “{token}” is made of", bars, _others(result, name))
+    read += note_of_places(result, "query_token", said)
+    return Headline(title, read, [picture], kind)
+
+
+def _title(result: xr.Dataset) -> str:
+    """Return the own share of the followed token, and its largest sources."""
+    name = foremost(_methods(result))
+    token, own = labels_of(result, "query_token")[followed(result)], _own_share(result, name)
+    sentence = f"{after(result)} “{token}” is {percent(own)} itself"
+    sources = _sources(result, name)
+    named = next((at for at, source in enumerate(sources) if source.is_named), None)
+    # Where nothing can be named, what is left is told: special tokens, or the first.
+    told = sources[: 1 if named is None else named + 1]
+    if not told:
+        return f"{sentence}."
+    first, *others = (f"{percent(source.share)}{{}} from {source.name}" for source in told)
+    parts = [first.format(" comes"), *(other.format("") for other in others)]
+    return f"{sentence}; {listed(parts)}."
+
+
+def _own_share(result: xr.Dataset, name: str) -> float:
+    place = followed(result)
+    return float(result["share"].sel(map=name).isel(layer=-1, query=place, key=place))
+
+
+def _sources(result: xr.Dataset, name: str) -> list[_Source]:
+    """Return the sources of the followed token but itself, the largest first.
+
+    Special and unknown tokens and the template of a chat are together, and no title names them.
+    """
+    place, labels = followed(result), labels_of(result, "query_token")
+    shares = result["share"].sel(map=name).isel(layer=-1, query=place).values
+    groups = {
+        f"the first token (“{labels[0]}”)": [0] if result.attrs["kind"] == "decoder" else [],
+        "special tokens": [*special(result, "query"), *of_template(result, "key_segment")],
+        "unknown tokens": unknown(result, "query_token"),
+    }
+    seen, sources = {place}, []
+    for group, places in groups.items():
+        if places := [at for at in places if at not in seen]:
+            sources.append(_Source(group, float(shares[places].sum()), is_named=False))
+            seen.update(places)
+    sources += [
+        _Source(f"“{label}”", float(shares[at]))
+        for at, label in enumerate(labels)
+        if at not in seen and shares[at] > 0
+    ]
+    return sorted(sources, key=lambda source: -source.share)
+
+
+def _others(result: xr.Dataset, name: str) -> str:
+    """Return which largest source other methods have, where it is not that of the title."""
+    largest = next(iter(_sources(result, name)), None)
+    said: dict[str, list[str]] = {}
+    for other in _methods(result):
+        first = next(iter(_sources(result, other)), None)
+        if other == name or first is None or largest is None:
+            continue
+        if first.name != largest.name or differ(first.share, largest.share):
+            named = said.setdefault(first.name, [])
+            named.append(f"{METHODS[other].label} ({percent(first.share)})")
+    sources = "; ".join(f"{source} by {listed(methods)}" for source, methods in said.items())
+    return f"Largest source by other methods: {sources}." if said else ""
+
+
 def findings(result: xr.Dataset) -> list[str]:
-    """Return the text, and by each method the largest input tokens of one token."""
-    text = shortened(text_title(result.attrs), 60)
-    return [f"{model_name(result.attrs)} reads “{text}”.", *_by_method(result)]
+    """Return the title, and by each method the largest input tokens of one token."""
+    if are_mostly_unknown(result, "query_token"):
+        return [NOT_SAID]
+    return [_title(result), *_by_method(result)]
 
 
 def _by_method(result: xr.Dataset) -> list[str]:
