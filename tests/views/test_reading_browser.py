@@ -102,10 +102,13 @@ def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
     shown = show(made.dataset, "#v=bars")
     tokens = [each.label for each in pieces_of(made.dataset, "query_next")][:-1]
     assert shown.page.locator("#generated button").all_inner_texts() == tokens
-    assert f"The next token is “\u2068{tokens[0]}\u2069”." in shown.text("#said")
+    (share, *_) = shown.page.locator("#generated tbody td:nth-child(2)").all_inner_texts()
+    begins = f"“\u2068{tokens[0]}\u2069” ({share}) comes after “\u2068keeps\u2069”. In "
+    assert shown.text("#said").startswith(begins)
+    assert "goes on with “the river keeps”" in shown.text("header .subtitle")
     assert shown.page.locator("#bars .chosen").text_content() == "\u2068keeps\u2069"
     shown.page.click('#generated [data-row="2"]')
-    assert f"The next token is “\u2068{tokens[2]}\u2069”." in shown.text("#said")
+    assert shown.text("#said").startswith(f"“\u2068{tokens[2]}\u2069” (")
     assert shown.page.locator("#bars [data-bar=weight]").count() == 5, "as many as it sees"
     shown.page.click("input[value=maps]")
     assert shown.page.locator("#target button").count() == 4, "rows of the prompt are left out"

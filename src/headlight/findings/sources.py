@@ -83,8 +83,10 @@ def of_answer(falls: np.ndarray) -> str:
         more = ""
         if not single and falls[order[1]] >= log(USED):
             more = f", and {_times(falls[order[1]])} without passage {order[1] + 1}"
-        without = f"without it the answer is {_times(falls[used[0]])} less likely{more}"
-        return f"The answer came from {came}: {without}."
+        return (
+            f"The answer came from {came}: it is {_times(falls[used[0]])} less likely without it"
+            f"{more}."
+        )
     named, rest = used[:NAMED], len(used) - NAMED
     names = [str(at + 1) for at in named] + ([plural(rest, "other")] if rest > 0 else [])
     most, least = (_times(falls[at]) for at in (named[0], named[-1]))

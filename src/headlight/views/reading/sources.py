@@ -37,10 +37,10 @@ from headlight.vocabulary import head_name
 FIRST = "signals"
 """The picture of the signals."""
 
-SHOWN = 6
+SHOWN = 5
 """Passages that a page shows when it opens, those that are missed most."""
 
-CHARACTERS, MOST, FEWEST = 420, 160, 60
+CHARACTERS, MOST, FEWEST = 325, 160, 60
 """Characters of these together, of one at most, and of one at least."""
 
 LONGEST_BAR = 10.0
@@ -162,7 +162,6 @@ def _pictures_of_one(
     note = said.attention_beside(result)
     if others:
         more = f"{plural(len(others), 'more passage')}: at most {said.factor(falls[others[0]])}×."
-        rows.append(element("p", more, class_="note"))
         note = f"{more} {note}".strip()
     longest = max(exp(min(falls[order[0]], said.LARGEST)), LONGEST_BAR)
     bars = [
@@ -181,11 +180,14 @@ def _pictures_of_one(
 
 def _passage(at: int, text: str, most: int, *, is_used: bool) -> Markup:
     """Return a passage with its number; a long one begins shortened, and opens as a whole."""
-    number, short = element("b", str(at + 1)), shortened(" ".join(text.split()), most)
+    whole = printable(" ".join(text.split()))
+    number, short = element("b", str(at + 1)), shortened(whole, most)
     kind = f"ranked{' used' if is_used else ''}"
-    if short == " ".join(printable(text).split()):
+    if short == whole:
         return element("p", number, " ", short, class_=kind, dir="auto")
-    summary = element("summary", number, " ", short, dir="auto")
+    # At the end of a word, where one ends in the second half of the room.
+    at_word = short[: short.rfind(" ")] if short.rfind(" ") > most // 2 else short[:-1]
+    summary = element("summary", number, " ", f"{at_word} …", dir="auto")
     return element("details", summary, element("p", printable(text), dir="auto"), class_=kind)
 
 
