@@ -255,6 +255,33 @@ def test_of_two_bars_the_higher_one_has_the_larger_number(show, weights, width):
     assert ("with a break" in shown.text("#bars-said")) == bool(broken)
 
 
+APART = """() => {
+  const boxes = [...document.querySelectorAll(SELECTOR)].map((each) => each.getBBox());
+  return boxes.every((one, at) => boxes.slice(at + 1).every((other) =>
+    one.x + one.width <= other.x || other.x + other.width <= one.x ||
+    one.y + 2 >= other.y + other.height - 2 || other.y + 2 >= one.y + one.height - 2));
+}"""
+"""Whether no label lies over another; the boxes of letters are some pixels taller than they."""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_numbers_of_bars_stand_apart(show, width):
+    words = tuple(f"word{at}" for at in range(40))
+    reading = reading_sample(1, 1, words)
+    weights = 1 + 0.02 * np.sin(np.arange(40))
+    weights[:12] += 20
+    reading["weight"][0, 0, 3] = weights / weights.sum()
+    shown = show(reading, "#q=3&v=bars", viewport={"width": width, "height": 900})
+    assert shown.page.locator("#bars text.value").count() > 6
+    assert shown.page.evaluate(APART.replace("SELECTOR", "'#bars text.value'"))
+    high, room = shown.page.evaluate(
+        "[Math.min(...[...document.querySelectorAll('#bars text.value')].map(e => e.getBBox().y)),"
+        " document.querySelector('#bars').getBoundingClientRect().width]"
+    )
+    assert high >= -3
+    assert room <= width
+
+
 @pytest.mark.long
 def test_tokens_without_room_are_counted_with_what_they_hold(show):
     words = tuple(f"word{at}" for at in range(40))

@@ -96,7 +96,7 @@ const heightOf = (share, top, tall) => (share > top ? { high: tall + BREAK + BEY
 function apartFrom(values) {
   const placed = [];
   for (const value of values.sort((one, other) => other.share - one.share)) {
-    const free = [0, 1, 2].map((lines) => ({ ...value, y: value.y + (value.up ? -LINE : LINE) * lines })).find(({ x, y }) => y > LINE && !placed.some((other) => Math.abs(other.x - x) < LABEL && Math.abs(other.y - y) < LINE));
+    const free = [0, 1].map((lines) => ({ ...value, y: value.y + (value.up ? -LINE : LINE) * lines })).find(({ x, y }) => !placed.some((other) => Math.abs(other.x - x) < LABEL && Math.abs(other.y - y) < LINE));
     if (free) placed.push(free);
   }
   return placed;
@@ -132,7 +132,7 @@ function drawPicture(query, layer, head) {
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
   const top = Math.max(0.02, most("weight"), most("norm")), tall = small ? 120 : 168, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
   const seen = columns.filter((at) => !unseen(at)), highest = (name) => Math.max(0, ...seen.flatMap((at) => [name, `${name}${SECOND}`].map((each) => heightOf(sides[each]?.[at] ?? 0, top, tall).high)));
-  const above = Math.max(58, highest("weight") + 26), below = above + middle, height = below + Math.max(58, highest("norm") + 24);
+  const above = Math.max(58, highest("weight") + 22 + LINE), below = above + middle, height = below + Math.max(58, highest("norm") + 20 + LINE);
   const made = [above, below].map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   pattern.append(drawn("rect", { width: 1.4, height: 5, fill: "var(--quiet)" }));
   made.push(pattern);
