@@ -324,7 +324,8 @@ def test_all_texts_are_announced_and_told(model: Model, more: dict[str, Any]) ->
     told, chosen = Counting(), QUICK | more
     examples = [{"question": QUESTION, "context": CONTEXT[:count], "answer": ANSWER}
                 for count in (1, 3)]  # fmt: skip
-    model.sources(examples, progress=told, **chosen)
+    asked: dict[str, Any] = chosen | {"progress": told}
+    model.sources(examples, **asked)
     assert told.texts == texts_to_read(examples, SourceSettings.from_mapping(chosen))
 
 

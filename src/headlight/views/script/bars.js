@@ -147,7 +147,7 @@ function drawPicture(query, layer, head) {
       const y = up ? above - tall - BREAK / 2 : below + tall + BREAK / 2, zigzag = (by) => `M${x - 3} ${y + by + 3}L${x + width / 4} ${y + by - 3}L${x + width / 2} ${y + by + 3}L${x + (3 * width) / 4} ${y + by - 3}L${x + width + 3} ${y + by + 3}`;
       made.push(drawn("path", { d: zigzag(0), fill: "none", stroke: "var(--card)", "stroke-width": 8 }), ...[-4, 4].map((by) => drawn("path", { d: zigzag(by), fill: "none", stroke: "var(--quiet)", "stroke-width": 1.2, "data-broken": at })));
     }
-    if ((share >= NAMED || broken) && width >= 14 || parked) values.push({ x: x + width / 2, y: up ? above - high - 5 : below + high + 14, up, share, parked });
+    if (share >= NAMED || broken || parked) values.push({ x: x + width / 2, y: up ? above - high - 5 : below + high + 14, up, share, parked });
   };
   columns.forEach((at, place) => {
     const x = aside + wide * (place + 0.5), half = header.second ? broad / 2 : broad;
