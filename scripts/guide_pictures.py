@@ -340,12 +340,12 @@ def door_sources() -> Any:
 
 
 def sources() -> Any:
-    """How well signals agree with removal, as the page says."""
+    """How often signals name the passage that an answer rests on, as the page says."""
     rows = []
-    for signal, mean, interval, *_ in rows_of("sources.md", "<!-- agreement -->"):
-        low, high = interval.split(" to ")
-        rows.append(BarRow(signal, [Mark("", float(mean), float(low), float(high))]))
-    return bars(rows, x_label="Spearman's ρ with removal, mean of 60 answers", dots=True)
+    for signal, share, interval, *_ in rows_of("sources.md", "<!-- agreement -->"):
+        numbers = [float(text.rstrip("%")) / 100 for text in (share, *interval.split(" to "))]
+        rows.append(BarRow(signal, [Mark("", *numbers)]))
+    return bars(rows, x_label="answers whose passage is named", percent=True, dots=True)
 
 
 def embedded_translator() -> Any:

@@ -13,6 +13,7 @@ import torch
 import headlight
 from encode.small_tokenizers import chat_tokenizer, decoder
 from headlight.capture.linear_network.logit_decomposition import decompose
+from headlight.catalogue.question_settings import SourceSettings
 from headlight.cli.sources import _passage as passage_of
 from headlight.corpora import Chat
 from headlight.encode.passage_prompts import Prompt
@@ -20,17 +21,19 @@ from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.agreement import linear_fit
 from headlight.reading.answers import answer_ids, answer_scores, lookback
 from headlight.reading.model import Model
+from headlight.reading.sources import texts_to_read
 from headlight.result import load
 from headlight.result.estimate import estimate_of
 from headlight.studies.circuits import CircuitsSettings
 from headlight.studies.circuits.study import retrieval_scores
-from headlight.views.reading.sources import findings
+from headlight.views.reading.sources import findings, headline
 
 TEMPLATE = (
     "{% for m in messages %}<|endoftext|>{{ m.role }}\n{{ m.content | trim }}\n{% endfor %}"
     "{% if add_generation_prompt %}<|endoftext|>assistant\n{% endif %}"
 )
 CONTEXT = ["the sea is old.", "the lake is full.", "the river is near the mill."]
+MANY = [*CONTEXT, "the mill is old.", "the sea is near the lake."]
 QUESTION = "is the lake full?"
 ANSWER = "the lake is full."
 QUICK: dict[str, Any] = {"chosen": ["L1H0", "L0H1"], "orders": 1, "masks": 0, "predict": False}
@@ -262,7 +265,7 @@ def test_batches_change_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 def test_several_answers_have_intervals_and_files(model: Model, tmp_path: Path) -> None:
     examples = [
-        {"question": QUESTION, "context": CONTEXT[: 2 + number % 2], "answer": f"the {word}."}
+        {"question": QUESTION, "context": MANY[: 4 + number % 2], "answer": f"the {word}."}
         for number, word in enumerate(["sea", "lake", "mill", "river"] * 6)
     ]
     result = model.sources(examples, **QUICK)
@@ -270,7 +273,7 @@ def test_several_answers_have_intervals_and_files(model: Model, tmp_path: Path) 
     assert agreement is not None
     assert np.isfinite(agreement.low[1:]).all()
     ranks = result.dataset["rank"].values
-    assert np.isnan(ranks[::2, 2]).all()  # of two passages
+    assert np.isnan(ranks[::2, 2]).all()  # of four passages
     assert float(agreement.value[2]) == pytest.approx(np.nanmean(ranks[:, 2]))
     for suffix in ("html", "json", "csv", "nc"):
         assert result.save(tmp_path / f"used.{suffix}").stat().st_size > 0
@@ -281,7 +284,14 @@ def test_several_answers_have_intervals_and_files(model: Model, tmp_path: Path) 
     assert load(tmp_path / "used.nc").attrs["stage"] == "sources"
     page = (tmp_path / "used.html").read_text(encoding="utf-8")
     assert "Which signal agrees with removal" in page
-    assert "24 answers" in findings(result.dataset)[0]
+    assert "Over 12 answers" in " ".join(findings(result.dataset))
+    values = result.dataset["value"].sel(signal=["removal", "all heads by weight"]).values
+    for (falls, shares), right in zip(values, result.dataset["right"].values[:, 2], strict=True):
+        passages = falls[np.isfinite(falls)]
+        second, first = np.exp(np.sort(passages)[-2:])
+        clear = first >= 2 and second <= first / 2
+        wanted = float(np.nanargmax(shares) == passages.argmax()) if clear else np.nan
+        np.testing.assert_equal(right, wanted)
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
@@ -297,6 +307,35 @@ def test_one_passage_and_one_token_have_a_page(
     assert bool(result.dataset["value"].sel(signal="predict").isnull().any()) == halved
     assert bool(result.dataset.attrs["notes"]) == halved
     assert result.as_json()["passages"][0]["text"] == CONTEXT[0]
+
+
+class Counting:
+    """Progress that adds up what it is told."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+
+    def advance(self, examples: int, tokens: int, seconds: float = 0.0) -> None:
+        self.texts += examples
+
+
+@pytest.mark.parametrize("more", [{}, {"masks": 3, "orders": 2, "predict": True}])
+def test_all_texts_are_announced_and_told(model: Model, more: dict[str, Any]) -> None:
+    told, chosen = Counting(), QUICK | more
+    examples = [{"question": QUESTION, "context": CONTEXT[:count], "answer": ANSWER}
+                for count in (1, 3)]  # fmt: skip
+    asked: dict[str, Any] = chosen | {"progress": told}
+    model.sources(examples, **asked)
+    assert told.texts == texts_to_read(examples, SourceSettings.from_mapping(chosen))
+
+
+def test_who_wrote_the_answer_is_said(model: Model) -> None:
+    given = model.sources(QUESTION, CONTEXT, answer=ANSWER, **QUICK).dataset
+    assert given.attrs["written"] == 0
+    assert "read the answer “the lake is full.” to" in headline(given).read
+    own = model.sources(QUESTION, CONTEXT, max_new_tokens=4, **QUICK).dataset
+    assert own.attrs["written"] == 1
+    assert " answered “" in headline(own).read
 
 
 def test_one_answer_decides_nothing(model: Model) -> None:
@@ -427,11 +466,12 @@ def test_the_command(headlight: Any, folder: Path, tmp_path: Path) -> None:
         "--context", CONTEXT[2], "--answer", ANSWER, "--html", str(page), *common,
     )  # fmt: skip
     assert code == 0
-    assert "L1H0, named by hand" in " ".join(said.split())
+    assert said.startswith("The answer ")
+    assert "How much less likely the answer is without it" in said
     assert CONTEXT[0] in page.read_text(encoding="utf-8")
     code, said, _ = headlight("sources", "--examples", str(tmp_path / "all.jsonl"), *common)
     assert code == 0
-    assert "Over 2 answers" in " ".join(said.split())
+    assert "What the 2 answers rest on" in " ".join(said.split())
     for arguments, sentence in (
         ((), "no question"),
         ((QUESTION,), "give some as --context"),

@@ -1,7 +1,7 @@
 """Which signal tells what an answer used: sixty built examples on a trained decoder.
 
-Four sentences, a question about one of them, and its answer.  The sentences are of four people and
-four facts, so that a name or a verb alone tells which sentence is meant.
+Six sentences, a question about one of them, and its answer.  The sentences are of six people and
+six facts, so that a name or a verb alone tells which sentence is meant.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 import headlight
+from headlight.findings.sources import right_share, signals
 from headlight.result.estimate import Estimate, estimate_of
 from headlight.views.reading.sources import findings
 from real.models import MODELS, needs_models
@@ -51,12 +52,14 @@ FACTS = (
     ),
 )
 
+PASSAGES = 6
+
 
 def example(number: int) -> dict[str, Any]:
-    """A question, four sentences in a random order, and the answer."""
+    """A question, six sentences in a random order, and the answer."""
     draw = np.random.default_rng([7, number])
-    names = draw.choice(NAMES, 4, replace=False)
-    facts = [FACTS[at] for at in draw.choice(len(FACTS), 4, replace=False)]
+    names = draw.choice(NAMES, PASSAGES, replace=False)
+    facts = [FACTS[at] for at in draw.choice(len(FACTS), PASSAGES, replace=False)]
     values = [str(draw.choice(words)) for _, _, words in facts]
     sentences = [
         sentence.format(name, value)
@@ -64,7 +67,7 @@ def example(number: int) -> dict[str, Any]:
     ]
     return {
         "question": facts[0][1].format(names[0]),
-        "context": [sentences[at] for at in draw.permutation(4)],
+        "context": [sentences[at] for at in draw.permutation(PASSAGES)],
         "answer": f"{values[0]}.",
     }
 
@@ -84,13 +87,14 @@ def agreement(answers: xr.Dataset, signal: str) -> Estimate:
     return estimate.at(answers["signal"].values.tolist().index(signal))
 
 
-def test_retrieval_heads_agree_with_removal_better_than_all_heads(answers: xr.Dataset) -> None:
-    chosen, every = (agreement(answers, f"{which} heads by weight") for which in ("chosen", "all"))
-    assert float(chosen.value) > 0.35
-    assert float(chosen.low) > 0.2
-    apart = chosen.minus(every)
-    assert float(apart.value) > 0.2
-    assert float(apart.low) > 0
+def test_retrieval_heads_name_the_passage_more_often_than_all_heads(answers: xr.Dataset) -> None:
+    names, share = signals(answers), right_share(answers)
+    chosen, every = (
+        share.at(names.index(f"{which} heads by weight")) for which in ("chosen", "all")
+    )
+    assert float(chosen.low) > 0.6
+    assert float(every.value) < 0.4
+    assert float(chosen.minus(every).low) > 0.3
 
 
 def test_norms_of_the_chosen_heads_agree_no_better_than_weights(answers: xr.Dataset) -> None:
@@ -103,12 +107,13 @@ def test_removal_and_chosen_heads_name_the_right_sentence(answers: xr.Dataset) -
     for each in map(example, range(60)):
         (name,) = {*NAMES} & {*each["question"].split()}
         right.append([name in text for text in each["context"]].index(True))
-    for signal, least in (("removal", 0.8), ("chosen heads by weight", 0.85)):
+    for signal, least in (("removal", 0.7), ("chosen heads by weight", 0.9)):
         first = answers["value"].sel(signal=signal).values.argmax(1)
         assert (first == np.array(right)).mean() > least
 
 
 def test_the_sentences_say_so(answers: xr.Dataset) -> None:
     said = findings(answers)
-    assert "The ρ of chosen heads by weight is larger than that of all heads by weight" in said[1]
+    assert said[0].startswith("Attention of the heads that copy names the passage")
+    assert "more than by chance (17%)" in said[0]
     assert "The chosen heads are L18H6" in " ".join(said)

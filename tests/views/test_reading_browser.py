@@ -102,10 +102,13 @@ def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
     shown = show(made.dataset, "#v=bars")
     tokens = [each.label for each in pieces_of(made.dataset, "query_next")][:-1]
     assert shown.page.locator("#generated button").all_inner_texts() == tokens
-    assert f"The next token is “\u2068{tokens[0]}\u2069”." in shown.text("#said")
+    (share, *_) = shown.page.locator("#generated tbody td:nth-child(2)").all_inner_texts()
+    begins = f"“\u2068{tokens[0]}\u2069” ({share}) comes after “\u2068keeps\u2069”. In "
+    assert shown.text("#said").startswith(begins)
+    assert "goes on with “the river keeps”" in shown.text("header .subtitle")
     assert shown.page.locator("#bars .chosen").text_content() == "\u2068keeps\u2069"
     shown.page.click('#generated [data-row="2"]')
-    assert f"The next token is “\u2068{tokens[2]}\u2069”." in shown.text("#said")
+    assert shown.text("#said").startswith(f"“\u2068{tokens[2]}\u2069” (")
     assert shown.page.locator("#bars [data-bar=weight]").count() == 5, "as many as it sees"
     shown.page.click("input[value=maps]")
     assert shown.page.locator("#target button").count() == 4, "rows of the prompt are left out"
@@ -250,6 +253,33 @@ def test_of_two_bars_the_higher_one_has_the_larger_number(show, weights, width):
     for share in broken:  # beside a mark stands the number
         assert any(abs(float(label.rstrip("%")) - share) <= 0.55 for label in labels)
     assert ("with a break" in shown.text("#bars-said")) == bool(broken)
+
+
+APART = """() => {
+  const boxes = [...document.querySelectorAll(SELECTOR)].map((each) => each.getBBox());
+  return boxes.every((one, at) => boxes.slice(at + 1).every((other) =>
+    one.x + one.width <= other.x || other.x + other.width <= one.x ||
+    one.y + 2 >= other.y + other.height - 2 || other.y + 2 >= one.y + one.height - 2));
+}"""
+"""Whether no label lies over another; the boxes of letters are some pixels taller than they."""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_numbers_of_bars_stand_apart(show, width):
+    words = tuple(f"word{at}" for at in range(40))
+    reading = reading_sample(1, 1, words)
+    weights = 1 + 0.02 * np.sin(np.arange(40))
+    weights[:12] += 20
+    reading["weight"][0, 0, 3] = weights / weights.sum()
+    shown = show(reading, "#q=3&v=bars", viewport={"width": width, "height": 900})
+    assert shown.page.locator("#bars text.value").count() > 6
+    assert shown.page.evaluate(APART.replace("SELECTOR", "'#bars text.value'"))
+    high, room = shown.page.evaluate(
+        "[Math.min(...[...document.querySelectorAll('#bars text.value')].map(e => e.getBBox().y)),"
+        " document.querySelector('#bars').getBoundingClientRect().width]"
+    )
+    assert high >= -3
+    assert room <= width
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from headlight.vocabulary import ROUTE
 from long_cases import mostly_long
 from views.browsers import needs_browser
 from views.sample_routes import sample_routes
+from views.test_reading_browser import APART
 
 pytestmark = needs_browser
 
@@ -52,6 +53,18 @@ def test_it_says_the_sentences_of_python(opened):
     first, traced = sentences(routes, 5, 3, least=ROUTE)
     assert page.page.inner_text("#said") == first
     assert page.page.inner_text("#traced") == traced
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_names_of_heads_stand_apart(opened, width):
+    page = opened("#t=9&k=3&at=0.005", viewport={"width": width, "height": 844})
+    assert page.page.locator("#graph [data-head]").count() > 2
+    assert page.page.evaluate(APART.replace("SELECTOR", "'#graph [data-head]'"))
+    sizes = page.page.locator("#graph text").evaluate_all(
+        "all => all.map(each => parseFloat(getComputedStyle(each).fontSize))"
+    )
+    assert min(sizes) >= 11
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_keys_move_the_token_and_the_address_follows(opened):

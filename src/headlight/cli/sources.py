@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,19 +57,34 @@ def sources(
     elif subject is None:
         raise UsageError("there is no question; give one, or --chat, or --examples.")
     passages = None if examples is not None else [_passage(value) for value in context or ()]
-    examples_of(subject, passages, answer)
+    asked = examples_of(subject, passages, answer)
     row = QUESTIONS["sources"]
     heads = [place for name in settings.chosen or () if (place := place_of_head(name))]
     model = load.load(
         layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head=row.head
     )
+    ask = partial(row.answer, model, subject, passages, answer=answer, settings=settings)
     tell_answer(
         row,
-        partial(row.answer, model, subject, passages, answer=answer, settings=settings),
+        partial(_with_progress, ask, asked, settings),
         announcement=f"comparing what passages contribute with {model}",
         places=(html, csv, json, out),
         top=top,
     )
+
+
+def _with_progress(
+    ask: Callable[..., Any],
+    asked: Sequence[Mapping[str, Any]],
+    settings: SourceSettings,
+    command: str,
+) -> Any:
+    """Return the answer; the texts that have been read are shown meanwhile."""
+    from headlight.engine.progress import show_progress
+    from headlight.reading.sources import texts_to_read
+
+    with show_progress(texts_to_read(asked, settings), unit="texts") as bar:
+        return ask(command=command, progress=bar)
 
 
 FILE_NAME = re.compile(r"\S+\.(txt|text|md|csv|tsv|jsonl?|pdf|docx?|html?)", re.IGNORECASE)

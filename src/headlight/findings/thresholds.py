@@ -9,6 +9,10 @@ from headlight.findings.candidates import MOST as MOST
 RETRIEVES = 0.1
 """A head that copies more than this share of a needle's tokens retrieves (Wu et al. 2024)."""
 
+USED = 2.0
+"""An answer rests on a passage without which it is at least so many times less likely; and on that
+alone where it is so many times less likely than without any other."""
+
 FAR_BELOW = 0.5
 """Largest ratio to the share of the weight at which another share is far below it."""
 

@@ -1,6 +1,6 @@
 """Answers to a prompt: their tokens and log-probabilities, and what passages give to them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,10 @@ def answer_ids(tokenizer: Any, text: str, answer: str) -> tuple[int, ...]:
 
 
 def answer_scores(
-    model: CapturedModel, examples: Sequence[Encoded], answer: Sequence[int]
+    model: CapturedModel,
+    examples: Sequence[Encoded],
+    answer: Sequence[int],
+    read: Callable[[int], None] = lambda _: None,
 ) -> Float64[np.ndarray, "score example"]:
     """Return the log-probability of the answer that texts end with, and the sum of its logits.
 
@@ -62,6 +65,7 @@ def answer_scores(
         model: Decoder with its head.
         examples: Texts, each with the answer behind it.
         answer: Tokens of the answer.
+        read: Function that is told of the number of texts of each batch.
 
     Raises:
         CaptureError: The numbers that the model computes are not finite.
@@ -76,6 +80,7 @@ def answer_scores(
             logits = model.run(batch).logits.double()
         chosen = logits.gather(-1, ids.expand(len(logits), -1)[..., None])[..., 0]
         scores.append(torch.stack([chosen - logits.logsumexp(-1), chosen]).sum(-1).cpu().numpy())
+        read(len(logits))
     return np.concatenate(scores, 1)
 
 

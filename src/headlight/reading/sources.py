@@ -5,8 +5,9 @@ means here, and what shares of attention weight and contributions to the logits 
 Passages are moved to other places, since what a passage gets depends on where it stands.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import factorial
 from textwrap import shorten
 from typing import Any, ClassVar, NamedTuple
@@ -24,7 +25,9 @@ from headlight.corpora.passages import examples_of
 from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, token_names
 from headlight.encode.passage_prompts import Prompt
+from headlight.engine.progress import Progress
 from headlight.errors import UnsupportedModelError, UsageError
+from headlight.findings.sources import passages_rested_on
 from headlight.measures.agreement import linear_fit, spearman
 from headlight.observations.variables import Variable, described, long_names, with_slots
 from headlight.reading.answers import (
@@ -46,12 +49,17 @@ from headlight.vocabulary import place_of_head
 REMOVAL, SETS, ALL, PREDICT = "removal", "sets", "all heads by", "predict"
 """Signals: single removals, sets of them, attention of all heads, direct contributions."""
 
+FEWEST_RANKED = 5
+"""Fewest passages whose order is compared: of three, every sixth order agrees by chance."""
+
 VARIABLES = long_names(
     {
         "value": Variable("what a signal gives a passage, mean over orders", ""),
         "mean": Variable("the same, mean over answers", "", interval="signed"),
         "rank": Variable("Spearman's ρ of a signal with removal, over the passages of an answer"),
         "agreement": Variable("the same, mean over answers", interval="correlation"),
+        "right": Variable("whether a signal is largest of the only passage the answer rests on"),
+        "right_share": Variable("the same, mean over answers that rest on one", interval="share"),
         "head_share": Variable("share of a passage in the rows that predict the answer, by head"),
         "lookback": Variable("mean weight on the prompt, of that and the mean on the answer"),
         "retrieval": Variable("share of the tokens of a hidden fact that the head copies"),
@@ -67,9 +75,10 @@ class Sources(TextResult):
     """Sources of one answer, or of several.
 
     `dataset` has ``value[answer, signal, passage]``: how much a passage was used, by each signal in
-    its own unit; passages are in the order in which they were handed over.  ``rank`` and
-    ``agreement`` say how well signals order passages as removal does; ``head_share`` are the shares
-    of each head, ``lookback`` its ratio at each token of the answer.
+    its own unit; passages are in the order in which they were handed over.  ``right`` and
+    ``right_share`` say whether a signal names the passage that an answer rests on, ``rank`` and
+    ``agreement`` how well it orders passages as removal does; ``head_share`` are the shares of each
+    head, ``lookback`` its ratio at each token of the answer.
     """
 
     dataset: xarray.Dataset
@@ -113,6 +122,7 @@ def sources(
     answer: str | None = None,
     settings: SourceSettings,
     command: str | None = None,
+    progress: Progress | None = None,
 ) -> Sources:
     """Compare what passages contribute to an answer, by several signals.
 
@@ -131,6 +141,7 @@ def sources(
             the model writes, up to the end of a line.
         settings: settings of the signals; users name each by itself.
         command: command of the request, for the record.
+        progress: told of each text that was read.
 
     Raises:
         MissingHeadError: the model does not predict next tokens.
@@ -148,9 +159,11 @@ def sources(
     model.require_tokenizer("a question is read")
     prompts = [_Prompted.of(model, example, settings) for example in examples]
     model.verify_batching()
-    scores, chosen = _heads(model, settings)
+    read = _ignore if progress is None else partial(_advance, progress)
+    scores, chosen = _heads(model, settings, read)
     measured = [
-        _measured(model, prompt, chosen, settings, number) for number, prompt in enumerate(prompts)
+        _measured(model, prompt, chosen, settings, number, read)
+        for number, prompt in enumerate(prompts)
     ]
     dataset = _dataset(model, prompts, measured, scores, chosen)
     text = str(dataset["question"].values[0])
@@ -167,20 +180,56 @@ def sources(
         orders=max(row.orders for row in measured),
         masks=settings.masks,
         named=int(bool(settings.chosen)),
+        written=sum(prompt.is_written for prompt in prompts),
         notes=" ".join(dict.fromkeys(row.note for row in measured if row.note)),
         command=command or "",
     )
     return Sources(dataset.assign_attrs(about))
 
 
+def texts_to_read(examples: Sequence[Mapping[str, Any]], settings: SourceSettings) -> int:
+    """Return the number of texts of which a progress is told.
+
+    Args:
+        examples: Examples as `headlight.corpora.passages.examples_of` returns them.
+        settings: Settings of the signals.
+    """
+    needles = 0 if settings.chosen else settings.needles
+    more = settings.masks + SINGLE + (OF_PREDICT if settings.predict else 0)
+    counts = [len(example["context"]) for example in examples]
+    return needles + sum(
+        min(settings.orders, factorial(count)) * (count + more) for count in counts
+    )
+
+
+SINGLE, OF_PREDICT = 2, 2
+"""Passes of each order besides those without passages: of all of them, once with attention kept;
+and what direct contributions cost, in such passes."""
+
+Read = Callable[[int], None]
+"""Function that is told of the number of texts that were read."""
+
+
+def _ignore(texts: int) -> None:
+    """Tell nobody."""
+
+
+def _advance(progress: Progress, texts: int) -> None:
+    progress.advance(texts, 0)
+
+
 @dataclass(frozen=True, eq=False)
 class _Prompted:
-    """Prompt, with its question and answer as texts, and the answer as tokens."""
+    """Prompt, with its question and answer as texts, and the answer as tokens.
+
+    The answer is written by the model, or was given.
+    """
 
     prompt: Prompt
     question: str
     answer: str
     ids: tuple[int, ...]
+    is_written: bool
 
     @classmethod
     def of(
@@ -207,6 +256,7 @@ class _Prompted:
         text, _ = prompt.written(tokenizer, passages, passages)
         whole, _ = prompt.encode(tokenizer, passages, passages)
         _require_room(model, len(whole.ids), 0)
+        is_written = answer is None
         if answer is None:
             ids = own_answer(model, whole, settings.max_new_tokens)
             answer = tokenizer.decode(ids).strip()
@@ -215,7 +265,7 @@ class _Prompted:
             ids = answer_ids(tokenizer, text, answer)
         _require_room(model, len(whole.ids), len(ids))
         question = subject.contents[-1] if isinstance(subject, Chat) else subject
-        return cls(prompt, question, answer, ids)
+        return cls(prompt, question, answer, ids, is_written)
 
     def read(
         self, tokenizer: Any, order: Sequence[int], kept: Bool[np.ndarray, " passage"]
@@ -248,7 +298,12 @@ class _Measured(NamedTuple):
 
 
 def _measured(
-    model: CapturedModel, prompt: _Prompted, chosen: Chosen, settings: SourceSettings, number: int
+    model: CapturedModel,
+    prompt: _Prompted,
+    chosen: Chosen,
+    settings: SourceSettings,
+    number: int,
+    read: Read,
 ) -> _Measured:
     """Return means over orders; the probability and Lookback's ratios are of the first alone."""
     count = len(prompt.prompt.passages)
@@ -262,6 +317,7 @@ def _measured(
             generator.random((settings.masks, count)) < 0.5,
             chosen,
             settings,
+            read,
         )
         for order in _orders(count, settings.orders, generator)
     ]
@@ -285,14 +341,16 @@ def _in_order(
     masks: Bool[np.ndarray, "mask passage"],
     chosen: Chosen,
     settings: SourceSettings,
+    read: Read,
 ) -> _Measured:
     count, note = len(order), ""
     # All passages, all but one, and random sets: the slices of scores below rely on this order.
     kept = np.concatenate([np.ones((1, count), bool), ~np.eye(count, dtype=bool), masks])
-    read = [prompt.read(model.tokenizer, order, passages) for passages in kept]
-    whole, owners = read[0]
-    log, logits = answer_scores(model, [example for example, _ in read], prompt.ids)
+    texts = [prompt.read(model.tokenizer, order, passages) for passages in kept]
+    whole, owners = texts[0]
+    log, logits = answer_scores(model, [example for example, _ in texts], prompt.ids, read)
     shares, ratios = answer_shares(model, whole, owners, settings.measures)
+    read(1)
     values = {REMOVAL: log[0] - log[1 : count + 1]}
     if settings.masks:  # without which the fit is removal itself
         values[SETS] = linear_fit(kept, log)
@@ -306,11 +364,12 @@ def _in_order(
             values[PREDICT] = (np.array(owners) == np.arange(count)[:, None]) @ parts
         except (UnsupportedModelError, UsageError) as problem:
             note = str(problem)
+        read(OF_PREDICT)
     return _Measured(float(log[0]), values, shares, ratios, note)
 
 
 def _heads(
-    model: CapturedModel, settings: SourceSettings
+    model: CapturedModel, settings: SourceSettings, read: Read
 ) -> tuple[Float64[np.ndarray, "layer head"], Chosen]:
     """Return how much heads copy of hidden facts (NaN where unknown), and the chosen heads."""
     sites = model.sites_of("decoder")
@@ -340,6 +399,7 @@ def _heads(
         seed=settings.seed,
     )
     scores = retrieval_scores(model, sites, asked)
+    read(settings.needles)
     if np.nansum(scores) > 0:
         order = np.argsort(-np.nan_to_num(scores).ravel(), kind="stable")[: settings.number]
         chosen.ravel()[order] = True
@@ -347,11 +407,23 @@ def _heads(
 
 
 def _rank(value: Mapping[str, Float64[np.ndarray, " passage"]], signal: str) -> float:
-    """Return Spearman's ρ of a signal with removal; NaN of fewer than three passages."""
+    """Return Spearman's ρ of a signal with removal; NaN of fewer than `FEWEST_RANKED` passages."""
     signals = value[signal], value[REMOVAL]
-    if len(signals[0]) < 3 or not np.isfinite(signals).all():
+    if len(signals[0]) < FEWEST_RANKED or not np.isfinite(signals).all():
         return np.nan
     return spearman(*signals).value
+
+
+def _is_right(value: Mapping[str, Float64[np.ndarray, " passage"]], signal: str) -> float:
+    """Return whether a signal is largest of the only passage that the answer rests on.
+
+    NaN of an answer that rests on none or on several, and of a single passage, which is always
+    named.
+    """
+    used = passages_rested_on(value[REMOVAL])
+    if len(used) != 1 or len(value[REMOVAL]) == 1 or not np.isfinite(value[signal]).all():
+        return np.nan
+    return float(value[signal].argmax() == used[0])
 
 
 def _dataset(
@@ -363,15 +435,17 @@ def _dataset(
 ) -> xarray.Dataset:
     signals = list(measured[0].value)
     values = _padded([np.stack([*answer.value.values()]) for answer in measured])
-    ranks = np.array([[_rank(answer.value, signal) for signal in signals] for answer in measured])
-    mean, agreement = (
-        Slots.of(np.arange(len(measured)), numbers).compute() for numbers in (values, ranks)
+    ranks, rights = (
+        np.array([[number(answer.value, signal) for signal in signals] for answer in measured])
+        for number in (_rank, _is_right)
     )
     variables: dict[str, Any] = {
         "value": (("answer", "signal", "passage"), values),
-        **with_slots("mean", ("signal", "passage"), mean["mean"], mean),
+        **_mean("mean", ("signal", "passage"), values),
         "rank": (("answer", "signal"), ranks),
-        **with_slots("agreement", ("signal",), agreement["mean"], agreement),
+        **_mean("agreement", ("signal",), ranks),
+        "right": (("answer", "signal"), rights),
+        **_mean("right_share", ("signal",), rights),
         "head_share": (
             ("answer", "measure", "layer", "head", "passage"),
             _padded([answer.head_share for answer in measured]),
@@ -403,6 +477,14 @@ def _dataset(
         "chosen": (("layer", "head"), chosen),
     }
     return described(variables, coordinates, VARIABLES)
+
+
+def _mean(name: str, dims: Sequence[str], numbers: np.ndarray) -> dict[str, Any]:
+    """Return the mean over answers, and of several what its interval is computed from."""
+    slots = Slots.of(np.arange(len(numbers)), numbers).compute()
+    if len(numbers) == 1:  # so that no page warns of intervals that one answer cannot have
+        return {name: (dims, slots["mean"])}
+    return {**with_slots(name, dims, slots["mean"], slots)}
 
 
 def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -16,7 +16,7 @@ from headlight.views.page_scripts import joined_script
 from headlight.views.provenance import provenance
 from headlight.views.reading.corpus_results import InCorpus, with_corpus
 from headlight.views.reading.format import DIFFERENCE, PICTURE, SECOND, Head, View, header_text
-from headlight.views.reading.generated_text import generated
+from headlight.views.reading.generated_text import findings, generated
 from headlight.views.reading.live_view import LiveView
 from headlight.views.reading.packing import pack
 from headlight.views.reading.pair_header import read_by_both
@@ -112,12 +112,13 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
 
 
 def _generated(reading: xr.Dataset) -> dict[str, Any] | None:
-    """Return the table of generated tokens: names of columns, and rows; None of other readings."""
+    """Return the sentence and the table of a generated text; None of other readings."""
     frame = generated(reading)
     if frame.empty:
         return None
     frame["probability"] = [f"{share:.0%}" for share in frame["probability"]]
-    return {"columns": list(frame), "rows": frame.to_numpy().tolist()}
+    sentence = findings(reading)[0]
+    return {"sentence": sentence, "columns": list(frame), "rows": frame.to_numpy().tolist()}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Sources of an answer, as tables, a page and in words."""
 
-from math import factorial
+from collections.abc import Sequence
+from math import exp, factorial
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,13 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.files import printable
+from headlight.findings import sources as said
 from headlight.findings.interval_phrases import interval
-from headlight.findings.phrases import listed, number, plural
+from headlight.findings.phrases import listed, number, percent, plural
+from headlight.findings.thresholds import USED
 from headlight.result.estimate import Estimate, estimate_of
 from headlight.views.colours import level
+from headlight.views.headline import BarList, Block, Headline, ValueBar
 from headlight.views.html_elements import element
 from headlight.views.number_formats import MINUS
 from headlight.views.parts import (
@@ -27,11 +31,22 @@ from headlight.views.parts import (
     maps,
 )
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.titles import shortened
+from headlight.views.titles import model_name, shortened
 from headlight.vocabulary import head_name
 
 FIRST = "signals"
-"""The picture beside what was found."""
+"""The picture of the signals."""
+
+SHOWN = 5
+"""Passages that a page shows when it opens, those that are missed most."""
+
+CHARACTERS, MOST, FEWEST = 325, 160, 60
+"""Characters of these together, of one at most, and of one at least."""
+
+LONGEST_BAR = 10.0
+"""Least factor that a bar of full length stands for, so that nothing looks like much."""
+
+KIND = "what the answer used"
 
 OF_REMOVAL = ("removal", "sets")
 """Signals that leave passages out; others are held against the first of them."""
@@ -67,8 +82,16 @@ def frame_of(result: xr.Dataset) -> pd.DataFrame:
 def agreement_frame(result: xr.Dataset) -> pd.DataFrame:
     """Return a row for each signal but removal: Spearman's ρ with removal, and its interval."""
     names, agreement = _agreement(result)
-    columns = {"signal": names, "ρ with removal": agreement.value}
-    columns |= {"low": agreement.low, "high": agreement.high}
+    return _with_ends(names, "ρ with removal", agreement)
+
+
+def right_frame(result: xr.Dataset) -> pd.DataFrame:
+    """Return a row for each signal but removal: the share of answers whose passage it names."""
+    return _with_ends(said.signals(result), "names the passage", said.right_share(result))
+
+
+def _with_ends(names: list[str], label: str, estimate: Estimate) -> pd.DataFrame:
+    columns = {"signal": names, label: estimate.value, "low": estimate.low, "high": estimate.high}
     return pd.DataFrame(columns).iloc[1:].reset_index(drop=True)
 
 
@@ -81,12 +104,13 @@ def chosen_heads(result: xr.Dataset) -> list[str]:
 
 def _agreement(result: xr.Dataset) -> tuple[list[str], Estimate]:
     estimate = estimate_of(result, "agreement")
-    assert estimate is not None  # noqa: S101 - every result has it
-    return result["signal"].values.astype(str).tolist(), estimate
+    if estimate is None:  # of one answer
+        estimate = Estimate.with_ends(result["agreement"].values)
+    return said.signals(result), estimate
 
 
 def findings(result: xr.Dataset) -> list[str]:
-    """Return the findings on removal, the signals that agree with it, and the chosen heads."""
+    """Return the answer of the page, the signals that agree with removal, and the chosen heads."""
     heads = chosen_heads(result)
     how = "named by hand" if result.attrs["named"] else "those that copy most of hidden facts"
     chosen = f"The chosen heads are {listed(heads)}, {how}."
@@ -102,48 +126,145 @@ def findings(result: xr.Dataset) -> list[str]:
     ]
 
 
+def headline(result: xr.Dataset) -> Headline:
+    """Return the passage that an answer came from; of several, how often attention names it."""
+    model = model_name(result.attrs)
+    if result.sizes["answer"] > 1:
+        counts = (result["passage_text"] != "").sum("passage").values
+        least, most = int(counts.min()), int(counts.max())
+        each = plural(most, "passage") if least == most else f"{least} to {most} passages"
+        answers, written = plural(len(counts), "answer"), int(result.attrs.get("written", 0))
+        by_model = (
+            "" if written == 0 else f", {written if written < len(counts) else 'all'} its own"
+        )
+        read = f"{model} read {answers}{by_model}, with {each} each."
+        return Headline(said.of_answers(result), read, _pictures_of_several(result), KIND)
+    question, answer, passages, falls = _answers(result)[0]
+    is_own = bool(result.attrs.get("written", 0))
+    posed, given = (f"“{shortened(text, 90)}”" for text in (question, answer))
+    from_passages = f"from {plural(len(passages), 'passage')}"
+    read = f"{model} answered {given} to {posed}, {from_passages}."
+    if not is_own:
+        read = f"{model} read the answer {given} to {posed}, {from_passages}."
+    title = said.of_answer(np.array(falls))
+    return Headline(title, read, _pictures_of_one(result, passages, falls), KIND)
+
+
+def _pictures_of_one(
+    result: xr.Dataset, passages: Sequence[str], falls: Sequence[float]
+) -> list[BarList | Block]:
+    """Return the passages and how much less likely the answer is without each, by influence."""
+    order = sorted(range(len(passages)), key=lambda at: -falls[at])
+    shown, others = order[:SHOWN], order[SHOWN:]
+    used = said.passages_rested_on(falls)
+    most = min(max(CHARACTERS // len(shown), FEWEST), MOST)
+    rows = [_passage(at, passages[at], most, is_used=at in used) for at in shown]
+    note = said.attention_beside(result)
+    if others:
+        more = f"{plural(len(others), 'more passage')}: at most {said.factor(falls[others[0]])}×."
+        note = f"{more} {note}".strip()
+    longest = max(exp(min(falls[order[0]], said.LARGEST)), LONGEST_BAR)
+    bars = [
+        ValueBar(
+            f"passage {at + 1}{', more likely' if said.is_more_likely(falls[at]) else ''}",
+            f"{said.factor(abs(falls[at]) if said.is_more_likely(falls[at]) else falls[at])}×",
+            0.0 if said.is_more_likely(falls[at]) else exp(min(falls[at], said.LARGEST)) / longest,
+        )
+        for at in shown
+    ]
+    return [
+        Block("Passages, the one that mattered most first", Markup("").join(rows)),
+        BarList("How much less likely the answer is without it", bars, note),
+    ]
+
+
+def _passage(at: int, text: str, most: int, *, is_used: bool) -> Markup:
+    """Return a passage with its number; a long one begins shortened, and opens as a whole."""
+    whole = printable(" ".join(text.split()))
+    number, short = element("b", str(at + 1)), shortened(whole, most)
+    kind = f"ranked{' used' if is_used else ''}"
+    if short == whole:
+        return element("p", number, " ", short, class_=kind, dir="auto")
+    # At the end of a word, where one ends in the second half of the room.
+    at_word = short[: short.rfind(" ")] if short.rfind(" ") > most // 2 else short[:-1]
+    summary = element("summary", number, " ", f"{at_word} …", dir="auto")
+    return element("details", summary, element("p", printable(text), dir="auto"), class_=kind)
+
+
+def _pictures_of_several(result: xr.Dataset) -> list[BarList]:
+    """Return how often each signal names the passage that answers rest on, and what these are."""
+    names, share = said.signals(result), said.right_share(result)
+    rests = [len(said.passages_rested_on(falls)) for _, _, _, falls in _answers(result)]
+    bars = [
+        ValueBar(said.called(result, name), percent(float(part.value)), float(part.value))
+        for at, name in enumerate(names)
+        if name not in OF_REMOVAL and np.isfinite((part := share.at(at)).value)
+    ]
+    bars.sort(key=lambda bar: -bar.share)
+    by_chance = said.chance(result)
+    if bars:
+        bars.append(
+            ValueBar("a passage drawn by chance", percent(by_chance), by_chance, "weight", True)
+        )
+    counts = {
+        "one passage": sum(number == 1 for number in rests),
+        "several alike": sum(number > 1 for number in rests),
+        "no single passage": sum(number == 0 for number in rests),
+    }
+    used = [ValueBar(label, str(count), count / len(rests)) for label, count in counts.items()]
+    signals = BarList("How often it names the passage that the answer rests on", bars)
+    rest = BarList(f"What the {len(rests)} answers rest on", used)
+    return [signals, rest] if bars else [rest]
+
+
 def _of_one(result: xr.Dataset) -> list[str]:
+    _, _, passages, falls = _answers(result)[0]
+    sentences = [said.of_answer(np.array(falls)), said.attention_beside(result)]
+    if len(passages) > 1 and not said.passages_rested_on(falls):
+        sentences.append("Of two passages that say the same, neither is missed alone.")
     frame = frame_of(result)
-    removal, answer = (
-        frame["removal"].to_numpy(),
-        shortened(str(result["answer_text"][0].values), 60),
-    )
+    removal = frame["removal"].to_numpy()
     first = int(removal.argmax())
-    if not removal[first] > 0:
-        return [f"“{answer}” becomes no less probable without any one of its passages."]
-    text = shortened(str(frame["text"][first]), 60)
     signals = [str(name) for name in frame.columns[3:] if frame[name].notna().all()]
     same = [name for name in signals if int(frame[name].to_numpy().argmax()) == first]
     others = [name for name in signals if name not in same]
-    agree = "it is first by no other signal"
-    if same:
-        agree = f"it is first by {listed([*map(_label, same)])} as well"
-    if others and same:
-        agree += f", and not by {listed([*map(_label, others)])}"
-    return [
-        f"Without passage {first + 1}, “{text}”, the log-probability of “{answer}” falls by "
-        f"{removal[first]:.2f} nats, the most of {len(frame)}; {agree}.",
-        "Of one answer, which signal agrees with removal is inconclusive: give several examples.",
-    ]
+    if len(passages) > 1 and removal[first] > 0 and signals:
+        agree = f"is first by {listed([*map(_label, same)])} as well" if same else ""
+        differ = f"is not first by {listed([*map(_label, others)])}" if others else ""
+        sentences.append(
+            f"Passage {first + 1}, without which the log-probability of the answer falls most, by "
+            f"{removal[first]:.2f} nats, {' and '.join(filter(None, (agree, differ)))}."
+        )
+    sentences.append(
+        "Of one answer, which signal agrees with removal is inconclusive: give several examples."
+    )
+    return [*filter(None, sentences)]
 
 
 def _of_several(result: xr.Dataset) -> list[str]:
     names, agreement = _agreement(result)
     use = [at for at, name in enumerate(names) if name not in OF_REMOVAL]
     use = [at for at in use if np.isfinite(agreement.value[at])]
+    title = said.of_answers(result)
     if not use:
-        return ["Which signal agrees with removal is inconclusive: rows have too few passages."]
+        return [
+            title,
+            "No answer has five passages or more, so that their order by other signals is not "
+            "compared with that by removal.",
+        ]
     part = agreement.at((use,))
-    best, count = use[int(np.argmax(part.value))], result.sizes["answer"]
+    best = use[int(np.argmax(part.value))]
     tied = [_label(names[use[at]]) for at in np.flatnonzero(part.ties())]
     name, agree = _label(names[best]), "agrees" if names[best] == "predict" else "agree"
+    ranked = plural(int(np.isfinite(result["rank"].values[:, 0]).sum()), "answer")
     sentences = [
-        f"Over {count} answers, {name} {agree} best with removal: "
-        f"Spearman's ρ {_number(agreement.at(best))}."
+        title,
+        f"Over {ranked}, {name} {agree} best with removal: "
+        f"Spearman's ρ {_number(agreement.at(best))}.",
     ]
     if len(tied) > 1:
-        sentences = [
-            f"Over {count} answers, which of {listed(tied)} agrees best with removal is "
+        sentences[1:] = [
+            f"Over {ranked}, which of {listed(tied)} agrees best with removal is "
             f"inconclusive; the largest Spearman's ρ is {_number(agreement.at(best))}, of {name}."
         ]
     measures = result["measure"].values
@@ -184,7 +305,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return signals beside each other, the passages, agreement with removal, and heads."""
-    frame, agreement = frame_of(result), agreement_frame(result)
+    frame, agreement, right = frame_of(result), agreement_frame(result), right_frame(result)
     count = result.sizes["answer"]
     several = count > 1
     names = result["signal"].values.astype(str)
@@ -192,11 +313,28 @@ def sections(result: xr.Dataset) -> list[Section]:
     explained = "; ".join(f"{kind}: {SIGNALS[kind]}" for kind in kinds)
     formats = dict.fromkeys(names.tolist(), ".3f")
     digits = dict.fromkeys(agreement.columns[1:], ".2f")
-    draw = (lambda: _agreements(result)) if several else (lambda: _shares(frame, list(names)))
-    caption = (
-        "Spearman's ρ with removal over the passages of an answer, mean over answers"
-        if several
-        else "each signal's share of its sum of absolute values"
+    shares = dict.fromkeys(right.columns[1:], ".0%")
+    caption = "each signal's share of its sum of absolute values"
+    drawn = Drawing(FIRST, caption, f"Bars: {caption}.", lambda: _shares(frame, list(names)))
+    ranked = "Spearman's ρ with removal over the passages of an answer, mean over answers"
+    dots = Drawing("agreement", ranked, f"Dots: {ranked}.", lambda: _agreements(result))
+    is_ranked = bool(agreement["ρ with removal"].notna().any())
+    compared = Section(
+        "agreement",
+        "Which signal agrees with removal",
+        "Of answers that rest on one of several passages, the share in which the signal is largest "
+        "for that passage; and the mean of Spearman's ρ over the passages of answers that have "
+        "five or more. The intervals are of 95%.",
+        drawings=[dots] if is_ranked else [],
+        tables=[
+            Table("right", "Answers whose passage a signal names", right, shares),
+            *(
+                [Table("agreement", "Order of the passages", agreement, digits)]
+                if is_ranked
+                else []
+            ),
+            *_means(result),
+        ],
     )
     return [
         Section(
@@ -204,24 +342,20 @@ def sections(result: xr.Dataset) -> list[Section]:
             "Passages by each signal",
             f"Means over {_orders(result)}. {explained[0].upper()}{explained[1:]}.",
             "Cohen-Wang et al. (2024); Wu et al. (2024)",
-            [Drawing(FIRST, caption, f"Bars: {caption}.", draw)],
+            [] if several else [drawn],
             [Table("passages", "A row for each passage", frame, formats)],
         ),
         Section(
             "answers",
             "The answers and their passages" if several else "The answer and its passages",
             "The stronger the colour of a passage, the more the log-probability of its answer "
-            "falls without it; each answer has a scale of its own."
+            "falls without it; each answer has a scale of its own. An answer rests on a passage "
+            f"without which it is at least {USED:.0f} times less likely; on that alone, where it "
+            f"is {USED:.0f} times less likely than without any other."
             + (f" The first {MARKED} of {count} answers." if count > MARKED else ""),
             html=Markup("").join(map(_marked, _answers(result)[:MARKED])),
         ),
-        Section(
-            "agreement",
-            "Which signal agrees with removal",
-            "The mean over answers of Spearman's ρ over their passages, and its interval of 95%."
-            + ("" if several else " Of one answer there is none."),
-            tables=[Table("agreement", "Signals", agreement, digits), *_means(result)],
-        ),
+        *([compared] if several else []),
         Section(
             "lookback",
             "How far heads look back to the prompt",

@@ -8,7 +8,7 @@ import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
 const SECOND = "-second";
-const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, TRIED = 24, BREAK = 12, BEYOND = 24, MARGIN = 10;
+const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, TRIED = 24, LABEL = 32, LINE = 13, BREAK = 12, BEYOND = 24, MARGIN = 10;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -55,8 +55,11 @@ function sentence(query, layer, head) {
   return { parts: [...parts, [`${less ? " from it" : ""}${more.map((at, place) => `${place ? " and" : ";"} ${percent(norm[at])} ${place ? "" : "comes "}from ${name(at)}`).join("")}.`]], key: top, far: Math.abs(gap) };
 }
 
-/** Of generated text, the token that a row was followed by. */
-const goesOn = (query) => { const next = document.querySelector(`#generated [data-row="${query}"]`); return next ? [[` The next token is “${isolated(next.textContent)}”.`]] : []; };
+/** Of generated text, the token that a row was followed by, and its probability. */
+function goesOn(query) {
+  const next = document.querySelector(`#generated [data-row="${query}"]`);
+  return next ? [[`“${isolated(next.textContent)}” (${next.closest("tr").cells[1].textContent}) comes after ${quoted("queries", query)}. `]] : [];
+}
 const spans = (parts) => parts.map(([text, name]) => build("span", name ? { class: name } : {}, text));
 
 /** Shares of a row of one of two readings, where a word that has other pieces in each is one key. */
@@ -89,6 +92,16 @@ function drawChip(sides) {
 /** How a bar is drawn: to scale as far as the scale goes; what is beyond it is broken, and still the higher the more it is. */
 const heightOf = (share, top, tall) => (share > top ? { high: tall + BREAK + BEYOND * share, broken: true } : { high: Math.max((share / top) * tall, 1), broken: false });
 
+/** Numbers of bars, the largest first, of which none lies over another: one that would stands a line further out, or is left to the hint. */
+function apartFrom(values) {
+  const placed = [];
+  for (const value of values.sort((one, other) => other.share - one.share)) {
+    const free = [0, 1].map((lines) => ({ ...value, y: value.y + (value.up ? -LINE : LINE) * lines })).find(({ x, y }) => !placed.some((other) => Math.abs(other.x - x) < LABEL && Math.abs(other.y - y) < LINE));
+    if (free) placed.push(free);
+  }
+  return placed;
+}
+
 /** Places with a column: all, or those with the largest shares that fit, in the order of the text. */
 function columnsOf(sides, query, room) {
   const { keys } = partOf(state.kind), all = Array.from(keys.tokens.keys()), most = Math.floor(room / NARROWEST);
@@ -119,10 +132,11 @@ function drawPicture(query, layer, head) {
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
   const top = Math.max(0.02, most("weight"), most("norm")), tall = small ? 120 : 168, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
   const seen = columns.filter((at) => !unseen(at)), highest = (name) => Math.max(0, ...seen.flatMap((at) => [name, `${name}${SECOND}`].map((each) => heightOf(sides[each]?.[at] ?? 0, top, tall).high)));
-  const above = Math.max(58, highest("weight") + 26), below = above + middle, height = below + Math.max(58, highest("norm") + 24);
+  const above = Math.max(58, highest("weight") + 22 + LINE), below = above + middle, height = below + Math.max(58, highest("norm") + 20 + LINE);
   const made = [above, below].map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   pattern.append(drawn("rect", { width: 1.4, height: 5, fill: "var(--quiet)" }));
   made.push(pattern);
+  const values = [];
   const bar = (x, name, at, up, width, hollow) => {
     const share = sides[name]?.[at];
     if (share === undefined) return;
@@ -133,7 +147,7 @@ function drawPicture(query, layer, head) {
       const y = up ? above - tall - BREAK / 2 : below + tall + BREAK / 2, zigzag = (by) => `M${x - 3} ${y + by + 3}L${x + width / 4} ${y + by - 3}L${x + width / 2} ${y + by + 3}L${x + (3 * width) / 4} ${y + by - 3}L${x + width + 3} ${y + by + 3}`;
       made.push(drawn("path", { d: zigzag(0), fill: "none", stroke: "var(--card)", "stroke-width": 8 }), ...[-4, 4].map((by) => drawn("path", { d: zigzag(by), fill: "none", stroke: "var(--quiet)", "stroke-width": 1.2, "data-broken": at })));
     }
-    if ((share >= NAMED || broken) && width >= 14 || parked) made.push(drawn("text", { x: x + width / 2, y: up ? above - high - 5 : below + high + 14, "text-anchor": "middle", class: parked ? "value quiet" : "value" }, percent(share)));
+    if (share >= NAMED || broken || parked) values.push({ x: x + width / 2, y: up ? above - high - 5 : below + high + 14, up, share, parked });
   };
   columns.forEach((at, place) => {
     const x = aside + wide * (place + 0.5), half = header.second ? broad / 2 : broad;
@@ -147,6 +161,7 @@ function drawPicture(query, layer, head) {
     if (lines.length > 1) label.append(...lines.map((line, row) => drawn("tspan", { x, y: y - 8 + 17 * row, "data-token": at }, `${line}${row ? "" : " /"}`)));
     made.push(label);
   });
+  made.push(...apartFrom(values).map(({ x, y, share, parked }) => drawn("text", { x, y, "text-anchor": "middle", class: parked ? "value quiet" : "value" }, percent(share))));
   placePicture(room, height, made, query, layer, head);
   const who = quoted("queries", query), out = Array.from(keys.tokens.keys()).filter((at) => !columns.includes(at) && !unseen(at));
   const rest = ["weight", "norm"].filter((name) => sides[name]).map((name) => `${percent(out.reduce((sum, at) => sum + sides[name][at], 0))} of the ${name}`).join(" and ");
@@ -208,7 +223,7 @@ export function drawGrid() {
 export function drawBars() {
   const [query] = state.queries, { layer, head, kind } = state;
   if (!isThere(kind, layer, "weight" in measuresOf(kind) ? "weight" : Object.keys(measuresOf(kind))[0])) return;
-  byId("said").replaceChildren(...spans([...said(query, layer, head).parts, ...goesOn(query)]));
+  byId("said").replaceChildren(...spans([...goesOn(query), ...said(query, layer, head).parts]));
   document.querySelectorAll("#generated [data-row]").forEach((each) => each.setAttribute("aria-pressed", Number(each.dataset.row) === query));
   if (state.view !== "bars") {
     drawChip({ weight: sharesOf("weight", query, layer, head), norm: sharesOf("norm", query, layer, head) });
