@@ -70,6 +70,12 @@ class Headline:
     kind: str = ""
     opened: Sequence[str] = field(default_factory=tuple)
 
+    @property
+    def sentences(self) -> list[str]:
+        """Sentences that a terminal prints of it."""
+        notes = [picture.note for picture in self.pictures if isinstance(picture, BarList)]
+        return [self.title, self.read, *notes]
+
 
 def bars_html(bars: Sequence[ValueBar]) -> Markup:
     """Return bars as rows of a label, a bar and its number."""

@@ -175,7 +175,8 @@ def _shown(section: Section, headline: Headline | None) -> dict[str, Any]:
         "definitions": definitions,
         "group": section.group,
         "html": section.html,
-        "is_open": headline is None or section.name in headline.opened,
+        "is_open": headline is None
+        or section.name.removeprefix(f"{section.group}-") in headline.opened,
         "pictures": [
             _pictured(picture) for picture in section.drawings if picture.name not in shown
         ],
