@@ -43,7 +43,9 @@ def test_means_of_special_tokens_stand_first_where_they_are_apart_with_the_head_
     result["share"].loc[{"measure": "norm", "key_category": "sep"}] = 0.05
     first, *others = highlights(result)
     assert (first.layer, first.head, first.question, first.measure) == (4, 7, "sep", "weight")
-    assert first.text.startswith("26% of the weight goes to [SEP], but 5% of the norm, at most ")
+    assert first.text.startswith(
+        "Over all heads, 26% of the weight goes to [SEP], but 5% of the norm, "
+    )
     assert (
         "half as much. 61% of L4H7's weight goes to [SEP], but only 5% of its norm." in first.text
     )

@@ -21,8 +21,9 @@ ALL: Literal["all"] = "all"
 """Kind of a result that has all kinds."""
 
 MULTI_KIND = "multi_kind"
-"""Mark of the result of a kind that is shown beside others, so that names of heads say the kind: its
-place among them, from 1."""
+"""Mark of the result of a kind that is shown beside others, so that names of heads say the kind.
+
+It is the place of the kind among them, from 1."""
 
 
 def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:

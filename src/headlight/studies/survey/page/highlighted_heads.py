@@ -13,7 +13,6 @@ from headlight.views.parts import Section
 from headlight.views.passages import PassagePages, drawn_passage, strongest
 from headlight.views.template import fragment
 
-
 SHOWN = 5
 """Number of findings that stand open; the others are folded."""
 
