@@ -59,7 +59,8 @@ def test_each_special_token_is_judged_by_itself_and_their_layers_named():
         for head in range(2):
             set_shares(result, "weight", (layer, head), [0.2, 0.5, 0.1, 0.2])
     assert by_kind(result)["sep"] == (
-        "34% of the weight goes to [SEP], but 10% of the norm, at most half as much. "
+        "Over all heads, 34% of the weight goes to [SEP], but 10% of the norm, at most half as "
+        "much. "
         "50% of L1H0's weight goes to [SEP], but only 10% of its norm. "
         "16% of the weight goes to [CLS], and 10% of the norm. "
         "Means over all heads of layers 0 to 4; "

@@ -59,7 +59,7 @@ class TestDrawing:
         red, green, blue = (int(faint[at : at + 2], 16) for at in (1, 3, 5))
         assert max(red, green, blue) - min(red, green, blue) < 24
         assert figure.legends[0].legend_handles[0].get_color() == plain != faint
-        assert {"L0H0", "L1H0"} <= set(texts(figure))
+        assert {"0.100  L0H0", "0.400  L1H0", "0.500"} <= set(texts(figure))
 
     def test_an_axis_has_no_offset(self):
         line = Line("jsd", np.arange(4.0), np.linspace(0.10001, 0.10004, 4))

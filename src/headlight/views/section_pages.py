@@ -4,7 +4,6 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
@@ -122,7 +121,6 @@ def section_page(page: SectionPage) -> str:
     outside is escaped, and pictures are images, in which nothing runs.
     """
     headline = page.headline
-    examples = [example for section in page.sections for example in section.examples]
     return render(
         "exhibits.html",
         headline=headline,
@@ -132,7 +130,7 @@ def section_page(page: SectionPage) -> str:
         introduction=page.introduction,
         read=page.read,
         cautions=page.cautions,
-        findings=list(zip_longest(page.findings, examples, fillvalue="")),
+        findings=page.findings,
         terms=page.terms,
         facts=page.facts,
         kinds=page.kinds,

@@ -40,7 +40,7 @@ def highlights_section(
 
 
 def passage_block(result: xr.Dataset, highlight: Highlight, pages: PassagePages) -> Block | None:
-    """Return a row of the corpus in which a head does what a highlight says; None without any.
+    """Return the head of a highlight, and a row of the corpus if one was kept; None without a head.
 
     Args:
         result: Survey of one kind of attention.
@@ -49,10 +49,9 @@ def passage_block(result: xr.Dataset, highlight: Highlight, pages: PassagePages)
     """
     if highlight.layer is None or highlight.head is None:
         return None
-    if _passage(result, highlight, pages) is None:
-        return None
     name = name_of(result, highlight.layer, highlight.head)
-    return Block(f"{name} in the corpus", _example(result, highlight, pages))
+    where = " in the corpus" if _passage(result, highlight, pages) else ""
+    return Block(f"{name}{where}", _example(result, highlight, pages))
 
 
 def _example(result: xr.Dataset, highlight: Highlight, pages: PassagePages) -> Markup:
