@@ -8,7 +8,7 @@ import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
 const SECOND = "-second";
-const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 30, OTHERS = 6, TRIED = 24, BREAK = 12, BEYOND = 24, MARGIN = 10;
+const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 30, OTHERS = 6, TRIED = 24, BREAK = 12, BEYOND = 24, MARGIN = 10, LETTERED = 30;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -119,7 +119,8 @@ function drawPicture(query, layer, head) {
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
   const top = Math.max(0.02, most("weight"), most("norm")), tall = small ? 120 : 168, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
   const seen = columns.filter((at) => !unseen(at)), highest = (name) => Math.max(0, ...seen.flatMap((at) => [name, `${name}${SECOND}`].map((each) => heightOf(sides[each]?.[at] ?? 0, top, tall).high)));
-  const above = Math.max(58, highest("weight") + 26), below = above + middle, height = below + Math.max(58, highest("norm") + 24);
+  const upright = header.second && broad / 2 < LETTERED; // numbers of two bars side by side, which would run together
+  const beyond = upright ? 42 : 26, above = Math.max(58, highest("weight") + beyond), below = above + middle, height = below + Math.max(58, highest("norm") + beyond - 2);
   const made = [above, below].map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   pattern.append(drawn("rect", { width: 1.4, height: 5, fill: "var(--quiet)" }));
   made.push(pattern);
@@ -133,7 +134,10 @@ function drawPicture(query, layer, head) {
       const y = up ? above - tall - BREAK / 2 : below + tall + BREAK / 2, zigzag = (by) => `M${x - 3} ${y + by + 3}L${x + width / 4} ${y + by - 3}L${x + width / 2} ${y + by + 3}L${x + (3 * width) / 4} ${y + by - 3}L${x + width + 3} ${y + by + 3}`;
       made.push(drawn("path", { d: zigzag(0), fill: "none", stroke: "var(--card)", "stroke-width": 8 }), ...[-4, 4].map((by) => drawn("path", { d: zigzag(by), fill: "none", stroke: "var(--quiet)", "stroke-width": 1.2, "data-broken": at })));
     }
-    if ((share >= NAMED || broken) && width >= 14 || parked) made.push(drawn("text", { x: x + width / 2, y: up ? above - high - 5 : below + high + 14, "text-anchor": "middle", class: parked ? "value quiet" : "value" }, percent(share)));
+    if ((share >= NAMED || broken || parked) && width >= 14) {
+      const end = up ? above - high - 5 : below + high + 5, place = upright ? { transform: `translate(${x + width / 2 + 4} ${end}) rotate(-90)`, "text-anchor": up ? "start" : "end" } : { x: x + width / 2, y: up ? end : end + 9, "text-anchor": "middle" };
+      made.push(drawn("text", { ...place, class: parked ? "value quiet" : "value" }, percent(share)));
+    }
   };
   columns.forEach((at, place) => {
     const x = aside + wide * (place + 0.5), half = header.second ? broad / 2 : broad;
