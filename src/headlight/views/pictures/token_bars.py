@@ -81,9 +81,12 @@ def _written(
         inches: Inches from token to token, and of a share of 1.
     """
     chosen: list[int] = []
-    room = text_width("100%", PLAIN, "bold")
-    for at in sorted(np.flatnonzero(high).tolist(), key=lambda place: -shares[place]):
-        beside = [other for other in chosen if abs(at - other) * inches[0] < room]
+    places = np.flatnonzero(high).tolist()
+    wide = {at: text_width(f"{shares[at]:.0%}", PLAIN, "bold") for at in places}
+    for at in sorted(places, key=lambda place: -shares[place]):
+        beside = [
+            other for other in chosen if abs(at - other) * inches[0] < (wide[at] + wide[other]) / 2
+        ]
         if all(abs(shares[at] - shares[other]) * inches[1] > PLAIN / 72 for other in beside):
             chosen.append(at)
     return chosen
