@@ -5,7 +5,7 @@ import { sharesOf, waysTo } from "./ways.js";
 
 const data = JSON.parse(document.getElementById("routes").textContent);
 const { tokens, layers, parked, unsaid, least: kept } = data, DEPTH = layers.length, SIZE = tokens.length;
-const BAND = 11, MOST_LINKS_NAMED = 70, MOST_HEADS = 8, TILTED = 58, NARROWEST = 30;
+const BAND = 13, APART = 6, MOST_LINKS_NAMED = 70, MOST_HEADS = 8, TILTED = 58, NARROWEST = 30;
 const element = (id) => document.getElementById(id), graph = element("graph");
 const state = { token: data.token, layer: data.layer, least: Math.max(data.shown, kept), parked: false };
 const headName = (place, head) => `L${layers[place]}H${head}`;
@@ -85,7 +85,7 @@ function draw() {
     const high = linked ? tall : BAND;
     for (let place = from; place >= to; place -= 1) down[place + 1] = y + (high * (from - place)) / (from - to + 1);
     if (!linked) made.push(drawn("rect", { x: left, y: y + 1, width: width - left - right, height: BAND - 2, rx: 3, fill: faint }, undefined, `layers ${layers[to]} to ${layers[from]}: no link of at least ${fine(state.least)}`));
-    if (linked || !small) made.push(drawn("text", { x: left - 6, y: y + high / 2 + 4, "text-anchor": "end", fill: quiet, "font-size": linked ? 11 : 9 }, linked ? `${small ? "" : "L"}${layers[from]}` : from === to ? layers[from] : `${layers[to]}–${layers[from]}`));
+    if (linked || !small) made.push(drawn("text", { x: left - 6, y: y + high / 2 + 4, "text-anchor": "end", fill: quiet, "font-size": 11 }, linked ? `${small ? "" : "L"}${layers[from]}` : from === to ? layers[from] : `${layers[to]}–${layers[from]}`));
     y += high;
   }
   down[0] = y;
@@ -109,7 +109,7 @@ function draw() {
     made.push(drawn("rect", { x: across.get(at) - broad / 2, y: down[place + 1] + 3, width: broad, height: 3, rx: 1, fill: orange, "data-way": "forward" }, undefined, `the feed-forward layer of layer ${layers[place]} is ${percent(data.sums[place].forward[at])} of ${quoted(at)} then`));
   }
   for (const at of columns) made.push(...names(at, across.get(at), { above, foot: y, height, tilted, direct, input: passing[0], chosen, quiet, blue, black }));
-  made.push(...[[small ? 10 : above - 4, "↓ taken from it, directly"], [height - 4, "↑ traced back to the input"]].map(([at, text]) => drawn("text", { x: 6, y: at, fill: quiet, "font-size": 10 }, text)));
+  made.push(...[[small ? 10 : above - 4, "↓ taken from it, directly"], [height - 4, "↑ traced back to the input"]].map(([at, text]) => drawn("text", { x: 6, y: at, fill: quiet, "font-size": 11 }, text)));
   for (const [name, value] of Object.entries({ xmlns: graph.namespaceURI, viewBox: `0 0 ${width} ${height}`, width, height })) graph.setAttribute(name, value);
   graph.replaceChildren(...made);
   if (without) element("drawn").textContent += `; ${without} ${without > 1 ? "tokens have" : "token has"} no link and no column`;
@@ -129,7 +129,7 @@ function linkLines({ links, passing }, { across, down, thick, small, blue, card,
     }, undefined, `layer ${layers[place]}: ${quoted(to)} takes ${fine(link.local)} of itself from ${quoted(from)}, which is ${fine(share)} of ${quoted(state.token)}: ${by}`));
     const name = heads.length ? `${headName(place, heads[0].head)}${heads.length > 1 && !small ? ` +${heads.length - 1}` : ""}` : `L${layers[place]}`, text = small ? name : `${name} ${fine(share)}`;
     const long = 7 * text.length, x = aside > 0 ? x0 - 5 - long : x0 + 5, y = y0 - 5;
-    if (links.length > MOST_LINKS_NAMED || (small && texts.length > 8) || x < 0 || placed.some((other) => Math.abs(other.y - y) < 12 && x < other.x + other.long && other.x < x + long)) continue;
+    if (links.length > MOST_LINKS_NAMED || (small && texts.length > 8) || x < 0 || placed.some((other) => Math.abs(other.y - y) < 12 && x < other.x + other.long + APART && other.x < x + long + APART)) continue;
     placed.push({ x, y, long });
     const label = drawn("text", { x: aside > 0 ? x0 - 5 : x0 + 5, y, "text-anchor": aside > 0 ? "end" : "start", "font-size": 11, "font-weight": 600, fill: black, stroke: card, "stroke-width": 3, "paint-order": "stroke", "data-head": name }, name);
     if (!small) label.append(drawn("tspan", { fill: quiet, "font-weight": 400 }, ` ${fine(share)}`));
