@@ -10,9 +10,11 @@ import pytest
 from rich.console import Console
 
 from headlight.findings import Attended, Passage, highlights, piece_text
+from headlight.studies.survey.page.headline import finding_pictures
 from headlight.studies.survey.page.highlighted_heads import SHOWN
 from headlight.studies.survey.page.shares import neighbours_section, shares_section
 from headlight.views.head_grid import head_grid
+from headlight.views.headline import BarList
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import svg_text
 from headlight.views.result_contents import findings, headline, pictures, tables
@@ -435,6 +437,20 @@ def test_heads_of_the_title_are_ranked_beside_the_mean(behaviour):
         ("mean of all 12 heads", f"{100 * mean:.0f}%"),
     ]
     assert [bar.share for bar in bars.bars] == pytest.approx([1, 0.6 / 0.95, mean / 0.95])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_pictures_of_every_finding_show_its_head(seed):
+    result = survey_sample(3, 4, seed=seed)
+    for highlight in highlights(result):
+        picture, *_ = finding_pictures(result, highlight)
+        if isinstance(picture, BarList):
+            name = f"L{highlight.layer}H{highlight.head}"
+            if name in short_sentence(highlight.text):
+                assert name in f"{picture.title} {picture.bars[0].label}", highlight.text
+            assert len(picture.bars) > 1
+            assert max(bar.share for bar in picture.bars) == 1
+            assert min(bar.share for bar in picture.bars) >= 0
 
 
 def test_panels_that_are_left_out_are_named():

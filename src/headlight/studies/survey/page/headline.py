@@ -55,7 +55,7 @@ def headline(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> Headline:
     pictures: Sequence[BarList | Block | Drawing] = shares_section(result).drawings[:1]
     if conclusive:
         passage = passage_block(result, conclusive[0], pages)
-        pictures = [*_pictures(result, conclusive[0]), *([passage] if passage else [])]
+        pictures = [*finding_pictures(result, conclusive[0]), *([passage] if passage else [])]
     return Headline(
         title=short_sentence(survey(result)[0]),
         read=" ".join([f"{Subject.from_result(result)}.", *read]),
@@ -65,8 +65,13 @@ def headline(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> Headline:
     )
 
 
-def _pictures(result: xr.Dataset, first: Highlight) -> list[BarList | Drawing]:
-    """Return the pictures of a finding."""
+def finding_pictures(result: xr.Dataset, first: Highlight) -> list[BarList | Drawing]:
+    """Return the pictures that show just a finding, at least one.
+
+    Args:
+        result: Survey of one kind of attention.
+        first: Highlight of the survey.
+    """
     if first.kind in _SECTIONS:
         return list(_SECTIONS[first.kind](result).drawings[:1])
     if first.kind == "particular tokens":
@@ -125,7 +130,7 @@ def _heads(result: xr.Dataset, first: Highlight, row: Statistic) -> BarList:
     """Return the heads with most of a statistic, or least, beside the mean of all heads."""
     sign = -1.0 if first.kind in _LOWEST else 1.0
     numbers = numbers_of(result, row, first.measure)
-    ranked = candidates(result, row, first.measure) if row.unit == "share" else numbers
+    ranked = candidates(result, row, first.measure) if row.target else numbers
     order = np.argsort(-sign * ranked.value, axis=None, kind="stable")  # NaN comes last
     known = [at for at in order.tolist() if np.isfinite(ranked.value.flat[at])][:MOST_HEADS]
     layers, heads = result["layer"].values.tolist(), numbers.value.shape[1]
