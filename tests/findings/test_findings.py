@@ -43,7 +43,9 @@ def test_means_of_special_tokens_stand_first_where_they_are_apart_with_the_head_
     result["share"].loc[{"measure": "norm", "key_category": "sep"}] = 0.05
     first, *others = highlights(result)
     assert (first.layer, first.head, first.question, first.measure) == (4, 7, "sep", "weight")
-    assert first.text.startswith("26% of the weight goes to [SEP], but 5% of the norm, at most ")
+    assert first.text.startswith(
+        "Over all heads, 26% of the weight goes to [SEP], but 5% of the norm, "
+    )
     assert (
         "half as much. 61% of L4H7's weight goes to [SEP], but only 5% of its norm." in first.text
     )
@@ -57,7 +59,8 @@ def test_each_special_token_is_judged_by_itself_and_their_layers_named():
         for head in range(2):
             set_shares(result, "weight", (layer, head), [0.2, 0.5, 0.1, 0.2])
     assert by_kind(result)["sep"] == (
-        "34% of the weight goes to [SEP], but 10% of the norm, at most half as much. "
+        "Over all heads, 34% of the weight goes to [SEP], but 10% of the norm, at most half as "
+        "much. "
         "50% of L1H0's weight goes to [SEP], but only 10% of its norm. "
         "16% of the weight goes to [CLS], and 10% of the norm. "
         "Means over all heads of layers 0 to 4; "

@@ -409,6 +409,7 @@ def test_a_report_shows_one_set_of_shares_at_a_time(browser, tmp_path):
     page.goto(path.as_uri())
     shown = page.locator("#shares .picture:not([hidden])")
     assert shown.evaluate_all("all => all.map(each => each.dataset.name)") == ["shares"]
+    page.click("#shares > details > summary")
     page.locator("[data-pictures=shares] label").nth(2).click()
     assert shown.evaluate_all("all => all.map(each => each.dataset.name)") == ["shares_from_sep"]
     page.close()

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from html import unescape
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -11,15 +10,19 @@ import pytest
 from rich.console import Console
 
 from headlight.findings import Attended, Passage, highlights, piece_text
+from headlight.studies.survey.page.headline import finding_pictures
+from headlight.studies.survey.page.highlighted_heads import SHOWN
 from headlight.studies.survey.page.shares import neighbours_section, shares_section
 from headlight.views.head_grid import head_grid
+from headlight.views.headline import BarList
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import svg_text
-from headlight.views.result_contents import findings, pictures, tables
+from headlight.views.result_contents import findings, headline, pictures, tables
 from headlight.views.result_page import result_page as report
 from headlight.views.result_terminal import study_terminal
-from headlight.views.sentences import claim
+from headlight.views.sentences import INTERVAL, claim, short_sentence
 from headlight.vocabulary import measure
+from page_words import words_when_open
 from views.drawn import dots, line_named, points, texts
 from views.pages import Page
 from views.sample_results import survey_sample
@@ -67,7 +70,7 @@ def test_hostile_text_stays_text():
         assert len(page.all(tag)) == len(plain.all(tag))
     assert {str(e.attributes["class"]) for e in page.all("img")} <= {"drawing", "drawing alone"}
     assert not [name for e in page.elements for name in e.attributes if name.startswith("on")]
-    assert page.all("h1")[0].text == HOSTILE
+    assert HOSTILE in page.all("h1")[0].text
     labels = [str(e.attributes["alt"]) for e in page.all("img")]
     assert any(HOSTILE in label for label in labels)
     assert any(HOSTILE in e.text for e in page.all("title") if "svg" not in e.inside)
@@ -340,15 +343,39 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
-def test_what_stands_on_top_is_not_said_again():
+def test_the_title_is_the_first_finding_and_the_others_stand_open_below():
     result = survey_sample(6, 8)
-    page, every = report(result), highlights(result)
-    for each in every:
-        assert page.count(str(claim(each.text))) == 1
-    top, rest = page.index('aria-label="What was found"'), page.index('id="highlights"')
-    shown = re.findall(r'href="#head=(L\d+H\d+)&', page[top:rest])
-    assert shown == [f"L{each.layer}H{each.head}" for each in every[:3] if each.head is not None]
-    assert "<summary>with intervals</summary>" in page[top:rest]
+    page, (first, *others) = report(result), highlights(result)
+    title = short_sentence(first.text)
+    assert Page(page).all("h1")[0].text == title
+    assert "95%" not in title
+    assert page.index(title) < page.index('class="answer') < page.index('id="highlights"')
+    assert [page.count(str(claim(each.text))) for each in others] == [1] * len(others)
+    assert str(claim(first.text)) not in page
+    shown = re.findall(r'href="#head=(L\d+H\d+)&', page)
+    about = [each for each in (first, *others) if each.head is not None]
+    assert shown == [f"L{each.layer}H{each.head}" for each in about]
+    words = " ".join(words_when_open(page))
+    open_others = [short_sentence(each.text).rstrip(".") in words for each in others]
+    assert open_others == [at < SHOWN for at in range(len(others))]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(("layers", "heads"), [(6, 8), (12, 12)])
+def test_few_words_are_seen_before_anything_is_unfolded(layers, heads):
+    assert len(words_when_open(report(survey_sample(layers, heads)))) <= 1200
+
+
+def test_the_findings_begin_with_the_title_and_have_its_intervals():
+    result = survey_sample(6, 8)
+    result = result.assign(
+        {f"share_{end}": result["share"] + by for end, by in (("low", -0.02), ("high", 0.02))}
+    )
+    answer = headline(result)
+    assert answer is not None
+    assert "95%" in findings(result)[0]
+    assert INTERVAL.sub("", findings(result)[0]).startswith(answer.title)
 
 
 @pytest.mark.parametrize(("layers", "heads"), [(12, 12), (17, 3), (3, 17)])
@@ -362,33 +389,68 @@ def test_squares_of_many_layers_or_heads_hold_no_numbers(layers, heads):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
-def test_the_first_screen_has_what_was_found_beside_all_heads_by_weight_and_norm():
-    page = report(survey_sample(6, 8))
-    start, end = page.index('aria-label="What was found"'), page.index('aria-label="Contents"')
-    items = re.findall(r"<li>(.*?)</li>", page[start:end], re.DOTALL)
-    assert len(items) == len(findings(survey_sample(6, 8))) >= 3
-    sentences = [each.partition('<a class="needs-script')[0] for each in items]
-    shown = [re.sub(r"<[^>]*>", "", each).strip() for each in sentences]
-    for short, whole in zip(shown, findings(survey_sample(6, 8)), strict=True):
-        assert len(short) <= 250
-        assert unescape(short)[:40] in whole.replace("  ", " ")
-    ids = {each.attributes.get("id") for each in Page(page).elements}
-    led_to = re.findall(r'href="#(L\d+H\d+)"', "".join(items))
-    assert led_to
-    assert set(led_to) <= ids
-    assert start < page.index('data-name="weight_against_norm"') < end
-    assert page.count('data-name="weight_against_norm"') == 1
-    assert page.index("What the measures are</summary>") < end
-    drawn = pictures(survey_sample(6, 8))["weight_against_norm"].draw()
-    (axes,) = drawn.axes
-    share = survey_sample(6, 8)["share"].sel(query_category="all", key_category="sep")
+def test_the_answer_shows_its_head_by_weight_and_norm_among_all_heads():
+    result = survey_sample(6, 8)
+    result["share"][:] = 0.1
+    share = result["share"].sel(query_category="all", key_category="sep")
+    where = {"query_category": "all", "key_category": "sep", "layer": 4, "head": 7}
+    result["share"].loc[{**where, "measure": "weight"}] = 0.8
+    result["share"].loc[{**where, "measure": "norm"}] = 0.2
+    share = result["share"].sel(query_category="all", key_category="sep")
+    answer = headline(result)
+    assert answer is not None
+    assert answer.title == "80% of L4H7's weight goes to [SEP], but only 20% of its norm."
+    bars, drawing, head = answer.pictures
+    means = [float(share.sel(measure=name).mean()) for name in ("weight", "norm")]
+    assert [(bar.value, bar.is_reference) for bar in bars.bars] == [
+        ("80%", False),
+        ("20%", False),
+        *((f"{100 * mean:.0f}%", True) for mean in means),
+    ]
+    assert [bar.share for bar in bars.bars] == pytest.approx([1, 0.25, *(m / 0.8 for m in means)])
+    (axes,) = drawing.draw().axes
     weight, norm = (100 * share.sel(measure=name).values.ravel() for name in ("weight", "norm"))
     np.testing.assert_allclose(points(line_named(axes, "a head")), np.stack([weight, norm], 1))
     assert "to [SEP]" in axes.get_xlabel()
-    most = np.argsort(-np.abs(weight - norm), kind="stable")[:3]
-    named = {f"L{at // 8}H{at % 8}" for at in most}
-    named |= {f"L{each.layer}H{each.head}" for each in highlights(survey_sample(6, 8))[:3]}
-    assert {each.get_text() for each in axes.texts} <= named
+    assert "L4H7" in {each.get_text() for each in axes.texts}
+    assert head.title == "L4H7"
+    page = report(result)
+    assert page.count('data-name="weight_against_norm"') == 1
+
+
+@pytest.mark.parametrize("behaviour", ["previous", "next"])
+def test_heads_of_the_title_are_ranked_beside_the_mean(behaviour):
+    result = survey_sample(3, 4)
+    result["share"][:] = 0.25
+    result["neighbour"][:] = 0.05
+    row = {"measure": ["weight", "norm"], "offset": {"previous": -1, "next": 1}[behaviour]}
+    result["neighbour"].loc[{**row, "layer": 1, "head": 2}] = 0.95
+    result["neighbour"].loc[{**row, "layer": 2, "head": 0}] = 0.6
+    answer = headline(result)
+    assert answer is not None
+    assert answer.title.startswith("Head L1H2 gives 95% of its weight")
+    bars = answer.pictures[0]
+    mean = (0.95 + 0.6 + 10 * 0.05) / 12
+    assert [(bar.label, bar.value) for bar in bars.bars] == [
+        ("L1H2", "95%"),
+        ("L2H0", "60%"),
+        ("mean of all 12 heads", f"{100 * mean:.0f}%"),
+    ]
+    assert [bar.share for bar in bars.bars] == pytest.approx([1, 0.6 / 0.95, mean / 0.95])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_pictures_of_every_finding_show_its_head(seed):
+    result = survey_sample(3, 4, seed=seed)
+    for highlight in highlights(result):
+        picture, *_ = finding_pictures(result, highlight)
+        if isinstance(picture, BarList):
+            name = f"L{highlight.layer}H{highlight.head}"
+            if name in short_sentence(highlight.text):
+                assert name in f"{picture.title} {picture.bars[0].label}", highlight.text
+            assert len(picture.bars) > 1
+            assert max(bar.share for bar in picture.bars) == 1
+            assert min(bar.share for bar in picture.bars) >= 0
 
 
 def test_panels_that_are_left_out_are_named():

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from scipy.cluster.hierarchy import linkage
 
 from headlight.views.pictures import (
     BarRow,
@@ -14,11 +15,14 @@ from headlight.views.pictures import (
     LinePanel,
     Mark,
     bars,
+    dendrogram,
     embedding,
     head_map,
     lines,
     svg_text,
 )
+from headlight.views.pictures.theme import SMALL
+from headlight.views.pictures.token_bars import TokenBars, token_bars
 from headlight.views.result_contents import pictures, sections
 from headlight.views.sentences import lead_and_rest
 from study_runs import ENCODED
@@ -59,7 +63,7 @@ class TestDrawing:
         red, green, blue = (int(faint[at : at + 2], 16) for at in (1, 3, 5))
         assert max(red, green, blue) - min(red, green, blue) < 24
         assert figure.legends[0].legend_handles[0].get_color() == plain != faint
-        assert {"L0H0", "L1H0"} <= set(texts(figure))
+        assert {"0.100  L0H0", "0.400  L1H0", "0.500"} <= set(texts(figure))
 
     def test_an_axis_has_no_offset(self):
         line = Line("jsd", np.arange(4.0), np.linspace(0.10001, 0.10004, 4))
@@ -166,3 +170,42 @@ class TestStudies:
         for axes in panels:
             line = line_named(axes, "random order")
             assert line.get_ydata() == pytest.approx(result["lost"].sel(map="random").values)
+
+
+class TestNumbersOfBars:
+    """Numbers stand at the ends of bars, and never over each other."""
+
+    def test_every_bar_has_its_number(self):
+        rows = [BarRow("one", [Mark("weight", 0.42), Mark("norm", -0.08)]), BarRow("two", [])]
+        assert {"42%", "−8.0%"} <= set(texts(bars(rows, percent=True)))
+        assert {"0.420", "−0.0800"} <= set(texts(bars(rows, dots=True)))
+
+    @pytest.mark.parametrize("number", [3, 16, 60])
+    def test_numbers_over_tokens_do_not_meet(self, number):
+        shares = np.random.default_rng(0).dirichlet(np.full(number, 0.3))
+        figure = token_bars([TokenBars("weight", "weight", shares)], ["token"] * number)
+        axes = figure.axes[0]
+        boxes = [text.get_window_extent() for text in axes.texts]
+        assert boxes
+        assert not any(
+            one.overlaps(other) for at, one in enumerate(boxes) for other in boxes[at + 1 :]
+        )
+        assert f"{shares.max():.0%}" in {text.get_text() for text in axes.texts}
+
+
+@pytest.mark.parametrize("leaves", [24, 144])
+def test_names_of_many_leaves_are_large_enough_and_do_not_meet(leaves):
+    tree = linkage(np.random.default_rng(0).normal(size=(leaves, 4)), "average")
+    figure = dendrogram(tree, [f"L{at // 12}H{at % 12}" for at in range(leaves)])
+    names = [label for label in figure.axes[0].get_xticklabels() if label.get_text()]
+    assert {name.get_size() for name in names} == {SMALL}
+    boxes = [name.get_window_extent() for name in names]
+    assert not any(one.overlaps(other) for at, one in enumerate(boxes) for other in boxes[at + 1 :])
+
+
+@pytest.mark.parametrize(("columns", "written"), [(8, True), (60, False)])
+def test_numbers_of_maps_are_written_where_they_fit(columns, written):
+    figure = head_map([HeadMap("one", np.full((4, columns), 0.5))])
+    numbers = figure.axes[0].texts
+    assert bool(numbers) == written
+    assert {number.get_size() for number in numbers} <= {SMALL}

@@ -13,6 +13,7 @@ from headlight.views.accessor import HeadlightAccessor, show_in_notebook
 from headlight.views.result_contents import findings
 from headlight.views.result_terminal import study_terminal
 from headlight.views.sentences import short_sentence
+from headlight.vocabulary import NUMBERING
 from views.sample_results import survey_sample
 
 
@@ -59,14 +60,17 @@ def test_a_row_has_the_shares_of_a_head_by_each_measure():
 
 def test_the_strongest_findings_come_first_in_short_and_names_are_plain_text():
     result = survey_sample(6, 8, corpus="[red]a\x1b[0m")
-    text = printed(terminal_table(result))
+    text = printed(study_terminal(result))
     assert "[red]a\\x1b[0m" in text
     flowing = " ".join(text.split())
     said = [short_sentence(each) for each in findings(result)[:3]]
-    places = [flowing.index(f"{place} {each}") for place, each in enumerate(said, 1)]
+    assert flowing.startswith(said[0])
+    assert [flowing.count(each) for each in said] == [1, 1, 1]
+    places = [flowing.index(f"• {each}") for each in said[1:]]
     assert places == sorted(places)
     assert max(places) < flowing.index("attends")
     assert "95%" not in text
+    assert flowing.count(NUMBERING) == 1
     assert f"{len(highlights(result)) - 3} more findings in the report." in flowing
 
 

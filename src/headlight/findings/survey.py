@@ -17,9 +17,7 @@ NOTHING = "No head stands out by the rules of this page."
 def survey(result: xr.Dataset) -> list[str]:
     """Return the strongest highlights, how much intervals leave open, and answers of numbers."""
     shown = highlights(result)
-    findings = [highlight.text for highlight in shown[:HEAD_ANSWERS]]
-    findings += [
-        highlight.text for highlight in shown[HEAD_ANSWERS:] if highlight.kind == "inconclusive"
-    ]
-    findings = findings or [NOTHING]
+    conclusive = [highlight.text for highlight in shown if highlight.kind != "inconclusive"]
+    findings = conclusive[:HEAD_ANSWERS] or [NOTHING]
+    findings += [highlight.text for highlight in shown if highlight.kind == "inconclusive"]
     return [*findings, *ranks(result), *importance(result), *null_space(result)]

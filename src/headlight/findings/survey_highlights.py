@@ -23,7 +23,7 @@ class Highlight:
         head: Head that it is about, or None.
         importance: Importance from 0 to 1, by which highlights are ranked.
         kind: Topic; no other highlight of a list has the same.
-        question: Question of the grid of heads that shows it; empty without a head.
+        question: Statistic that it is about, as the grid of heads shows it; empty if it is none.
         measure: Measure of the question; empty where the question has none.
         inconclusive: Whether intervals leave open what it says; such highlights are counted, and
             not listed.
@@ -81,7 +81,7 @@ def _highlight(result: xr.Dataset, rule: Rule, evidence: Evidence) -> Highlight:
         head=place[1] if place is not None and len(place) > 1 else None,
         importance=evidence.importance,
         kind=rule.topic,
-        question="" if place is None else rule.question,
+        question=evidence.row if place is None else rule.question,
         measure=evidence.measure,
         inconclusive=evidence.inconclusive,
     )

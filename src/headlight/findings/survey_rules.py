@@ -593,7 +593,7 @@ _MEANS = (
         topic="special tokens",
         evidence=_special_tokens,
         templates={
-            HOLDS: "{first}",
+            HOLDS: "Over all heads, {first}",
             AFTER: "[{second} ]Means over all heads of {layers:layers}"
             "[; the gap is ten points and more in {apart:layers}][ (inconclusive for "
             "{maybe:layers})][; whether the gap is ten points in {unclear:layers} is inconclusive]."

@@ -27,12 +27,12 @@ class StudyResult:
 
     def __init__(self, dataset: xarray.Dataset, pages: PassagePages = NO_PAGES) -> None:
         self.dataset = dataset
-        self._sections = sections(dataset, pages)
+        self._pages, self._sections = pages, sections(dataset, pages)
 
     def to_html(self) -> str:
         """Return the page of the result, which needs nothing else."""
         command = self.dataset.attrs.get("command", "")
-        return study_page(self.dataset, command, all_sections=self._sections)
+        return study_page(self.dataset, command, self._pages, self._sections)
 
     def to_csv(self) -> dict[str, bytes]:
         """Return the numbers of the result and the tables of its page, by the names of files."""

@@ -21,7 +21,9 @@ ALL: Literal["all"] = "all"
 """Kind of a result that has all kinds."""
 
 MULTI_KIND = "multi_kind"
-"""Mark of the result of a kind that is shown beside others, so that names of heads say the kind."""
+"""Mark of the result of a kind that is shown beside others, so that names of heads say the kind.
+
+It is the place of the kind among them, from 1."""
 
 
 def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
@@ -103,7 +105,9 @@ def require_one_kind(reading: xarray.Dataset) -> None:
 def split_for_display(result: xarray.Dataset) -> list[xarray.Dataset]:
     """Return the kinds of a result, each marked as `MULTI_KIND` if there are several."""
     parts = list(split_kinds(result).values())
-    return parts if len(parts) == 1 else [part.assign_attrs({MULTI_KIND: 1}) for part in parts]
+    if len(parts) == 1:
+        return parts
+    return [part.assign_attrs({MULTI_KIND: place}) for place, part in enumerate(parts, 1)]
 
 
 def _labels(part: xarray.Dataset, dim: Hashable) -> list[Any]:

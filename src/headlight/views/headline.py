@@ -71,6 +71,12 @@ class Headline:
     kind: str = ""
     opened: Sequence[str] = field(default_factory=tuple)
 
+    @property
+    def sentences(self) -> list[str]:
+        """Sentences that a terminal prints of it."""
+        notes = [picture.note for picture in self.pictures if isinstance(picture, BarList)]
+        return [self.title, self.read, *notes]
+
 
 def value_bars(
     values: Mapping[str, float],

@@ -88,7 +88,11 @@ def findings(result: xr.Dataset) -> list[str]:
     ]
 
 
-def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) -> Headline | None:
+def headline(
+    result: xr.Dataset,
+    all_sections: Sequence[Section] | None = None,
+    pages: PassagePages = NO_PAGES,
+) -> Headline | None:
     """Return the answer of a result and what shows it; None where nothing is found.
 
     By default, and where the module has none, that is the first finding, and the pictures that the
@@ -97,6 +101,7 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
     Args:
         result: Result of any study; of several kinds of attention the first speaks.
         all_sections: Sections of the page, where they are known.
+        pages: Pages of texts from which the report of a survey shows passages.
 
     Raises:
         UnknownNameError: It is the result of no study.
@@ -104,9 +109,10 @@ def headline(result: xr.Dataset, all_sections: Sequence[Section] | None = None) 
     part = split_for_display(result)[0]
     answer = getattr(_module(part), "headline", None)
     if answer is not None and is_understood(part):
-        own: Headline | None = answer(_without_intervals_of_too_few(part))
+        page_arguments = (pages,) if "pages" in signature(answer).parameters else ()
+        own: Headline | None = answer(_without_intervals_of_too_few(part), *page_arguments)
         if own is not None:
-            return own
+            return _of_kind_named(own, part)
     said = findings(result)
     if not said:
         return None
@@ -168,6 +174,19 @@ def _of_kind(section: Section, kind: str) -> Section:
         tables=[named(table) for table in section.tables],
         group=kind,
     )
+
+
+def _of_kind_named(found: Headline, part: xr.Dataset) -> Headline:
+    """Return a headline whose pictures have the names that they have in the sections."""
+    if MULTI_KIND not in part.attrs:
+        return found
+    pictures = [
+        replace(picture, name=f"{part.attrs['kind']}-{picture.name}")
+        if isinstance(picture, Drawing)
+        else picture
+        for picture in found.pictures
+    ]
+    return replace(found, pictures=pictures)
 
 
 def question_of(stage: object) -> Question | None:

@@ -70,7 +70,7 @@ def study_page(
             read=read.sentence,
             cautions=read.cautions,
             findings=findings(result),
-            headline=headline(result, all_sections),
+            headline=headline(result, all_sections, pages),
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             sections=all_sections,

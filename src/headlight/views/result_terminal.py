@@ -15,7 +15,7 @@ from headlight.result.kinds import split_for_display
 from headlight.views.headline import headline_terminal
 from headlight.views.parts import Table
 from headlight.views.result_contents import findings, headline, summary, tables
-from headlight.views.sentences import INTERVAL, title_of
+from headlight.views.sentences import INTERVAL, sentences_of, title_of
 from headlight.views.survey_terminal import terminal_table
 from headlight.views.terminal import TOP, bullet, terminal
 from headlight.views.titles import Subject
@@ -28,20 +28,22 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     Raises:
         UnknownNameError: It is the result of no study.
     """
-    parts = split_for_display(result)
-    drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
-    read, answer, said = what_was_read(result), headline(result), findings(result)
-    if answer and said and title_of(said[0]) == INTERVAL.sub("", answer.title):
-        # The finding says what the title does, with its intervals.
-        answer, said = replace(answer, title=said[0]), said[1:]
+    parts, is_survey = split_for_display(result), result.attrs.get("stage") == "survey"
+    read, answer, sentences = what_was_read(result), headline(result), findings(result)
+    if answer and sentences and not is_survey:
+        first = sentences[0]
+        if title_of(first) == INTERVAL.sub("", answer.title):
+            answer = replace(answer, title=first)  # the same, with its intervals
     lines: list[RenderableType] = [headline_terminal(answer)] if answer else []
-    if not answer and read.sentence:
-        lines.append(Text(printable(read.sentence)))
+    said = answer.sentences if answer else []
+    rest = [sentence for sentence in sentences_of(read.sentence) if sentence not in " ".join(said)]
+    if rest and (is_survey or not answer):
+        lines.append(Text(printable(" ".join(rest)), style="dim" if answer else ""))
     lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
-    if result.attrs.get("stage") != "survey":  # whose own table says it
-        lines += [bullet(finding) for finding in said]
+    if not is_survey:  # whose own table says it
+        lines += [bullet(finding) for finding in sentences if finding not in said]
     for part in parts:
-        lines += [Text(), drawn(part)]
+        lines += [Text(), terminal_table(part, said) if is_survey else _short(part)]
     # Where nothing stands above the first part, no blank line does either.
     begins_blank = isinstance(lines[0], Text) and not lines[0].plain
     return Group(*(lines[1:] if begins_blank else lines))

@@ -4,7 +4,6 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import Any
 from urllib.parse import quote
 
@@ -123,7 +122,6 @@ def section_page(page: SectionPage) -> str:
     outside is escaped, and pictures are images, in which nothing runs.
     """
     headline = page.headline
-    examples = [example for section in page.sections for example in section.examples]
     return render(
         "exhibits.html",
         headline=headline,
@@ -133,7 +131,7 @@ def section_page(page: SectionPage) -> str:
         introduction=page.introduction,
         read=page.read,
         cautions=page.cautions,
-        findings=list(zip_longest(page.findings, examples, fillvalue="")),
+        findings=page.findings,
         terms=page.terms,
         facts=page.facts,
         kinds=page.kinds,
@@ -176,7 +174,8 @@ def _shown(section: Section, headline: Headline | None) -> dict[str, Any]:
         "definitions": definitions,
         "group": section.group,
         "html": section.html,
-        "is_open": headline is None or section.name in headline.opened,
+        "is_open": headline is None
+        or section.name.removeprefix(f"{section.group}-") in headline.opened,
         "pictures": [
             _pictured(picture) for picture in section.drawings if picture.name not in shown
         ],

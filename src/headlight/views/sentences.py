@@ -45,15 +45,14 @@ def lead_and_rest(text: str) -> tuple[str, str]:
 _HEAD = re.compile(r"\b(?:(?:encoder|decoder|cross) )?L\d+H\d+\b")
 
 
-def brief(text: str, *, linked: bool = False) -> Markup:
-    """Return a finding without its intervals; the whole stands in its title.
+def whole(text: str, *, linked: bool = False) -> Markup:
+    """Return a finding with its intervals.
 
     Args:
         text: Sentence or sentences of the finding.
-        linked: Whether to keep the `claim` alone.
+        linked: Whether names of heads lead to them.
     """
-    short = claim(text) if linked else escape(INTERVAL.sub("", text))
-    return short if short == text else Markup('<span title="{}">{}</span>').format(text, short)
+    return Markup(_HEAD.sub(_link, escape(text))) if linked else escape(text)
 
 
 def claim(text: str) -> Markup:

@@ -1,6 +1,6 @@
 """Survey on a terminal: the most striking findings, and the heads that these are about."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pandas as pd
 import xarray as xr
@@ -14,6 +14,7 @@ from headlight.findings.candidates import NOT_UNDERSTOOD, is_understood
 from headlight.findings.phrases import plural
 from headlight.findings.statistics import measures_of, numbers_of, row_target
 from headlight.findings.survey import HEAD_ANSWERS as SAID, NOTHING
+from headlight.result.kinds import MULTI_KIND
 from headlight.views.number_formats import percent_text, plus_minus
 from headlight.views.parts.section import Table
 from headlight.views.sentences import short_sentence
@@ -25,20 +26,24 @@ _HEADS = 6
 """Heads in a table, which with what is said above it fills no more than a screen."""
 
 
-def terminal_table(result: xr.Dataset) -> RenderableType:
-    """Return a survey in short: its most striking findings, and the heads that these are about."""
+def terminal_table(result: xr.Dataset, said: Collection[str] = ()) -> RenderableType:
+    """Return a survey in short: its most striking findings, and the heads that these are about.
+
+    Args:
+        result: Survey of one kind of attention.
+        said: Sentences that stand above, and are not said again.
+    """
     findings = highlights(result)
-    parts: list[RenderableType] = [
-        Text(printable(str(Subject.from_result(result))), style="bold"),
-        Text(),
-    ]
-    for number, finding in enumerate(findings[:SAID], 1):
-        parts.append(bullet(short_sentence(finding.text), f"{number}"))
-    if not findings:
-        parts.append(Text(NOTHING if is_understood(result) else NOT_UNDERSTOOD))
+    parts: list[RenderableType] = []
+    if MULTI_KIND in result.attrs:
+        parts += [Text(printable(str(Subject.from_result(result))), style="bold"), Text()]
+    sentences = [short_sentence(finding.text) for finding in findings[:SAID]]
+    sentences = sentences or [NOTHING if is_understood(result) else NOT_UNDERSTOOD]
+    parts += [bullet(sentence) for sentence in sentences if sentence not in said]
     frame = _heads(result, findings)
     if len(frame):
-        parts += [Text(), terminal(Table("heads", "", frame)), Text(NUMBERING, style="dim")]
+        parts += [Text(), terminal(Table("heads", "", frame))]
+        parts += [] if NUMBERING in said else [Text(NUMBERING, style="dim")]
     if equal := equal_to_weight(result):
         parts.append(Text(f"Effective attention is {equal}.", style="dim"))
     inconclusive = [finding for finding in findings[SAID:] if finding.kind == "inconclusive"]

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from headlight.views.colours import ramp_rules, ramp_variables, series_rules, series_variables
-from headlight.views.sentences import brief, claim, short_sentence
+from headlight.views.sentences import claim, short_sentence, whole
 from headlight.views.titles import isolated, isolated_quotes, model_name
 
 # Characters that could end a script element or start a comment in it, and the two line ends that
@@ -71,7 +71,7 @@ def _environment() -> Environment:
     environment.filters["model_name"] = model_name
     environment.filters["isolated"] = isolated
     environment.filters["isolated_quotes"] = isolated_quotes
-    environment.filters["brief"] = brief
+    environment.filters["whole"] = whole
     environment.filters["short"] = short_sentence
     environment.filters["claim"] = claim
     environment.globals.update(

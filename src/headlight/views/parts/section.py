@@ -127,7 +127,6 @@ class Section:
         files: Names relative to the page, e.g. ``figure-2.csv``.
         group: Kind of attention, where a page has several; only heads of one kind are the same.
         html: Elements of a page that are neither picture nor table, under the explanation.
-        examples: Examples of the first findings of the page, one below each.
     """
 
     name: str = ""
@@ -141,4 +140,3 @@ class Section:
     files: Sequence[str] = ()
     group: str = ""
     html: Markup = field(default_factory=Markup)
-    examples: Sequence[Markup] = ()

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headlight.errors import UsageError
-from headlight.views.number_formats import Number
+from headlight.views.number_formats import Number, decimal, percent_cell
 from headlight.views.pictures.axes import percentages
+from headlight.views.pictures.label_placing import text_width
 from headlight.views.pictures.legends import legend_above
 from headlight.views.pictures.panels import BARS
 from headlight.views.pictures.theme import (
@@ -24,8 +25,8 @@ from headlight.views.pictures.theme import (
 from headlight.views.titles import shortened
 
 _WIDTH, _BAR, _BETWEEN, _LINE = 6.0, 0.17, 0.13, 0.17
-_LETTERS = 60
-"""Letters of a line under the axis."""
+_LETTERS, _APART = 60, 8
+"""Letters of a line under the axis, and points between the numbers of a row and its note."""
 GREY = "#aab2bb"
 
 _TICK_STYLES = ("-", (0, (1.2, 1.0)), (0, (3, 1.2)))
@@ -115,14 +116,19 @@ def bars(
             # What stands alone is beside its label.
             y = top + (lane / 2 if len(row.marks) == 1 else _BAR * (index + 0.5))
             drawn = _mark(axes, mark, y, index, dots=dots)
-            _note(axes, mark.note, [mark], {}, y)
+            number = _number(mark.value, percent=percent)
+            written = f"{number}  {mark.note}".rstrip()
+            _note(axes, written, [0.0 if not dots else mark.value, mark.value, mark.high], y)
             if not mark.faint or mark.series not in handles:
                 handles[mark.series] = drawn
         for name, value in row.ticks.items():
             if math.isfinite(value):
                 drawn = _tick(axes, name, value, (top, top + lane), names)
                 handles.setdefault(name, drawn)
-        _note(axes, row.note, row.marks, row.ticks, top + lane / 2)
+        reach = [value for mark in row.marks for value in (mark.value, mark.high)]
+        numbers = [_number(mark.value, percent=percent) for mark in row.marks]
+        wide = max((text_width(number, SMALL) for number in numbers), default=0.0)
+        _note(axes, row.note, [*reach, *row.ticks.values()], top + lane / 2, 72 * wide + _APART)
     _axis(axes, rows, lane, limits)
     if percent:
         axes.xaxis.set_major_formatter(percentages)
@@ -165,16 +171,20 @@ def _tick(
     return line
 
 
-def _note(
-    axes: Axes, note: str, marks: Sequence[Mark], ticks: Mapping[str, Number], y: float
-) -> None:
-    """Write words to the right of some marks and ticks."""
-    reach = [*(value for mark in marks for value in (mark.value, mark.high)), *ticks.values()]
+def _number(value: Number, *, percent: bool) -> str:
+    """Return the number of a mark as it is written beside it."""
+    if not math.isfinite(value):
+        return ""
+    return f"{percent_cell(value)}%" if percent else decimal(value)
+
+
+def _note(axes: Axes, note: str, reach: Sequence[Number], y: float, beyond: float = 0.0) -> None:
+    """Write words to the right of all these values, and some points beyond them."""
     if note:
         text = axes.annotate(
-            shortened(note, 32),
+            shortened(note, 44),
             (max(filter(math.isfinite, reach), default=0.0), y),
-            xytext=(5, 0),
+            xytext=(5 + beyond, 0),
             textcoords="offset points",
             va="center_baseline",
             size=SMALL,

@@ -1,5 +1,6 @@
 """Dendrograms: trees whose leaves are heads."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
+from headlight.views.pictures.label_placing import text_width
 from headlight.views.pictures.legends import legend_beside
 from headlight.views.pictures.panels import WIDEST, entitle
 from headlight.views.pictures.theme import (
@@ -22,6 +24,8 @@ from headlight.views.pictures.theme import (
 from headlight.views.titles import shortened
 
 _HEIGHT, _MOST_LABELS = 4.2, 160
+_ACROSS, _LINE = 9.8, 1.1
+"""Inches of the leaves of a wide tree, and points of a line for each point of its letters."""
 
 
 @picture
@@ -79,12 +83,15 @@ def dendrogram(
 
 
 def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> None:
-    """Write the names of the leaves, smaller when they are many, none when they are too many."""
+    """Write the names of the leaves, in several rows when they are many, none when too many."""
     many = len(order) > _MOST_LABELS
     names = ["" if many else shortened(labels[leaf], 20) for leaf in order]
-    size = min(SMALL, 72 * 9.8 / max(len(order), 1) * 0.92)
-    axes.set_xticks(range(len(order)), names, rotation=90, fontsize=size, color=INK)
+    axes.set_xticks(range(len(order)), names, rotation=90, fontsize=SMALL, color=INK)
     axes.tick_params(axis="x", length=0, pad=2)
+    rows = math.ceil(_LINE * SMALL * len(order) / (72 * _ACROSS))
+    long = 72 * max(text_width(name, SMALL) for name in names)
+    for place, tick in enumerate(axes.xaxis.get_major_ticks()):
+        tick.set_pad(2 + (place % rows) * (long + 3))
 
 
 def _draw_groups(

@@ -15,6 +15,7 @@ from headlight.views.pictures.theme import (
     INK,
     LINE,
     PAPER,
+    PLAIN,
     QUIET,
     SMALL,
     Axes,
@@ -179,4 +180,4 @@ def _draw_labels(
 def _legend(axes: Axes, panel: Embedding, handles: Sequence[Any]) -> None:
     title = panel.group_label
     legend = legend_beside(axes, handles, title, borderaxespad=0.3, labelspacing=0.35)
-    legend.get_title().set(fontsize=SMALL + 0.5, color=QUIET)
+    legend.get_title().set(fontsize=PLAIN, color=QUIET)

@@ -12,7 +12,7 @@ from headlight.views.pictures.panels import WIDEST
 from headlight.views.pictures.theme import SMALL
 from headlight.views.titles import shortened
 
-_LARGEST, _COMFORTABLE, _SMALLEST = 0.4, 0.17, 0.075
+_LARGEST, _COMFORTABLE, _SMALLEST = 0.5, 0.17, 0.075
 """Inches of a cell's width: maps stand side by side as long as their cells are comfortable."""
 
 _HIGHEST, _LOWEST, _TALLEST_MAP = 0.3, 0.135, 9.0
@@ -20,7 +20,8 @@ _LINE = 0.125
 """Inches that a label needs across its direction of reading."""
 
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-_SIZES = (SMALL - 1, SMALL - 1.5, SMALL - 2)
+_LOWEST_WITH_NUMBER = 0.14
+"""Inches of a cell's height in which a number fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,9 @@ def cell_texts(
     return texts if format or largest > 1 else [[_bare(text) for text in row] for row in texts]
 
 
-def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None:
-    """Return the size at which all numbers fit their cells, or None when there is none."""
-    longest = max((text for row in texts for text in row), key=len, default="")
-    if cell[1] < 0.13:
-        return None
-    return next((size for size in _SIZES if text_width(longest, size) <= 0.93 * cell[0]), None)
+def number_fits(text: str, cell: tuple[float, float]) -> bool:
+    """Return whether a number fits a cell, as large as all other words."""
+    return cell[1] >= _LOWEST_WITH_NUMBER and text_width(text, SMALL) <= 0.96 * cell[0]
 
 
 def _format(largest: float) -> str:

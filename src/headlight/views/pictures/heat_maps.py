@@ -17,13 +17,14 @@ from headlight.views.pictures.heat_map_layout import (
     label_step,
     label_texts,
     lay_out,
-    text_size,
+    number_fits,
 )
 from headlight.views.pictures.panels import entitle, finish, heads_id, panels_on, wrapped
 from headlight.views.pictures.theme import (
     FAINT,
     LINE,
     PAPER,
+    SMALL,
     STRONG,
     Axes,
     Figure,
@@ -123,7 +124,7 @@ def head_map(
         maps: Maps, one for each panel.
         columns: Number of maps in a row; as many as fit when None.
         shared: Whether maps of one colour scale share its range, so that they can be compared.
-        annotate: Whether the numbers are written into the cells; when None, where they fit.
+        annotate: Whether the numbers that fit are written into the cells; when None, where all do.
         title: Title over all maps.
 
     Raises:
@@ -150,7 +151,7 @@ def head_map(
         meshes.append(_draw(axes, panel, limits))
         _labels(axes, panel, layout)
         if texts := _numbers(panel, together, layout, annotate):
-            _annotate(axes, panel, limits, texts)
+            _annotate(axes, panel, limits, texts, layout)
         finish(axes, name, panel.column_label, panel.row_label)
     one_range = shared and len({(panel.scale, panel.limits, panel.unit) for panel in maps}) == 1
     bars = [(0, all_axes)] if one_range else list(enumerate(all_axes))
@@ -233,8 +234,8 @@ def _labels(axes: Axes, panel: HeadMap, layout: MapLayout) -> None:
 
 def _numbers(
     panel: HeadMap, together: Sequence[HeadMap], layout: MapLayout, wanted: bool | None
-) -> tuple[list[list[str]], float] | None:
-    """Return the numbers in the cells, and their size; None if there are none.
+) -> list[list[str]] | None:
+    """Return the numbers in the cells; None if there are none.
 
     Maps that share a range have numbers of one form, or none of them has any.
     """
@@ -244,34 +245,37 @@ def _numbers(
         cell_texts(np.asarray(other.values, dtype=np.float64), panel.format, largest)
         for other in together
     ]
-    size = text_size([row for rows in texts for row in rows], layout.cell)
-    few = size is not None and all(other.values.size <= _NUMBERS for other in together)
-    if not (few if wanted is None else wanted):
+    if wanted is None:
+        longest = max((text for rows in texts for row in rows for text in row), key=len, default="")
+        few = all(other.values.size <= _NUMBERS for other in together)
+        wanted = few and number_fits(longest, layout.cell)
+    if not wanted:
         return None
     # By identity: maps hold arrays, and to compare these gives an array.
     index = next(at for at, other in enumerate(together) if other is panel)
-    return texts[index], size or 5.0
+    return texts[index]
 
 
 def _annotate(
     axes: Axes,
     panel: HeadMap,
     limits: tuple[Number, Number],
-    written: tuple[list[list[str]], float],
+    texts: Sequence[Sequence[str]],
+    layout: MapLayout,
 ) -> None:
-    """Write the numbers of the cells, dark on light and light on dark."""
+    """Write the numbers that fit their cells, dark on light and light on dark."""
     from matplotlib.colors import Normalize, to_hex
 
-    texts, size = written
+    fits = {text: number_fits(text, layout.cell) for row in texts for text in row}
     colours = panel.colours(Normalize(*limits)(np.asarray(panel.values, dtype=np.float64)))
     for (row, column), value in np.ndenumerate(panel.values):
-        if np.isfinite(value):
+        if np.isfinite(value) and fits[texts[row][column]]:
             axes.text(
                 column,
                 row,
                 texts[row][column],
                 ha="center",
                 va="center_baseline",
-                size=size,
+                size=SMALL,
                 color=text_in_figures(str(to_hex(colours[row, column]))),
             )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.views.number_formats import Number
-from headlight.views.pictures.theme import FONT, INK, SMALL, Axes
+from headlight.views.pictures.theme import FONT, INK, PAPER, SMALL, Axes
 
 MOST = 5
 """Names in one panel; a panel in which everything is named shows nothing."""
@@ -16,7 +16,7 @@ MOST = 5
 STANDS_OUT = 0.25
 """A head that is so far from the middle of its layer, of the height of a panel, is named."""
 
-_CHARACTER, _LINE = 6.4, 12.0
+_CHARACTER, _LINE = 7.0, 12.0
 """Room that a character takes, and a line."""
 
 
@@ -113,9 +113,17 @@ def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, Number]]
         spots.append(LabelPosition(room.right * across, room.bottom * (1 - up), name, float(apart)))
     for spot, at in placed_names(spots, room):
         across, up = at.left / room.right, 1 - (at.top + at.bottom) / 2 / room.bottom
-        axes.text(
-            across, up, spot.name, transform=axes.transAxes, va="center", size=SMALL - 1, color=INK
+        text = axes.text(
+            across,
+            up,
+            spot.name,
+            transform=axes.transAxes,
+            va="center",
+            size=SMALL,
+            color=INK,
+            zorder=5,  # over the points, which stand close
         )
+        text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.3})
 
 
 def _room(axes: Axes) -> Box:

@@ -7,7 +7,7 @@ import numpy as np
 
 from headlight.views.pictures.label_placing import spread, text_width
 from headlight.views.pictures.panels import entitle, panels_across
-from headlight.views.pictures.theme import INK, LARGE, SMALL, Axes, Figure, readable
+from headlight.views.pictures.theme import INK, LARGE, PLAIN, SMALL, Axes, Figure, readable
 from headlight.views.titles import shortened
 
 _AT_ENDS, _LINE = 6, 0.068
@@ -33,7 +33,7 @@ def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence
     entitle(figure, title)
     for axes, drawn in panels:
         if len(drawn) > _AT_ENDS:
-            settings = {"ncols": 2, "labelspacing": 0.2, "fontsize": SMALL - 0.5}
+            settings = {"ncols": 2, "labelspacing": 0.2, "fontsize": SMALL}
             legend_of(axes, drawn, **settings)
         elif len(drawn) > 1:
             _name_at_ends(axes, drawn)
@@ -45,7 +45,7 @@ def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> Non
         entitle(figure, title)
         return
     names = [shortened(str(handle.get_label()), _LONGEST) for handle in handles]
-    widths = [0.55 + text_width(name, SMALL + 0.5) for name in names]
+    widths = [0.55 + text_width(name, PLAIN) for name in names]
     legend_of(
         figure,
         handles,
@@ -103,7 +103,7 @@ def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
             textcoords="offset points",
             va="center_baseline",
             color=readable(line.get_color()),
-            size=SMALL + 0.5,
+            size=PLAIN,
             annotation_clip=False,  # names stand outside the axes
         )
 

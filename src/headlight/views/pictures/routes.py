@@ -1,5 +1,6 @@
 """Routes of a token through the layers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import xarray as xr
 from headlight.findings.route_tracing import Link, Ways, ways_to
 from headlight.findings.token_names import parked, pieces_of
 from headlight.views.colours import series_styles
+from headlight.views.pictures.label_placing import Box, text_width
 from headlight.views.pictures.panels import blank
 from headlight.views.pictures.theme import QUIET, SMALL, Axes, Figure, picture
 from headlight.views.titles import shortened
@@ -63,8 +65,7 @@ def routes_picture(
     for link in ways.links:
         _draw(axes, link, layers, blue)
     _squares(axes, routes, ways, least, orange)
-    for link in ways.links if len(ways.links) <= _MOST_NAMES else []:
-        _name(axes, link, layers)
+    _name_links(axes, ways.links if len(ways.links) <= _MOST_NAMES else [], layers)
     return figure
 
 
@@ -91,11 +92,19 @@ def _squares(axes: Axes, routes: xr.Dataset, ways: Ways, least: float, colour: s
             axes.plot(_x(at), y, "s", color=colour, markersize=3, zorder=3)
 
 
-def _name(axes: Axes, link: Link, layers: list[int]) -> None:
-    depth = layers.index(link.layer)
-    more = f" +{len(link.heads) - 1}" if len(link.heads) > 1 else ""
-    x = _x(link.source) + 0.6 * (_x(link.token) - _x(link.source))
-    y = _y(depth, layers) + 0.6 * (_y(depth + 1, layers) - _y(depth, layers))
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85}
-    name = head_name(link.layer, link.heads[0][0]) if link.heads else f"L{link.layer}"
-    axes.text(x, y, name + more, ha="center", va="center", fontsize=SMALL - 2, bbox=box, zorder=4)
+def _name_links(axes: Axes, links: Sequence[Link], layers: list[int]) -> None:
+    """Write the first head of each link where there is room, of those that bring most first."""
+    written: list[Box] = []
+    for link in sorted(links, key=lambda link: -link.share):
+        depth = layers.index(link.layer)
+        more = f" +{len(link.heads) - 1}" if len(link.heads) > 1 else ""
+        head = head_name(link.layer, link.heads[0][0]) if link.heads else f"L{link.layer}"
+        x = _x(link.source) + 0.6 * (_x(link.token) - _x(link.source))
+        y = _y(depth, layers) + 0.6 * (_y(depth + 1, layers) - _y(depth, layers))
+        half, high = text_width(head + more, SMALL) / 2, SMALL / 144
+        box = Box(x - half, y - high, x + half, y + high)
+        if any(box.meets(other) for other in written):
+            continue
+        written.append(box)
+        text = axes.text(x, y, head + more, ha="center", va="center", fontsize=SMALL, zorder=4)
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85})

@@ -28,8 +28,9 @@ PAPER, INK, QUIET, LINE, FAINT = "#ffffff", "#1b1f24", "#59626d", "#c3c9d0", "#e
 STRONG = "#c1121f"
 """The red of what is pointed at."""
 
-SMALL, PLAIN, LARGE = 7.5, 8.5, 10.0
-"""Sizes of text in points."""
+SMALL, PLAIN, LARGE = 8.25, 8.75, 10.0
+"""Sizes of text in points; the smallest is 11 pixels on a page, where a wide picture is not larger
+than in its file."""
 
 FONT = "DejaVu Sans"
 """It comes with matplotlib, and so is there wherever a picture is drawn."""
@@ -79,7 +80,7 @@ _STYLE: dict[str, Any] = {
     "xtick.minor.size": 0,
     "ytick.minor.size": 0,
     "xtick.major.width": 0.8,
-    "legend.fontsize": SMALL + 0.5,
+    "legend.fontsize": PLAIN,
     "legend.frameon": False,
     "legend.handlelength": 1.6,
     "legend.columnspacing": 1.4,

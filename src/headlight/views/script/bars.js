@@ -195,8 +195,8 @@ async function drawOthers(query) {
 /** One number for each head: how far weight and norm, or two readings, are apart. */
 export function drawGrid() {
   const values = numbers(), part = partOf(state.kind);
-  grid.parentElement.hidden = !values;
-  if (!values) return;
+  grid.parentElement.hidden = !values || state.view === "maps"; // which have small maps of all heads beside them
+  if (grid.parentElement.hidden) return;
   const heads = Math.max(...part.heads), room = grid.parentElement.clientWidth - 24, left = 32, named = Object.keys(part.findings ?? {}), aside = named.length && room > 250 ? 120 : 0;
   const wide = Math.min((room - left - aside) / heads, 34), high = Math.min(wide, Math.max(9, Math.min(26, 520 / part.layers.length))), top = Math.max(...values.map((value) => value ?? 0)) || 1, made = [], step = Math.ceil(12 / high);
   for (let head = 0; head < heads; head += Math.ceil(20 / wide)) made.push(drawn("text", { x: left + wide * (head + 0.5), y: 12, "text-anchor": "middle", class: "label" }, head));

@@ -6,6 +6,8 @@ import { isTwoSided, sizesOf } from "./measures.js";
 
 const leading = document.getElementById("leading");
 const NAMED = 5, MOST = 48, GAP = 2, MARGIN = 26;
+/** Pixels of all small maps together, so that a window has room for them, and of one at least. */
+const TALLEST = 620, SMALLEST = 12;
 const canvas = document.getElementById("picker");
 const frame = document.getElementById("picked");
 const hovered = document.getElementById("hovered");
@@ -141,8 +143,9 @@ export function drawOverview() {
   const list = made(), part = partOf(state.kind);
   const columns = isPerLayer(state.kind, state.measure) ? 1 : Math.max(...part.heads);
   room ||= canvas.parentElement.clientWidth;
-  const size = Math.min((room - MARGIN) / columns, columns === 1 ? 120 : 64);
   const ratio = Math.min(Math.max(part.queries.tokens.length / part.keys.tokens.length, 0.3), 3);
+  const fitting = Math.max(TALLEST / (part.layers.length * ratio), SMALLEST);
+  const size = Math.min((room - MARGIN) / columns, columns === 1 ? 120 : 64, fitting);
   shape = { size, high: size * ratio, columns };
   const number = ranks();
   const order = list.map((picture) => ({ picture, rank: number ? number(picture.layer, picture.head) ?? -Infinity : 0 }));

@@ -8,7 +8,7 @@ import { commonTop } from "./overview.js";
 
 const box = document.getElementById("panels");
 /** Cells below this many pixels have no labels; maps of at most this many tokens get room for them, side by side or not. */
-const LABELLED = 7, ROOMY = 9.5, MANY = 42, LONGEST = 100, FAINT = 0x50ffffff;
+const LETTERS = 11, LABELLED = 7, ROOMY = 9.5, MANY = 42, LONGEST = 100, FAINT = 0x50ffffff;
 /** Of sound: pixels of a row of words, of the axes of time, and of a map at least, where there is room. */
 const ROW = 16, TIME_LEFT = 30, TIME_ABOVE = 22, LONG = 560, TICK = 4;
 const small = document.createElement("canvas");
@@ -145,13 +145,15 @@ function labelTimes(pen, list, { left, above, size, down }) {
 
 function label(pen, rows, columns, { left, above, wide: size, high }) {
   pen.fillStyle = variable("--quiet");
-  pen.font = `${isTimed(columns) ? 11 : Math.min(11, size)}px system-ui, sans-serif`;
+  pen.font = `${LETTERS}px system-ui, sans-serif`;
+  const apart = (each) => Math.ceil(LETTERS / each); // where cells are lower than letters, some have a name
   pen.textBaseline = "middle";
   pen.textAlign = "right";
   if (isTimed(rows)) labelTimes(pen, rows, { left, above, size: high, down: true });
-  else rows.forEach((row, at) => pen.fillText(shortened(pen, namedOf(row), LONGEST), left - 6, above + (at + 0.5) * high));
+  else rows.forEach((row, at) => at % apart(high) || pen.fillText(shortened(pen, namedOf(row), LONGEST), left - 6, above + (at + 0.5) * high));
   if (isTimed(columns)) { labelTimes(pen, columns, { left, above, size, down: false }); return; }
   columns.forEach((column, at) => {
+    if (at % apart(size)) return;
     pen.save();
     pen.translate(left + (at + 0.5) * size, above - 6);
     pen.rotate(-Math.PI / 2);

@@ -8,9 +8,13 @@ function unfold() {
   const named = document.getElementById(location.hash.slice(1));
   if (!named) return;
   if (named.matches(".exhibit")) named.querySelector(".section")?.setAttribute("open", "");
-  for (let around = named; around; around = around.parentElement?.closest("details")) if (around.matches("details")) around.open = true;
+  openAround(named);
   named.scrollIntoView();
 }
+function openAround(named) {
+  for (let around = named; around; around = around.parentElement?.closest("details")) if (around.matches("details")) around.open = true;
+}
+document.addEventListener("wanted", ({ target }) => openAround(target));
 window.addEventListener("hashchange", unfold);
 unfold();
 document.querySelectorAll("[data-pictures]").forEach((set) => {

@@ -8,6 +8,7 @@ from headlight.findings.statistics import numbers_of
 from headlight.findings.survey import survey
 from headlight.studies.survey.page.effective_attention import correlation_section
 from headlight.studies.survey.page.entropy import entropy_section
+from headlight.studies.survey.page.headline import headline as headline
 from headlight.studies.survey.page.heads import grid_section, heads_section
 from headlight.studies.survey.page.highlighted_heads import highlights_section
 from headlight.studies.survey.page.importance import importance_section

@@ -6,35 +6,52 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import Highlight, name_of, passage_of
-from headlight.findings.survey import HEAD_ANSWERS
 from headlight.result.kinds import MULTI_KIND
 from headlight.views.head_grid import anchor
+from headlight.views.headline import Block
 from headlight.views.parts import Section
 from headlight.views.passages import PassagePages, drawn_passage, strongest
 from headlight.views.template import fragment
-from headlight.vocabulary import NUMBERING
+
+SHOWN = 5
+"""Number of findings that stand open; the others are folded."""
 
 
 def highlights_section(
     result: xr.Dataset, highlighted: Sequence[Highlight], pages: PassagePages
 ) -> Section:
-    """Return what stands out below the first answers, with a row of the corpus for each."""
-    examples = [_example(result, highlight, pages) for highlight in highlighted]
-    # The first stand on top of the page, unless it is one of several kinds of attention.
-    on_top = 0 if MULTI_KIND in result.attrs else HEAD_ANSWERS
+    """Return what stands out beside the title of the page, with a row of the corpus for each."""
+    # The first is the title, unless that is of another kind of attention.
+    on_top = 1 if result.attrs.get(MULTI_KIND, 1) == 1 else 0
     below = [
-        (highlight.text, highlight.kind, example)
-        for highlight, example in zip(highlighted[on_top:], examples[on_top:], strict=True)
+        (highlight.text, highlight.kind, _example(result, highlight, pages))
+        for highlight in highlighted[on_top:]
         if highlight.kind != "inconclusive"
     ]
     return Section(
         "highlights",
         "What else stands out" if on_top else "What stands out",
-        f"{NUMBERING} In a row of the corpus the framed token attends; the stronger the colour of "
-        "a token, the more weight it gets, on one scale for all heads.",
-        html=fragment("highlights.html", highlights=below) if below else Markup(),
-        examples=examples[:on_top],
+        "In a row of the corpus the framed token attends; the stronger the colour of a token, the "
+        "more weight it gets, on one scale for all heads.",
+        html=fragment("highlights.html", shown=below[:SHOWN], folded=below[SHOWN:])
+        if below
+        else Markup(),
     )
+
+
+def passage_block(result: xr.Dataset, highlight: Highlight, pages: PassagePages) -> Block | None:
+    """Return the head of a highlight, and a row of the corpus if one was kept; None without a head.
+
+    Args:
+        result: Survey of one kind of attention.
+        highlight: Highlight of the survey.
+        pages: Pages of texts from which passages are shown.
+    """
+    if highlight.layer is None or highlight.head is None:
+        return None
+    name = name_of(result, highlight.layer, highlight.head)
+    where = " in the corpus" if _passage(result, highlight, pages) else ""
+    return Block(f"{name}{where}", _example(result, highlight, pages))
 
 
 def _example(result: xr.Dataset, highlight: Highlight, pages: PassagePages) -> Markup:

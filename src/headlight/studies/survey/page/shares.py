@@ -205,14 +205,18 @@ def weight_to_norm_section(result: xr.Dataset, highlighted: Sequence[Highlight])
         "are looked at, but little is moved from them, or little of it counts. The heads that "
         f"change most are named.{omitted}",
         "Kobayashi et al. (2020), Section 4",
-        [*_weight_against_norm(result, highlighted), drawing] if panels and len(rows) > 1 else [],
+        [*weight_against_norm(result, highlighted), drawing] if panels and len(rows) > 1 else [],
     )
 
 
-def _weight_against_norm(result: xr.Dataset, highlighted: Sequence[Highlight]) -> list[Drawing]:
-    """Return all heads by their weights and norms on the tokens where these differ most.
+def weight_against_norm(result: xr.Dataset, highlighted: Sequence[Highlight]) -> list[Drawing]:
+    """Return all heads by their weights and norms on one kind of token; none without both measures.
 
-    The category of attended tokens is that which loses or gains most; none without both measures.
+    It is the kind that the first finding is about, else that which loses or gains most.
+
+    Args:
+        result: Survey of one kind of attention.
+        highlighted: Highlights of the survey; the heads of the first ones are named.
     """
     if not {"weight", "norm"} <= set(map(str, result["measure"].values)):
         return []
@@ -224,7 +228,11 @@ def _weight_against_norm(result: xr.Dataset, highlighted: Sequence[Highlight]) -
     shares = {row: pair for row, pair in shares.items() if np.isfinite(pair).all(axis=0).any()}
     if not shares:
         return []
-    row = max(shares, key=lambda target: abs(np.nanmean(np.subtract(*shares[target]))))
+    about = highlighted[0].question if highlighted else ""
+    row = next(
+        (target for target in shares if target.name == about),
+        max(shares, key=lambda target: abs(np.nanmean(np.subtract(*shares[target])))),
+    )
     weight, norm = (100 * share for share in shares[row])
     names = [
         head_name(int(layer), int(head))
