@@ -11,7 +11,7 @@ from headlight.vocabulary import ROLES
 APP_MODULES = ("frame", "app")
 
 
-def app_page(
+def app_page(  # noqa: PLR0913 - each shows or hides a field
     model: str,
     *,
     other: str | None = None,
