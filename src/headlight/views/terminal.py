@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from headlight.files import printable
+from headlight.findings.phrases import plural
 from headlight.views.parts.section import Table
 from headlight.views.table_cells import frame_cells, numeric_columns
 
@@ -105,7 +106,7 @@ class _Fitting:
         missing = len(self.names) - len(widths)
         omissions = [self.left] if self.left else []
         if missing:
-            omissions.append(f"{missing} more columns")
+            omissions.append(plural(missing, "more column"))
         rest = f"{' and '.join(omissions)} {self.whole}".strip() if omissions else ""
         notes = "; ".join(filter(None, (rest, printable(self.note).rstrip("."))))
         if notes:
