@@ -53,5 +53,5 @@ export function drawMessages(sides, query) {
   const titles = build("tr"), template = runs.filter(({ name }) => name === TEMPLATE).flatMap(({ places }) => places);
   titles.append(...["role", "message", ...names.map((name) => name.replace("-", ", "))].map((title) => build("th", { scope: "col" }, title)));
   const made = roles.map(({ name, places }) => row(name, textOf(places), places));
-  rows.replaceChildren(titles, ...made, ...(template.length ? [row(TEMPLATE, "what the chat template writes around the messages", template)] : []));
+  rows.replaceChildren(titles, ...made, ...(template.length ? [row(TEMPLATE, "what stands around the messages", template)] : []));
 }
