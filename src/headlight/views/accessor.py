@@ -122,11 +122,13 @@ class HeadlightAccessor:
         Raises:
             UnknownNameError: There is no such table, or the dataset is the result of no study.
         """
-        if name is not None and name not in self.tables and name in self.numbers:
-            return self._number_table(name)
         by_name = self._whole(tables)
-        known = list(by_name) if name is None else [*by_name, *self.numbers]
-        return by_name[_chosen("table", name, known)].frame.copy()
+        if name is None or name in by_name:
+            return by_name[_chosen("table", name, list(by_name))].frame.copy()
+        numbers = self.numbers
+        if name not in numbers:
+            raise UnknownNameError("table", name, [*by_name, *numbers])
+        return self._number_table(name)
 
     def _number_table(self, name: str) -> pd.DataFrame:
         """Return a number with a row for each place on its axes."""
