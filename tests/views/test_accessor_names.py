@@ -11,7 +11,7 @@ from headlight.result.estimate import MOVED
 
 
 def known(refused):
-    return {*str(refused.value).partition("Known: ")[2].rstrip(".").split(", ")}
+    return {*str(refused.value).partition("Known: ")[2].rstrip(".").split(", ")} - {""}
 
 
 @pytest.fixture(scope="module")
