@@ -187,8 +187,8 @@ def _content(content: object, place: str) -> str:
         kinds = list(_kinds(content))
         if kinds != ["text"]:
             raise UsageError(
-                f"the content of {place} has {len(kinds)} parts ({', '.join(kinds) or 'none'}); "
-                "one text is read, so join texts, and leave pictures and sound out."
+                f"the content of {place} is a list of {', '.join(kinds) or 'nothing'}; one text is "
+                "read, so join texts, and leave pictures and sound out."
             )
         content = content[0]["text"]
     if content is None:

@@ -117,13 +117,13 @@ def test_the_version(headlight):
         (["survey", "--max-examples", "many"], "'--max-examples'"),
         (["survey", "--kind", "sideways"], "sideways"),
         (["survey", "--format", "lines"], "name a corpus"),
-        (["survey", "--layers", "x"], "'x' is no number"),
+        (["survey", "--layers", "x"], "'x' is not a number"),
         (["survey", "--layers", "L3H2"], "L3H2 is head 2 of layer 3, and only layers are named"),
         (["survey", "--layers", "L9"], "no layer 9"),
         (["read", "the sea", "--heads", "L3H2"], "only heads are named here; write 2"),
-        (["survey", "--layers", "3-1"], "'3-1' is no number"),
-        (["survey", "--layers", ""], "'' is no number"),
-        (["survey", "--layers", "0-99999999"], "is no number"),
+        (["survey", "--layers", "3-1"], "the ends of 3-1 are reversed; write 1-3"),
+        (["survey", "--layers", ""], "'' is not a number"),
+        (["survey", "--layers", "0-99999999"], "is not a number"),
         (["survey", "--max-examples", "0"], "--max-examples must be at least 1"),
         (["survey", "--batch-tokens", "0"], "--batch-tokens must be at least 1"),
         (["survey", "--measures", "wait"], "no measure is called 'wait'"),
@@ -137,7 +137,7 @@ def test_the_version(headlight):
         (["survey", "--resume", "--overwrite"], "choose one"),
         (["read", "the sea", "--html", "sea.pdf"], "must end in .html"),
         (["read", "the sea", "--json", "nowhere/sea.json"], "there is no folder nowhere"),
-        (["read", "the sea", "--layers", "1,,2"], "'' is no number"),
+        (["read", "the sea", "--layers", "1,,2"], "'' is not a number"),
         (["read", "the sea", "--attribution-method", "exact"], "choose --measure attribution"),
         (["read", "the sea", "--compare-text", "the sun"], "say where it goes with --html"),
         (["read", " \n"], "the text is empty"),
@@ -815,7 +815,7 @@ def test_lists_as_people_write_them():
     assert parsed("1e-3,0.5", tuple[float, ...]) == [0.001, 0.5]
     assert parsed("weight, norm", tuple[str, ...]) == ["weight", "norm"]
     for wrong, hint in (("1-", tuple[int, ...]), ("much", tuple[float, ...])):
-        with pytest.raises(UsageError, match=r"--layers .* is no number"):
+        with pytest.raises(UsageError, match=r"--layers .* is not a number"):
             parsed(wrong, hint)
 
 

@@ -74,7 +74,7 @@ def test_numbers_are_read_with_their_letter() -> None:
     assert (own, type(own)) == ((3, 7), OwnLayers)
     with pytest.raises(UsageError, match=r"L3H2 is head 2 of layer 3, .* write 2"):
         option("heads").parsed("L3H2")
-    with pytest.raises(UsageError, match="'model:3' is no number"):
+    with pytest.raises(UsageError, match="'model:3' is not a number"):
         option("heads").parsed("model:3")
 
 

@@ -99,7 +99,7 @@ def test_the_command_says_the_same(result, tmp_path):
     unnamed = CliRunner().invoke(app, ["heads", str(tmp_path)])
     assert unnamed.exit_code == 0
     listed = [line.split(":")[0].split(",")[0].strip() for line in unnamed.stdout.splitlines()]
-    assert listed[1:] == [row.name for row in statistic_table()]
+    assert listed[1:] == again.headlight.heads()["behaviour"].tolist()
     drawn = CliRunner().invoke(app, ["heads", str(tmp_path), "previous", "--top", "1"]).stdout
     assert f"L{rows[0]['layer']}H{rows[0]['head']}" in drawn
     numbers = numbers_of(again, statistic("previous"), "weight")
@@ -107,6 +107,29 @@ def test_the_command_says_the_same(result, tmp_path):
     inconclusive = undecided(numbers, every, "which is first")
     assert inconclusive
     assert " ".join(drawn.split()).endswith(inconclusive)
+
+
+@pytest.mark.slow
+def test_without_a_behaviour_those_of_the_result_are_listed(result):
+    listed = result.headlight.heads()
+    names = listed["behaviour"].tolist()
+    for row in statistic_table():
+        if row.name in names:
+            assert len(heads(result, row.name)) == 8
+        else:
+            with pytest.raises(UsageError):
+                heads(result, row.name)
+    assert {"first", "previous"} <= {*names}
+    assert not {"gate", "copy_far", "user", "cls"} & {*names}
+    assert listed.set_index("behaviour").loc["first", ["also", "meaning"]].tolist() == [
+        *("sink", "to the first token")
+    ]
+    with pytest.raises(UnknownNameError) as refused:
+        heads(result, "inducton")
+    known = {
+        name for row in statistic_table() if row.name in names for name in (row.name, *row.also)
+    }
+    assert {*str(refused.value).partition("Known: ")[2].rstrip(".").split(", ")} == known
 
 
 def test_a_decoder_begins_with_what_its_first_token_gets(result):

@@ -96,6 +96,8 @@ def test_refusals() -> None:
     made = subject("llama")
     with pytest.raises(UsageError, match="say which with compare_text="):
         patch(made, TEXT)
+    with pytest.raises(UsageError, match="a second text behind the first is its second segment"):
+        patch(made, TEXT, CHANGED)
     with pytest.raises(UsageError, match="of as many tokens"):
         patch(made, TEXT, compare_text="the old river")
     with pytest.raises(UsageError, match="no decoder layer 9"):

@@ -105,6 +105,37 @@ def test_some_layers_and_heads(reading):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["bert", "uneven"])
+def test_the_table_has_a_row_for_each_cell(name):
+    reading = read(model("bert") if name == "bert" else uneven(), TEXT)
+    table, measures = reading.to_dataframe(), ["weight", "norm", "effective"]
+    tokens = ["query_token", "key_token"]
+    assert [*table] == ["layer", "head", "query", "key", *tokens, *measures]
+    assert len(table) == int(np.isfinite(reading.weight).sum())
+    for row in table.sample(50, random_state=1).to_dict("records"):
+        place = {axis: row[axis] for axis in ("layer", "head", "query", "key")}
+        for measure in measures:
+            assert row[measure] == float(reading[measure].sel(place))
+        assert [row[token] for token in tokens] == [
+            reading.tokens[row[side]] for side in ("query", "key")
+        ]
+    some = reading.to_dataframe(1, [0, 2])
+    chosen = table[(table["layer"] == 1) & table["head"].isin([0, 2])].reset_index(drop=True)
+    assert some.equals(chosen)
+
+
+def test_a_table_that_cannot_be_made_is_refused(reading, monkeypatch):
+    with pytest.raises(UsageError, match="there is no layer 9 in this reading, which has 0, 1"):
+        reading.to_dataframe(9)
+    with pytest.raises(UsageError, match="no head is chosen"):
+        reading.to_dataframe(head=[])
+    with pytest.raises(UsageError, match="several kinds"):
+        read(model("bart"), TEXT, PAIR, kind="all").to_dataframe()
+    monkeypatch.setattr("headlight.reading.reading.LONGEST_TABLE", 100)
+    with pytest.raises(UsageError, match="at most 100 are made; choose layers and heads"):
+        reading.to_dataframe()
+
+
 def test_what_else_a_model_attends_by_is_said():
     found = model("bart")
     said = (

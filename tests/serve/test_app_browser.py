@@ -2,12 +2,14 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from contextlib import contextmanager
 
 import pytest
+from transformers import AutoTokenizer
 
 import example_data
 import headlight
@@ -148,6 +150,32 @@ def test_refusals_are_shown_as_sentences(page, address):
     typed(page, address, "the cat " * 10)
     page.locator("#said", has_text="shorten it").wait_for()
     assert page.locator("#cancel").is_hidden()
+
+
+def test_a_chat_is_typed_message_by_message(page, model, tmp_path):
+    folder = tmp_path / "chats"
+    tokenizer = AutoTokenizer.from_pretrained(shutil.copytree(model, folder))
+    tokenizer.chat_template = "{% for each in messages %}{{ each['content'] }} {% endfor %}"
+    tokenizer.save_pretrained(folder)
+    with served("--model", str(folder)) as address:
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]")
+        page.locator("#as label", has_text="a chat").click()
+        assert page.locator("#text, #pair").evaluate_all(
+            "each => each.every((field) => !field.checkVisibility())"
+        )
+        for text in ("the cat", "sees", "a dog"):
+            page.locator("#messages textarea").last.fill(text)
+            page.click("#add-message")
+        roles = [each.input_value() for each in page.locator("#messages select").all()]
+        assert roles == ["user", "assistant", "user", "assistant"]
+        page.locator("#messages .remove").last.click()
+        page.locator("#messages select").first.select_option("system")
+        page.click("#read")
+        view = page.frame_locator("#view iframe")
+        view.locator("#messages tr").nth(3).wait_for()
+        said = [row.split("\t")[:2] for row in view.locator("#messages").inner_text().splitlines()]
+        assert said[1:4] == [["system", "the cat"], ["assistant", "sees"], ["user", "a dog"]]
 
 
 def test_without_a_token_it_is_said_where_it_is(browser, address):

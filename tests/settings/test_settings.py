@@ -92,7 +92,7 @@ def test_ranges_say_what_they_hold():
     ("values", "said"),
     [
         ({"way": "slow"}, "no way is called 'slow'. Known: exact, fast"),
-        ({"names": ("one", "three")}, "no names is called 'three'"),
+        ({"names": ("one", "three")}, "no name is called 'three'"),
     ],
 )
 def test_a_value_that_is_none_of_the_choices_is_refused_with_the_choices(values, said):
@@ -207,7 +207,7 @@ def test_what_a_signature_says_makes_the_same_settings():
         ({"share": 2}, UsageError, "share must be above 0"),
         ({"title": 1}, UsageError, "title is 1, where a value of type str"),
         ({"way": "slow"}, UnknownNameError, "no way is called 'slow'"),
-        ({"names": ["three"]}, UnknownNameError, "no names is called 'three'"),
+        ({"names": ["three"]}, UnknownNameError, "no name is called 'three'"),
         ({"layers": ["one"]}, UsageError, "layers is 'one', where a value of type int is needed"),
         ({"layers": [[1]]}, UsageError, "layers is a single value, not a list"),
     ],

@@ -1,5 +1,8 @@
 """A gallery: its files, what it refuses, and its pages in a real browser, opened from disk."""
 
+import json
+import re
+from html import unescape
 from itertools import permutations
 from pathlib import Path
 
@@ -10,6 +13,11 @@ import xarray as xr
 import headlight
 from headlight.errors import UsageError
 from headlight.result import load
+from headlight.views.gallery import Shown, gallery_files
+from headlight.views.result_contents import headline
+from headlight.views.titles import model_name
+from headlight.vocabulary import base_name
+from page_words import words_when_open
 from study_runs import StudyRuns
 from views.browsers import Opened, needs_browser
 from views.pages import Page
@@ -66,6 +74,27 @@ def test_texts_are_data_and_no_markup(site):
         page = Page(path.read_text(encoding="utf-8"))
         assert not page.all("img")
         assert not [name for each in page.elements for name in each.attributes if name[:2] == "on"]
+
+
+@pytest.mark.slow
+def test_cards_tell_surveys_of_one_model_apart(survey, hostile):
+    settings = json.loads(survey.attrs["settings"])
+    half = json.dumps({**settings, "dtype": "float16"})
+    later = survey.assign_attrs(settings=half, created="2027-01-02T03:04:05", corpus="b.txt")
+    files = dict(gallery_files([Shown(survey), Shown(later), Shown(hostile)]))
+    _, *cards = files["index.html"].decode().split('<li><p class="eyebrow" dir="auto">')
+    first, second, other = (
+        " ".join(unescape(re.sub("<[^>]*>", " ", card)).split()) for card in cards
+    )
+    name = model_name(survey.attrs)
+    answer = headline(survey).title
+    for card, corpus in ((first, base_name(survey.attrs["corpus"])), (second, "b.txt")):
+        assert card.startswith(f"{name} {answer} {corpus}: ")
+    made = survey.attrs["created"][:16].replace("T", " ")
+    assert f"Precision {settings['dtype']}; made {made}." in first
+    assert "Precision float16; made 2027-01-02 03:04." in second
+    assert "Precision" not in other
+    assert len(words_when_open(files["index.html"].decode())) < 300
 
 
 @pytest.mark.slow

@@ -658,6 +658,26 @@ def test_tokens_of_a_chat_say_whose_they_are(show):
     assert shown.page.locator("#by-segment").is_hidden()
 
 
+def test_the_first_view_of_a_chat_says_who_said_what_and_what_each_gets(show):
+    tokens = ("[CLS]", "the", "cat", "sat", "[SEP]")
+    names = ["template", "user", "user", "assistant", "template"]
+    reading = counted(reading_sample(2, 3, tokens, 0))
+    chat = reading.assign_coords(key_segment=("key", names), query_segment=("query", names))
+    shown = show(chat, "#h=1-2&q=2&v=bars")
+    assert [each.inner_html() for each in shown.page.locator("#bars .role").all()] == [
+        *("user", "assistant")
+    ]
+    (titles, *rows) = [row.split("\t") for row in shown.text("#messages").splitlines()]
+    assert titles == ["role", "message", "weight", "norm"]
+    assert [row[:2] for row in rows[:2]] == [["user", "the cat"], ["assistant", "sat"]]
+    for column, measure in enumerate(("weight", "norm"), 2):
+        values = reading[measure].values[1, 2, 2]
+        for role, *cells in rows:
+            share = values[np.array(names) == role].sum() / values.sum()
+            assert float(cells[column - 1].strip("%")) == pytest.approx(100 * share, abs=1.5)
+    assert show(reading, "#h=1-2&q=2&v=bars").page.locator("#messages, #bars .role").count() == 0
+
+
 def test_a_link_brings_the_state_of_two_readings_back(show):
     address = "#h=1-1&m=norm-second&q=2&k=3&c=own&o=apart&p=norm,norm-second&s=shown"
     shown = show(two()[0], address, second=two()[1])

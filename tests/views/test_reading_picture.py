@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from headlight.errors import UnknownNameError, UsageError
 from headlight.reading import Reading, read
@@ -71,6 +72,21 @@ def test_the_suffix_says_how_it_is_written_and_the_bytes_are_the_same(
     assert first.startswith(begin)
     assert first == second
     assert sorted(tmp_path.iterdir()) == paths
+
+
+@pytest.mark.slow
+def test_a_picture_is_saved_as_matplotlib_does_it(reading, tmp_path):
+    for picture in (reading.plot(1, 2), reading.plot_row(0, 1, 2)):
+        saved, named = (getattr(picture, save) for save in ("save", "savefig"))
+        for suffix in ("png", "svg", "pdf"):
+            kept = saved(tmp_path / f"a.{suffix}").read_bytes()
+            assert named(tmp_path / f"b.{suffix}").read_bytes() == kept
+        small = named(tmp_path / "small.png", dpi=50, bbox_inches="tight", transparent=True)
+        with Image.open(small) as drawn, Image.open(tmp_path / "a.png") as large:
+            assert drawn.width < large.width / 2
+        assert named(tmp_path / "clear.svg", transparent=True).read_bytes().startswith(b"<?xml")
+        with pytest.raises(UsageError, match=r"\.png, \.svg, \.pdf"):
+            picture.savefig(tmp_path / "a.jpg", dpi=50)
 
 
 @pytest.mark.slow

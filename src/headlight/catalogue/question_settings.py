@@ -251,7 +251,8 @@ class PatchSettings(TargetSettings):
         if self.compare_text is None:
             raise UsageError(
                 f"heads are patched with those of another text; say which with "
-                f"{setting('compare_text=')}."
+                f"{setting('compare_text=')} (a second text behind the first is its second "
+                "segment)."
             )
 
 

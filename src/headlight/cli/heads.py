@@ -23,7 +23,9 @@ def heads(
     result: Annotated[str, typer.Argument(help=f"Folder of a survey, or its {RESULT}.")],
     behaviour: Annotated[
         str | None,
-        typer.Argument(help="Behaviour that ranks heads, such as induction. Default: list all."),
+        typer.Argument(
+            help="Behaviour that ranks heads, such as induction. Default: list what the run has."
+        ),
     ] = None,
     measure: Annotated[str | None, typer.Option(help="Measure that ranks heads.")] = None,
     without_first: Annotated[
@@ -38,27 +40,27 @@ def heads(
     """Rank the heads of a survey by what they do, with intervals of 95%."""
     import pandas as pd
 
-    from headlight.catalogue import statistic, statistic_table
+    from headlight.catalogue import statistic
     from headlight.findings import heads as ranked
     from headlight.findings.head_ranking import VALUE
     from headlight.findings.interval_phrases import undecided
-    from headlight.findings.statistics import numbers_of, row_label
+    from headlight.findings.statistics import numbers_of
     from headlight.views.number_formats import percent_text, plus_minus
     from headlight.views.parts import Table
     from headlight.views.terminal import terminal
     from headlight.vocabulary import head_name
 
     survey = _survey(result, kind)
-    if behaviour is None:
-        say("Heads can be ranked by:")
-        for row in statistic_table():
-            accepted = ", ".join((row.name, *row.also))
-            say(f"  {accepted}: {row_label(survey, row)}")
-        return
     table = ranked(survey, behaviour, by=measure, without_first=without_first)
     if json:
         # NaN is no JSON, and a column of floats cannot hold None.
         say_json(table.astype(object).where(table.notna(), None).to_dict("records"))
+        return
+    if behaviour is None:
+        say(f"The heads of {result} can be ranked by:")
+        for row in table.to_dict("records"):
+            also = f", {row['also']}" if row["also"] else ""
+            say(f"  {row['behaviour']}{also}: {row['meaning']}")
         return
     names = [name for name in table.columns[2:] if not name.endswith(("_low", "_high"))]
     is_share = statistic(behaviour).unit == "share"

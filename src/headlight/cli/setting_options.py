@@ -173,9 +173,14 @@ class SettingOption:
                 f"{self.flag} {value!r}: {item} is head {number} of layer {layer}, and only "
                 f"{self.path[-1]} are named here; write {layer if letter == 'L' else number}."
             )
-        if first > last:
+        if match and first > last:
             raise UsageError(
-                f"{self.flag} {value!r}: {item!r} is no number; write something like 0,3-5."
+                f"{self.flag} {value!r}: the ends of {item} are reversed; write "
+                f"{match[2]}-{match[1]}."
+            )
+        if not match:
+            raise UsageError(
+                f"{self.flag} {value!r}: {item!r} is not a number; write something like 0,3-5."
             )
         return range(first, last + 1)
 
@@ -184,7 +189,7 @@ class SettingOption:
             return float(item)
         except ValueError as problem:
             raise UsageError(
-                f"{self.flag} {value!r}: {item!r} is no number; write something like 0.1,0.5."
+                f"{self.flag} {value!r}: {item!r} is not a number; write something like 0.1,0.5."
             ) from problem
 
 

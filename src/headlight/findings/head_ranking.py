@@ -5,11 +5,18 @@ import pandas
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.catalogue import statistic, statistic_table
+from headlight.catalogue import Statistic, statistic, statistic_table
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings.candidates import why_of_tokens
 from headlight.findings.phrases import plural
-from headlight.findings.statistics import applies, count_rows, measures_of, numbers_of, rests_on_few
+from headlight.findings.statistics import (
+    applies,
+    count_rows,
+    measures_of,
+    numbers_of,
+    rests_on_few,
+    row_label,
+)
 from headlight.result import refusing_incomplete
 
 VALUE = "value"
@@ -22,11 +29,39 @@ def head_scores() -> tuple[str, ...]:
     return *(row.name for row in rows), *(other for row in rows for other in row.also)
 
 
+def ranked_by(result: xr.Dataset) -> list[Statistic]:
+    """Return the rows by which the heads of a survey can be ranked: those that it holds.
+
+    Args:
+        result: Survey of one kind of attention.
+    """
+    return [
+        row
+        for row in statistic_table()
+        if applies(result, row)
+        and not rests_on_few(result, row)
+        and not why_of_tokens(result, row)
+        and any(
+            np.isfinite(numbers_of(result, row, measure).value).any()
+            for measure in measures_of(result, row)
+        )
+    ]
+
+
+def _behaviours(result: xr.Dataset) -> pandas.DataFrame:
+    rows = ((row.name, ", ".join(row.also), row_label(result, row)) for row in ranked_by(result))
+    return pandas.DataFrame(rows, columns=["behaviour", "also", "meaning"])
+
+
 @refusing_incomplete()
-def heads(
-    result: xr.Dataset, behaviour: str, *, by: str | None = None, without_first: bool = False
+def heads(  # noqa: C901 - each branch is a refusal
+    result: xr.Dataset,
+    behaviour: str | None = None,
+    *,
+    by: str | None = None,
+    without_first: bool = False,
 ) -> pandas.DataFrame:
-    """Return the heads of a survey, ranked by a behaviour.
+    """Return the heads of a survey, ranked by a behaviour; without one, what can rank them.
 
     Args:
         result: Result of `headlight.survey`, of one kind of attention.
@@ -41,7 +76,9 @@ def heads(
         One row per head, the highest first: ``layer`` and ``head``, zero-based; for each measure a
         column of its name with the number, and ``low`` and ``high`` after the name, the ends of its
         interval of 95%, NaN for one text.  Numbers that belong to no measure are in the column
-        ``value``.  Heads of which nothing is known are left out.
+        ``value``.  Heads of which nothing is known are left out.  Without a behaviour, one row per
+        behaviour that this result can rank heads by: ``behaviour``, ``also`` (its other names) and
+        ``meaning``.
 
     Raises:
         UnknownNameError: There is no such behaviour, or no such measure.
@@ -49,10 +86,16 @@ def heads(
             or holds several kinds of attention.
         ResultError: The result lacks what results of surveys have.
     """
-    if behaviour not in head_scores():
-        raise UnknownNameError("behaviour", behaviour, head_scores())
     if "kind" in result.dims:
         raise UsageError("this result holds several kinds of attention; select one of them.")
+    if behaviour is None:
+        rows = [
+            (row.name, ", ".join(row.also), row_label(result, row)) for row in ranked_by(result)
+        ]
+        return pandas.DataFrame(rows, columns=["behaviour", "also", "meaning"])
+    if behaviour not in head_scores():
+        known = [name for row in ranked_by(result) for name in (row.name, *row.also)]
+        raise UnknownNameError("behaviour", behaviour, known)
     row = statistic(behaviour)
     is_applicable = applies(result, row) and (row.rest or not without_first)
     if rests_on_few(result, row) and (counted := count_rows(result, row)) and counted[0]:

@@ -73,6 +73,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def measure_noun(measure: str) -> str:
+    """Return a measure as a noun of what a head gives: its weight, its effective attention."""
+    return "effective attention" if measure == "effective" else measure
+
+
 def number(value: float) -> str:
     """Write a number with two significant digits: ``0.31``, ``−0.05``, ``0.0042``, ``12``."""
     return f"{value:.2g}".replace("-", "\u2212") if abs(value) < 10 else f"{value:,.0f}"

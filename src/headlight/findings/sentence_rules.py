@@ -13,7 +13,7 @@ from typing import Any
 import xarray as xr
 
 from headlight.findings.interval_phrases import around, around_first, between, many
-from headlight.findings.phrases import layer_list, name_of, number, percent
+from headlight.findings.phrases import layer_list, measure_noun, name_of, number, percent
 from headlight.result.estimate import Estimate
 
 Place = tuple[int, ...]
@@ -138,6 +138,7 @@ FORMS: Mapping[str, Callable[[xr.Dataset, Any], str]] = {
     "ends_of_first": lambda _, numbers: around_first(numbers, number, share=False),
     # Of places, names, layers and verdicts.
     "name": _name,
+    "noun": lambda _, measure: measure_noun(measure),
     "names": lambda result, places: between([_name(result, place) for place in places]),
     "layers": lambda _, layers: layer_list(layers),
     "count": lambda _, verdicts: many(verdicts),

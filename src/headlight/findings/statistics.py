@@ -11,7 +11,7 @@ from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.findings.category_shares import occurs
 from headlight.findings.estimates import Estimate, estimates, unreached
 from headlight.findings.phrases import category_label, plural, unit_of_keys
-from headlight.findings.variables import surveyed
+from headlight.findings.variables import places_of, surveyed
 from headlight.vocabulary import KINDS
 
 OF_READING, ROWS_OF_READING = "head_number", "head_rows"
@@ -75,6 +75,39 @@ def numbers_of(
     if variable == "class_share" and row.category:  # whose only token may be the first
         is_there &= bool(np.nanmax(np.abs(numbers.value), initial=0) > EQUAL)
     return numbers if is_there else masked(numbers, False)
+
+
+def number_of_heads(result: xr.Dataset, row: Statistic) -> tuple[Estimate, xr.DataArray] | None:
+    """Return the numbers of a row on all axes that they have in a survey, or in a part of one.
+
+    Args:
+        result: Survey, or a part that was chosen with ``sel``.
+        row: Row of the table.
+
+    Returns:
+        The numbers with their uncertainty, and as an array with its coordinates; None where the
+        survey holds nothing of the row.
+    """
+    is_one_kind = "kind" not in result.dims
+    if (is_one_kind and not applies(result, row)) or (
+        row.category and not occurs(result, row.category)
+    ):
+        return None
+    if row.name == "unreached":
+        if not is_one_kind or not {*BY_HEAD} <= {*result.dims} or "measure" not in result.dims:
+            return None
+        numbers = unreached(result)
+        along = {dim: result[dim] for dim in BY_HEAD}
+        array = xr.DataArray(numbers.value, along, BY_HEAD)
+        return (numbers, array) if np.isfinite(numbers.value).any() else None
+    variable, labels = place_of(result, row, "")
+    labels.pop("measure", None)
+    places = places_of(result, variable, labels)
+    if places is None:
+        return None
+    array = result[variable].isel(places)
+    numbers = estimates(result, variable, tuple(map(str, array.dims)), **labels)
+    return None if bool(array.isnull().all()) else (numbers, array)
 
 
 def masked(numbers: Estimate, mask: Any) -> Estimate:

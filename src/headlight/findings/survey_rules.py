@@ -556,7 +556,7 @@ _SHARE_TEMPLATES = {
     "[ and {norm:percent} of its norm{norm:interval}] to {target}"
     "[; {verdicts:heads} {give} it more than half of their weight]."
     "[ Which head gives it most is inconclusive between {ties:names}.]",
-    "behaviour": "Head {head:name} gives {most:percent} of its {measure}{most:interval}"
+    "behaviour": "Head {head:name} gives {most:percent} of its {measure:noun}{most:interval}"
     "[ and {weight:percent} of its weight{weight:interval}] to {target}"
     "[, in the {rows} of attention that can]."
     "[ Which head gives most is inconclusive between {ties:names}.]",
@@ -609,7 +609,7 @@ _OTHERS = (
         question="particular_tokens",
         templates={
             HOLDS: "In these texts head {head:name} has the most token-specific attention: of its "
-            "{measure} that does not go to first tokens it gives {tokens}.",
+            "{measure:noun} that does not go to first tokens it gives {tokens}.",
         },
     ),
     Rule(

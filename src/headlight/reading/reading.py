@@ -1,5 +1,6 @@
 """Reading of one text, or two: every measure of every head."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -11,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import quote
 
+import pandas as pd
 import xarray
 
 from headlight.catalogue.question_settings import WHOLE_VIEW
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 FRAME_HEIGHT = 640
 """Height of the page within a notebook, in pixels."""
+
+LONGEST_TABLE = 5_000_000
+"""Rows of a table of a reading, which then takes about 500 MB."""
 
 IN_NOTEBOOK = 2.0
 """Megabytes that a page within a notebook may have, which keeps it."""
@@ -302,6 +307,45 @@ class Reading(Answer):
 
         return save_as(path, self, page=page)
 
+    def to_dataframe(
+        self, layer: int | Iterable[int] | None = None, head: int | Iterable[int] | None = None
+    ) -> pd.DataFrame:
+        """Return the numbers of pairs of tokens as a long table, with a row for each cell of a map.
+
+        Args:
+            layer: Layers, from 0; by default all.
+            head: Heads, from 0; by default all.
+
+        Returns:
+            Columns ``layer``, ``head``, ``query`` and ``key`` (places of the attending and the
+            attended token, from 0), ``query_token`` and ``key_token``, of a chat
+            ``query_segment`` and ``key_segment``, and each measure of a head that the reading has:
+            ``weight``, ``norm``, ``effective``.
+
+        Raises:
+            UsageError: There is no such layer or head, there are more than `LONGEST_TABLE` rows,
+                or the reading has several kinds of attention, of which one has to be chosen.
+        """
+        require_one_kind(self.dataset)
+        part = self.dataset
+        for name, chosen in (("layer", layer), ("head", head)):
+            if chosen is not None:
+                part = part.sel({name: _known(part, name, chosen)})
+        axes = ("layer", "head", "query", "key")
+        rows = math.prod(part.sizes[axis] for axis in axes)
+        if rows > LONGEST_TABLE:
+            raise UsageError(
+                f"the table of this reading has {rows:,} rows, and at most {LONGEST_TABLE:,} are "
+                "made; choose layers and heads, such as to_dataframe(layer=3, head=[0, 1])."
+            )
+        measures = [row.name for row in measure_table() if row.pairwise and row.per_head]
+        labels = [f"{side}_{what}" for what in ("token", "segment") for side in ("query", "key")]
+        labels = [name for name in labels if name in part.coords]
+        measures = [name for name in measures if name in part]
+        table = part[measures].reset_coords(labels).to_dataframe(list(axes)).reset_index()
+        table = table[[*axes, *labels, *measures]]
+        return table.dropna(subset=["weight"], ignore_index=True)  # heads that a layer lacks
+
     def to_html(self) -> str:
         """Return the page of the reading, which keeps the strongest cells of long texts."""
         return self._page(5.0)
@@ -347,6 +391,25 @@ class Reading(Answer):
             for part in split_kinds(reading.dataset).values():
                 if any(part[side].values.tolist() != [*range(part.sizes[side])] for side in sides):
                     raise UsageError(WHOLE_VIEW)
+
+
+def _known(reading: xarray.Dataset, axis: str, chosen: int | Iterable[int]) -> list[int]:
+    """Return chosen layers or heads as a list.
+
+    Raises:
+        UsageError: The reading lacks one, or none is chosen.
+    """
+    numbers = [chosen] if isinstance(chosen, int) else list(chosen)
+    here = reading[axis].values.tolist()
+    for number in numbers:
+        if number not in here:
+            raise UsageError(
+                f"there is no {axis} {number} in this reading, which has "
+                f"{', '.join(map(str, here))}."
+            )
+    if not numbers:
+        raise UsageError(f"no {axis} is chosen; name one, or leave it out for all.")
+    return numbers
 
 
 def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | None) -> Any:

@@ -61,6 +61,7 @@ def make_app(
         can=functions_of_view(),
         decoder=model.has_decoder_inputs,
         generates=generates(model),
+        chats=bool(getattr(model.tokenizer, "chat_template", None)),
         sees=model.sees,
         pictures=pictures,
     )

@@ -322,9 +322,8 @@ def require_distinct(name: str, values: tuple[Any, ...]) -> None:
         UsageError: the series is empty or has a value twice.
     """
     if not values or len(set(values)) < len(values):
-        raise UsageError(
-            f"{setting(name)} is {values!r}; name at least one, and each of them once."
-        )
+        said = ", ".join(map(str, values)) or "empty"
+        raise UsageError(f"{setting(name)} is {said}; name at least one, and each of them once.")
 
 
 def require_range(name: str, value: Number, allowed: Range) -> None:
@@ -354,8 +353,9 @@ def _check(name: str, value: Any, hint: Any) -> None:
         _check(name, value, inner[0])
         _check_ranges(name, value, inner[1:])
     elif origin is tuple:
+        is_choice = get_origin(inner[0]) is Literal
         for item in value:
-            _check(name, item, inner[0])
+            _check(name.removesuffix("s") if is_choice else name, item, inner[0])
     elif origin in (Union, UnionType) and value is not None:
         for kind in inner:
             _check(name, value, kind)

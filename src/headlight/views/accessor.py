@@ -16,8 +16,10 @@ import pandas as pd
 import xarray as xr
 
 from headlight import files
+from headlight.catalogue import statistic, statistic_table
 from headlight.errors import HeadlightError, ResultError, UnknownNameError, UsageError
-from headlight.findings import heads
+from headlight.findings import head_scores, heads
+from headlight.findings.statistics import number_of_heads
 from headlight.findings.what_was_read import same_texts
 from headlight.result import refusing_incomplete
 from headlight.result.estimate import LEVEL, MOVED, Estimate, estimate_of, slot_coordinates
@@ -58,11 +60,16 @@ class HeadlightAccessor:
         return [title, *sentences[:FINDINGS], *more, names]
 
     def heads(
-        self, behaviour: str, *, by: str | None = None, without_first: bool = False
+        self,
+        behaviour: str | None = None,
+        *,
+        by: str | None = None,
+        without_first: bool = False,
     ) -> pd.DataFrame:
         """Return the heads of a survey, ranked by how much they do one thing.
 
-        See `headlight.findings.heads`, which says what can be requested, and what is refused.
+        Without a behaviour it lists those that the survey can rank heads by. What can be requested
+        and what is refused is said by `headlight.findings.heads`.
         """
         return heads(self._result, behaviour, by=by, without_first=without_first)
 
@@ -88,14 +95,51 @@ class HeadlightAccessor:
         """Return the few numbers that summarise the findings."""
         return self._whole(summary)
 
+    @property
+    def numbers(self) -> list[str]:
+        """Names of the numbers with an interval: variables, and of a survey what ranks heads."""
+        variables = [
+            name.removesuffix(MOVED)
+            for name in slot_coordinates(self._result)
+            if name.endswith(MOVED)
+        ]
+        rows = statistic_table() if self._result.attrs.get("stage") == "survey" else ()
+        rankings = [
+            name
+            for row in rows
+            if number_of_heads(self._result, row) is not None
+            for name in (row.name, *row.also)
+        ]
+        return list(dict.fromkeys([*variables, *rankings]))
+
     def table(self, name: str | None = None) -> pd.DataFrame:
         """Return a table of the study, by default the main one.
+
+        Args:
+            name: Name of a table (`tables`); or of a number (`numbers`), with a row for each place
+                on its axes, and ``value``, ``low`` and ``high``, the ends of its interval of 95%.
 
         Raises:
             UnknownNameError: There is no such table, or the dataset is the result of no study.
         """
         by_name = self._whole(tables)
-        return by_name[_chosen("table", name, list(by_name))].frame.copy()
+        if name is None or name in by_name:
+            return by_name[_chosen("table", name, list(by_name))].frame.copy()
+        numbers = self.numbers
+        if name not in numbers:
+            raise UnknownNameError("table", name, [*by_name, *numbers])
+        return self._number_table(name)
+
+    def _number_table(self, name: str) -> pd.DataFrame:
+        """Return a number with a row for each place on its axes."""
+        number, array = self._number(name)
+        low, high = number.interval()
+        columns = {"value": array.values, "low": low, "high": high}
+        if not array.dims:
+            return pd.DataFrame([{key: float(value) for key, value in columns.items()}])
+        along = {dim: array[dim].values for dim in array.dims}
+        cells = {key: (array.dims, values) for key, values in columns.items()}
+        return xr.Dataset(cells, along).to_dataframe().reset_index()
 
     def plot(self, name: str | None = None) -> Any:
         """Return a picture of the study as a matplotlib figure, by default the main one.
@@ -114,15 +158,15 @@ class HeadlightAccessor:
         and 10 where the number has no upper bound.
 
         Args:
-            name: Name of a variable.
+            name: Name of a number (`numbers`): a variable, or of a survey what `heads` ranks by.
             level: Probability that intervals of such corpora hold the number.
 
         Raises:
-            UnknownNameError: The result keeps no interval of such a variable.
+            UnknownNameError: The result keeps no interval of such a number.
         """
-        number, dims = self._estimate(name)
+        number, array = self._number(name)
         ends = zip(("low", "high"), number.interval(level), strict=True)
-        return xr.Dataset({end: (dims, values) for end, values in ends}, self._result[name].coords)
+        return xr.Dataset({end: (array.dims, values) for end, values in ends}, array.coords)
 
     def difference(self, other: xr.Dataset, name: str, level: float = LEVEL) -> xr.Dataset:
         """Return this number less that of another result, with the uncertainty of the difference.
@@ -131,7 +175,7 @@ class HeadlightAccessor:
 
         Args:
             other: Result of the same study, with the same labels.
-            name: Name of a variable.
+            name: Name of a number (`numbers`).
             level: Probability that intervals of such corpora hold the difference.
 
         Returns:
@@ -139,15 +183,15 @@ class HeadlightAccessor:
             such a difference where there is none; NaN where texts are too few to know.
 
         Raises:
-            UnknownNameError: A result keeps no interval of such a variable.
+            UnknownNameError: A result keeps no interval of such a number.
             UsageError: The axes or labels of the two differ.
         """
-        first, dims = self._estimate(name)
-        second, other_dims = HeadlightAccessor(other)._estimate(name)
-        mine, theirs = self._result[name], other[name]
+        first, mine = self._number(name)
+        second, theirs = HeadlightAccessor(other)._number(name)
+        dims = mine.dims
         named = [dim for dim in dims if dim in mine.coords]
         if (
-            dims != other_dims
+            dims != theirs.dims
             or mine.shape != theirs.shape
             or not all(np.array_equal(mine[dim].values, theirs[dim].values) for dim in named)
         ):
@@ -160,16 +204,16 @@ class HeadlightAccessor:
         numbers = {"difference": apart.value, "low": low, "high": high, "p_value": apart.p_value()}
         return xr.Dataset({key: (dims, values) for key, values in numbers.items()}, mine.coords)
 
-    def _estimate(self, name: str) -> tuple[Estimate, tuple[str, ...]]:
+    def _number(self, name: str) -> tuple[Estimate, xr.DataArray]:
+        """Return a number with its uncertainty, and the number alone, on its axes."""
         estimate = estimate_of(self._result, name)
-        if estimate is None:
-            names = [
-                coordinate.removesuffix(MOVED)
-                for coordinate in slot_coordinates(self._result)
-                if coordinate.endswith(MOVED)
-            ]
-            raise UnknownNameError("number with an interval", name, names)
-        return estimate, tuple(map(str, self._result[name].dims))
+        if estimate is not None:
+            return estimate, self._result[name]
+        is_ranking = self._result.attrs.get("stage") == "survey" and name in head_scores()
+        ranking = number_of_heads(self._result, statistic(name)) if is_ranking else None
+        if ranking is None:
+            raise UnknownNameError("number with an interval", name, self.numbers)
+        return ranking
 
     def report(self, path: Path | str) -> Path:
         """Write the page of the result: one HTML file that needs nothing else.

@@ -6,17 +6,19 @@ from markupsafe import Markup
 
 from headlight.views.page_scripts import joined_script
 from headlight.views.template import render, script_hashes
+from headlight.vocabulary import ROLES
 
 APP_MODULES = ("frame", "app")
 
 
-def app_page(
+def app_page(  # noqa: PLR0913 - each shows or hides a field
     model: str,
     *,
     other: str | None = None,
     can: Iterable[str],
     decoder: bool,
     generates: bool,
+    chats: bool = False,
     sees: bool = False,
     pictures: bool = False,
 ) -> str:
@@ -28,6 +30,7 @@ def app_page(
         can: Functions that the view may ask for.
         decoder: Whether the second text is that of a decoder.
         generates: Whether the model can continue a text.
+        chats: Whether the tokenizer has a template by which chats are read.
         sees: Whether the model reads pictures alone.
         pictures: Whether the model reads pictures at all.
     """
@@ -41,6 +44,8 @@ def app_page(
         can=can,
         decoder=decoder,
         generates=generates,
+        chats=chats,
+        roles=ROLES,
         sees=sees,
         pictures=pictures,
         script=script,

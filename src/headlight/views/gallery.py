@@ -14,18 +14,31 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.catalogue.writers import REPORT
+from headlight.findings.phrases import layer_list
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.head_numbers import HeadDetails, all_heads, head_places
 from headlight.views.page_scripts import GALLERY, GALLERY_MODEL, joined_script
 from headlight.views.provenance import provenance
-from headlight.views.result_contents import answers
+from headlight.views.result_contents import answers, headline
+from headlight.views.sentences import sentences_of
 from headlight.views.template import embedded, render
 from headlight.views.titles import Subject, model_name
 from headlight.vocabulary import ATTENTION
 
 FINDINGS = 3
 """Sentences on the card of a model."""
+
+TOLD_APART = {
+    "dtype": "precision",
+    "measures": "measures",
+    "max_length": "tokens at most",
+    "overflow": "long texts",
+    "value_bias": "value bias",
+    "seed": "seed",
+    "revision": "revision",
+}
+"""Labels of settings that are shown where surveys of one model differ in them."""
 
 _EXAMPLES = ("previous", "duplicate in layer > 2", "sep > 10%", "entropy < 1")
 _OTHERS = re.compile(r"[^a-z0-9]+")
@@ -66,9 +79,10 @@ def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
         runs: Surveys, each of one model and corpus.
     """
     cards: list[dict[str, Any]] = []
+    apart = _told_apart([run.result for run in runs])
     slugs: set[str] = set()
     all_entries: list[_Entry] = []
-    for run in runs:
+    for run, settings in zip(runs, apart, strict=True):
         entries = [_entry(part, slugs) for part in split_for_display(run.result)]
         all_entries += entries
         # The report of all kinds lies beside the heads of the first.
@@ -79,10 +93,10 @@ def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
             yield from _of_entry(entry, report and f"../{report}")
         cards.append(
             {
-                "title": model_name(run.result.attrs),
-                "about": what_was_read(run.result).sentence,
+                **_card(run.result),
+                "settings": settings,
                 "findings": [finding for entry in entries for finding in answers(entry.part)][
-                    :FINDINGS
+                    1:FINDINGS
                 ],
                 "entries": entries,
                 "report": report,
@@ -100,6 +114,49 @@ def gallery_files(runs: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
         script=Markup(joined_script(GALLERY)),
     )
     yield "index.html", page.encode()
+
+
+def _card(result: xr.Dataset) -> dict[str, str]:
+    """Return the title of a card, which is the answer of the survey, and what was read by what."""
+    subject = Subject.from_result(result)
+    answer = headline(result, [])  # without sections, of which a card shows nothing
+    read = sentences_of(what_was_read(result).sentence)[0]
+    return {
+        "model": subject.model,
+        "title": answer.title if answer else subject.model,
+        "about": f"{subject.corpus}: {read}" if subject.corpus else read,
+    }
+
+
+def _told_apart(results: Sequence[xr.Dataset]) -> list[str]:
+    """Return, for each survey, its settings that differ from those of others of the same model."""
+    names = [model_name(result.attrs) for result in results]
+    said = []
+    for result, name in zip(results, names, strict=True):
+        of_model = [
+            _settings(other)
+            for other, other_name in zip(results, names, strict=True)
+            if other_name == name
+        ]
+        own = _settings(result)
+        differing = [
+            f"{key} {value}"
+            for key, value in own.items()
+            if any(other.get(key) != value for other in of_model)
+        ]
+        said.append("; ".join(differing))
+    return said
+
+
+def _settings(result: xr.Dataset) -> dict[str, str]:
+    """Return the settings that readers tell surveys apart by, and the day, by their labels."""
+    kept = dict(provenance(result.attrs).settings)
+    settings = {label: kept[name] for name, label in TOLD_APART.items() if name in kept}
+    if "layer" in result.coords:
+        settings["layers"] = layer_list(result["layer"].values.tolist()).partition(" ")[2]
+    if "created" in result.attrs:
+        settings["made"] = str(result.attrs["created"])[:16].replace("T", " ")
+    return settings
 
 
 def _entry(part: xr.Dataset, slugs: set[str]) -> _Entry:

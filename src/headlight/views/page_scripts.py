@@ -12,6 +12,7 @@ MODULES = (
         "layer_lines",
         "svg",
         "head_numbers",
+        "messages",
         "over_picture",
         "bars",
         "layers",

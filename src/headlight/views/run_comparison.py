@@ -21,7 +21,7 @@ from headlight.findings.differences import (
 )
 from headlight.findings.estimates import ENDS
 from headlight.findings.interval_phrases import interval
-from headlight.findings.phrases import listed, percent, plural
+from headlight.findings.phrases import listed, measure_noun, percent, plural
 from headlight.findings.statistics import row_target
 from headlight.result.intervals import FEWEST_FILLED, FEWEST_TESTED
 from headlight.views.colours import series_styles
@@ -284,9 +284,9 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
         where += f" ({float(here['match_distance']):.2f} sd apart)"
     behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
     return (
-        f"{head_name(layer, head)}{where} gives {percent(before)} of its {measure} to "
-        f"{_target(result, behaviour)} in {_names(result)[0]} and {percent(after)} in "
-        f"{_names(result)[other]}: "
+        f"{head_name(layer, head)}{where} gives {percent(before)} of its "
+        f"{measure_noun(measure)} to {_target(result, behaviour)} in "
+        f"{_names(result)[0]} and {percent(after)} in {_names(result)[other]}: "
         f"{points_text(after - before)}{_interval(low, high)}."
     )
 

@@ -40,12 +40,26 @@ def text_title(attributes: Mapping[Any, object], between: str = " ") -> str:
         between: Separator of two texts.
     """
     texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
+    messages = _messages(attributes)
+    if not messages:
+        return between.join(filter(None, texts))
+    users = [content for role, content in messages if role == "user"]
+    return f"Chat: {next(filter(None, users), texts[0])}"
+
+
+def last_message(attributes: Mapping[Any, object]) -> str:
+    """Return the last message of a chat that is not empty; nothing of other texts."""
+    contents = [content for _, content in _messages(attributes) if content]
+    return contents[-1] if contents else ""
+
+
+def _messages(attributes: Mapping[Any, object]) -> list[tuple[str, str]]:
+    """Return the roles and contents of a chat; none of other texts, or of a changed file."""
     try:
         messages = json.loads(str(attributes["chat"]))["messages"]
-        users = [str(message["content"]) for message in messages if message["role"] == "user"]
-    except (KeyError, TypeError, ValueError, RecursionError):  # no chat, or a changed file
-        return between.join(filter(None, texts))
-    return f"Chat: {next(filter(None, users), texts[0])}"
+        return [(str(message["role"]), str(message["content"])) for message in messages]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return []
 
 
 @dataclass(frozen=True, slots=True)

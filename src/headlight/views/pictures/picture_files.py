@@ -1,9 +1,11 @@
 """Pictures as files: SVG, PNG and PDF, the same bytes for the same picture."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from headlight.errors import UsageError
@@ -115,12 +117,28 @@ class Picture:
             UsageError: The suffix is another one.
             ResultError: The file cannot be written.
         """
+        return self.savefig(path)
+
+    def savefig(self, path: str | Path, **options: Any) -> Path:
+        """Write the picture as `save` does, with options of matplotlib's ``Figure.savefig``.
+
+        Args:
+            path: Path of the file; its suffix is the format.
+            options: Options of matplotlib, such as ``dpi`` or ``transparent``.
+
+        Returns:
+            The path.
+
+        Raises:
+            UsageError: The suffix is another one.
+            ResultError: The file cannot be written.
+        """
         path = Path(path)
         if path.suffix not in _METADATA:
             raise UsageError(
                 f"{path}: a picture is saved as {', '.join(_METADATA)}; choose one of these."
             )
-        write(path, _content(self.figure, path.suffix))
+        write(path, _content(self.figure, path.suffix, options=options))
         return path
 
     def _repr_svg_(self) -> str:
@@ -128,14 +146,19 @@ class Picture:
 
 
 @styled
-def _content(figure: Figure, suffix: str, crop: Any = None) -> bytes:
-    """Return the contents of the file of a figure."""
+def _content(
+    figure: Figure,
+    suffix: str,
+    crop: Any = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> bytes:
+    """Return the contents of the file of a figure; options of matplotlib come before ours."""
     crop = crop or _crop(figure)
-    if suffix == ".svg":
+    if suffix == ".svg" and not options:
         return svg_text(figure, crop).encode()
     buffer = BytesIO()
-    about = _METADATA[suffix]
-    figure.savefig(buffer, format=suffix[1:], dpi=DOTS_PER_INCH, metadata=about, bbox_inches=crop)
+    ours = {"dpi": DOTS_PER_INCH, "metadata": _METADATA[suffix], "bbox_inches": crop}
+    figure.savefig(buffer, **{"format": suffix[1:], **ours, **options})
     return buffer.getvalue()
 
 

@@ -10,7 +10,7 @@ from headlight.findings.phrases import plural
 from headlight.result.kinds import split_kinds
 from headlight.views.parts import Section, Table
 from headlight.views.reading.weight_against_norm import shares_of_layer
-from headlight.views.titles import model_name, shortened, text_title
+from headlight.views.titles import last_message, model_name, shortened
 from headlight.vocabulary import CONTRIBUTION
 
 NAMED = 3
@@ -75,7 +75,7 @@ def findings(reading: xr.Dataset) -> list[str]:
     """Return the generated text, and the token that was least certain."""
     frame, attributes = generated(reading), reading.attrs
     least = frame.iloc[int(frame["probability"].to_numpy().argmin())]
-    prompt = shortened(text_title({**attributes, "pair": ""}), 60)
+    prompt = shortened(last_message(attributes) or str(attributes["text"]), 60)
     answer = str(attributes["answer"]).replace("\n", "↵")
     return [
         f"{model_name(attributes)} goes on with “{prompt}”: “{answer}”.",

@@ -23,7 +23,7 @@ from headlight.views.reading.pair_header import read_by_both
 from headlight.views.reading.unpacking import unpack
 from headlight.views.template import embedded_text, render
 from headlight.views.titles import text_title
-from headlight.vocabulary import ATTENTION, NUMBERING, Measure, measure_table
+from headlight.vocabulary import ATTENTION, NUMBERING, ROLES, Measure, measure_table
 
 PAGE = 5.0
 """Megabytes that a page may have."""
@@ -97,6 +97,7 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
         second=second and {"sentence": sentence, "same": same},
         routes=routes,
         picture=PICTURE in view.header,
+        roles=any({*ROLES} & {*part["keys"].get("segments", ())} for part in kinds.values()),
         numbering=NUMBERING,
         measures=[
             choice

@@ -99,11 +99,46 @@ function imageOf(file) {
 
 const valueOf = (id) => byId(id)?.value || null;
 
+// A chat, message by message.
+const messages = byId("messages");
+const isChat = () => document.querySelector('input[name="as"]:checked')?.value === "chat";
+
+function tellRemovable() {
+  messages.querySelectorAll(".remove").forEach((each) => { each.disabled = messages.children.length === 1; });
+}
+
+/** Add a message of whoever speaks next: the user, who is answered by the assistant. */
+function addMessage() {
+  const last = messages.lastElementChild?.querySelector("select").value;
+  messages.append(byId("message").content.cloneNode(true));
+  messages.lastElementChild.querySelector("select").value = last === "user" ? "assistant" : "user";
+  messages.lastElementChild.querySelector("textarea").focus();
+  tellRemovable();
+}
+
+function showFields() {
+  for (const id of ["text-field", "pair-field"]) byId(id).hidden = isChat();
+  byId("text").required = !isChat();
+  byId("chat-field").hidden = !isChat();
+  if (isChat() && !messages.children.length) addMessage();
+}
+
+document.querySelectorAll('input[name="as"]').forEach((each) => each.addEventListener("change", showFields));
+byId("add-message")?.addEventListener("click", addMessage);
+messages?.addEventListener("click", ({ target }) => {
+  if (target.className !== "remove") return;
+  target.closest("li").remove();
+  tellRemovable();
+});
+
+/** The text, or the messages of a chat. */
+const typed = () => (isChat() ? Array.from(messages.children, (each) => ({ role: each.querySelector("select").value, content: each.querySelector("textarea").value })) : valueOf("text"));
+
 const read = (name) => attempt(async () => {
   running = newName();
   show({ what: "waiting" });
   const image = await imageOf(byId("image")?.files[0]);
-  const { reading } = await ask(name, { image, text: valueOf("text"), pair: valueOf("pair"), compare: valueOf("compare"), compare_model: byId("compare-model")?.checked ?? false }, show, running);
+  const { reading } = await ask(name, { image, text: typed(), pair: isChat() ? null : valueOf("pair"), compare: valueOf("compare"), compare_model: byId("compare-model")?.checked ?? false }, show, running);
   history.replaceState(null, "", `#reading=${reading}`);
   await open(reading);
   said.textContent = "";

@@ -3,6 +3,7 @@ import { build } from "./head_numbers.js";
 import { header } from "./host.js";
 import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf, textPlace } from "./numbers.js";
 import { headName, state } from "./state.js";
+import { drawMessages, drawRoles, ROLES_HIGH } from "./messages.js";
 import { drawOverPicture } from "./over_picture.js";
 import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
@@ -132,10 +133,10 @@ function drawPicture(query, layer, head) {
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
   const top = Math.max(0.02, most("weight"), most("norm")), tall = small ? 120 : 168, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
   const seen = columns.filter((at) => !unseen(at)), highest = (name) => Math.max(0, ...seen.flatMap((at) => [name, `${name}${SECOND}`].map((each) => heightOf(sides[each]?.[at] ?? 0, top, tall).high)));
-  const above = Math.max(58, highest("weight") + 22 + LINE), below = above + middle, height = below + Math.max(58, highest("norm") + 20 + LINE);
+  const roles = drawRoles(columns, aside, wide, room), above = (roles.length ? ROLES_HIGH : 0) + Math.max(58, highest("weight") + 22 + LINE), below = above + middle, height = below + Math.max(58, highest("norm") + 20 + LINE);
   const made = [above, below].map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   pattern.append(drawn("rect", { width: 1.4, height: 5, fill: "var(--quiet)" }));
-  made.push(pattern);
+  made.push(pattern, ...roles);
   const values = [];
   const bar = (x, name, at, up, width, hollow) => {
     const share = sides[name]?.[at];
@@ -167,6 +168,7 @@ function drawPicture(query, layer, head) {
   const rest = ["weight", "norm"].filter((name) => sides[name]).map((name) => `${percent(out.reduce((sum, at) => sum + sides[name][at], 0))} of the ${name}`).join(" and ");
   const all = `${out.length ? ` Left out for want of room: ${out.length} ${out.length > 1 ? "tokens" : "token"} with ${rest} together.` : ""}${seen.some((at) => hidden.includes(at)) ? ` Hatched: ${state.kind === "decoder" ? "the first and special tokens" : "special tokens"}, set aside${seen.some((at) => Object.values(sides).some((values) => values?.[at] > top)) ? "; bars with a break are higher than the scale" : ""}.` : ""}`;
   byId("bars-said").replaceChildren(build("b", {}, `What ${who} looks at `), build("span", { class: "by-weight" }, "(weight, up)"), ...(sides.norm ? [build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm, down)")] : []), `.${header.second ? " Outlined the first, filled the second." : ""}${all} Click a token to make it the one that looks.`);
+  drawMessages(sides, own);
   drawChip(sides);
 }
 
