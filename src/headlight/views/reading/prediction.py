@@ -252,12 +252,12 @@ def _writers(prediction: xr.Dataset) -> BarList:
         carried = float(_tokens(prediction)[0]["sum"].iloc[first])
         rest -= taken
         aside.append(
-            f"{signed(taken, digits)} that heads take from the first token, where they park "
-            f"attention (through all layers it carries {signed(carried, digits)})"
+            f"{signed(taken, digits)} from the first token, where heads park attention "
+            f"({signed(carried, digits)} through all layers)"
         )
     if len(parts) > len(shown):
         number = plural(len(parts) - len(shown), "smaller part")
-        aside.append(f"{number}, {signed(rest, digits)} together")
+        aside.append(f"{signed(rest, digits)} in {number}")
     return BarList(
         _title_of_writers(prediction, signed(logit, digits)),
         bars,
@@ -517,8 +517,8 @@ def sections(prediction: xr.Dataset) -> list[Section]:
         ),
         Section(
             "heads",
-            "What each head adds, by the token that it attends to",
-            "Directly, and through later layers.",
+            "What each head adds",
+            "By the token that it attends to: directly, and through later layers.",
             "Ferrando et al. (2023)",
             [
                 _drawing(
@@ -557,7 +557,8 @@ def _words_left_out(prediction: xr.Dataset) -> list[Section]:
             "Each word is left out, with all its pieces, and the model predicts again: the "
             f"probability {what}. Special tokens, masks, punctuation marks and the template of a "
             "chat stay. The title names at most two words, without which half of the probability "
-            "is gone, or twenty points, or something else comes first.",
+            "is gone, or twenty points, or something else comes first."
+            f"{_how_many(prediction, frame)}",
             "",
             [],
             [
@@ -570,6 +571,14 @@ def _words_left_out(prediction: xr.Dataset) -> list[Section]:
             ],
         )
     ]
+
+
+def _how_many(prediction: xr.Dataset, frame: pd.DataFrame) -> str:
+    """Say how many words were left out, where it is not all."""
+    words = prediction.sizes["word"]
+    if len(frame) == words:
+        return ""
+    return f" Of {words} words these are the {len(frame)} that add most to the logit."
 
 
 def _largest_of(frame: pd.DataFrame, unit: str, what: str) -> str:

@@ -1,8 +1,10 @@
 """Answer to a prediction in a sentence: the words that it rests on, and bars that show it."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ import xarray as xr
 
 from headlight.files import printable
 from headlight.findings import piece_text
-from headlight.findings.phrases import listed, plural
+from headlight.findings.phrases import listed
 from headlight.views.headline import BarList, ValueBar
 from headlight.views.number_formats import MINUS, MISSING
 from headlight.views.titles import model_name, shortened, text_title
@@ -27,7 +29,7 @@ RISE = 0.05
 NAMED = 2
 """Words that a title names."""
 
-DRAWN = 12
+DRAWN = 8
 """Words that are drawn."""
 
 CANDIDATES = 2
@@ -36,8 +38,8 @@ CANDIDATES = 2
 MOST_DIFFERENT = 3
 """Words in which two texts differ, that name them at most."""
 
-LONG = 110
-"""Characters of a text that is quoted as a whole."""
+BEGINNING, END, LONG = 4, 7, 120
+"""Words of a long text that is quoted, at its beginning and at its end, and columns at most."""
 
 
 def target_label(prediction: xr.Dataset, name: str = "target") -> str:
@@ -118,20 +120,27 @@ def _word_names(prediction: xr.Dataset) -> list[str]:
 
 
 def told_apart(labels: Sequence[str]) -> list[str]:
-    """Return labels in quotes; equal ones are told apart by their order: ``“of” (last)``."""
-    return [
-        f"“{label}” ({_order(labels[: at + 1].count(label), labels.count(label))})"
-        if labels.count(label) > 1
-        else f"“{label}”"
-        for at, label in enumerate(labels)
-    ]
+    """Return labels in quotes; equal ones are told apart by their order or the next one.
 
-
-def _order(place: int, count: int) -> str:
-    if place in (1, count):
-        return "first" if place == 1 else "last"
-    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10)
-    return f"{place}{ending or 'th'}"
+    ``“of” (last)``; of three and more ``“the” (before “sea”)``.
+    """
+    counts, pairs = Counter(labels), Counter(pairwise(labels))
+    so_far: Counter[str] = Counter()
+    names = []
+    for at, label in enumerate(labels):
+        so_far[label] += 1
+        place, count = so_far[label], counts[label]
+        note = ""
+        if count > 1 and place == count:
+            note = " (last)"
+        elif count > 1 and place == 1:
+            note = " (first)"
+        elif count > 1:
+            follower = labels[at + 1]
+            is_clear = pairs[label, follower] == 1
+            note = f" (before “{follower}”)" if is_clear else f" ({place} of {count})"
+        names.append(f"“{label}”{note}")
+    return names
 
 
 # ---------------------------------------------------------------- the title
@@ -213,7 +222,8 @@ def _of_text(prediction: xr.Dataset, name: str) -> str:
     attributes = prediction.attrs
     text = shortened(text_title(attributes), 60)
     if "candidate_probability" in prediction:
-        return f"{model_name(attributes)} gives {name} after “{text}”."
+        reads = "after" if _goes_on(prediction) else "reading"
+        return f"{model_name(attributes)} predicts {name} {reads} “{text}”."
     logit = f"{float(prediction['logit']):+.2f}".replace("-", MINUS)
     return f"{model_name(attributes)} gives “{target_label(prediction)}” {logit} for “{text}”."
 
@@ -270,9 +280,10 @@ def _goes_on(prediction: xr.Dataset) -> bool:
 
 def _quoted(text: str) -> str:
     """Return a text in quotes; of a long one the beginning and the end."""
-    text = printable(" ".join(text.split()))
-    half = LONG // 2
-    return f"“{text}”" if len(text) <= LONG else f"“{text[:half]} … {text[-half:]}”"
+    words = printable(" ".join(text.split())).split(" ")
+    if len(words) > BEGINNING + END + 1:
+        words = [*words[:BEGINNING], "…", *words[-END:]]
+    return f"“{shortened(' '.join(words), LONG)}”"
 
 
 def _next(prediction: xr.Dataset) -> str:
@@ -332,15 +343,9 @@ def _notes(prediction: xr.Dataset, frame: pd.DataFrame, drawn: pd.DataFrame) -> 
     notes = []
     at_place = drawn[drawn["predicts"].astype(bool)]["word"].tolist()
     if at_place:
-        notes.append(
-            f"Without {at_place[0]} the text goes on from another word; the title does not count "
-            "it."
-        )
-    if more := len(frame) - len(drawn):
-        notes.append(f"{plural(more, 'word')} that change it less: in the table.")
+        notes.append(f"Not counted in the title: {at_place[0]}, which predicts.")
     words = prediction.sizes["word"]
-    if len(frame) < words:
-        notes.append(
-            f"Of {words} words, the {len(frame)} that add most to the logit were left out."
-        )
+    if len(drawn) < words:
+        left_out = f" of {len(frame)} left out," if len(frame) < words else ""
+        notes.append(f"Drawn: {len(drawn)} words{left_out} of {words}, which change it most.")
     return notes
