@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -243,15 +244,21 @@ def _probabilities(prediction: xr.Dataset) -> tuple[float, float]:
 
 
 def _names_of_texts(prediction: xr.Dataset) -> tuple[str, str]:
-    """Return the names of two texts by the words that differ, or by their beginnings."""
-    attributes = prediction.attrs
-    texts = str(attributes["text"]), str(attributes["compare_text"])
-    words = [text.split() for text in texts]
+    differ = different_words(prediction.attrs)
+    if differ is not None:
+        return f"with {differ[0]}", f"with {differ[1]}"
+    first, other = (shortened(str(prediction.attrs[name]), 60) for name in ("text", "compare_text"))
+    return f"after “{first}”", f"after “{other}”"
+
+
+def different_words(attributes: Mapping[Any, Any]) -> tuple[str, str] | None:
+    """Return the words in which two texts differ, in quotes; None unless they are few."""
+    words = [str(attributes[name]).split() for name in ("text", "compare_text")]
     differ = [pair for pair in zip(*words, strict=False) if pair[0] != pair[1]]
-    if len(words[0]) == len(words[1]) and 0 < len(differ) <= MOST_DIFFERENT:
-        first, other = (" … ".join(pair[at] for pair in differ) for at in (0, 1))
-        return f"with “{printable(first)}”", f"with “{printable(other)}”"
-    return f"after “{shortened(texts[0], 60)}”", f"after “{shortened(texts[1], 60)}”"
+    if len(words[0]) != len(words[1]) or not 0 < len(differ) <= MOST_DIFFERENT:
+        return None
+    first, other = (printable(" … ".join(pair[at] for pair in differ)) for at in (0, 1))
+    return f"“{first}”", f"“{other}”"
 
 
 # ---------------------------------------------------------------- what was read
@@ -346,6 +353,6 @@ def _notes(prediction: xr.Dataset, frame: pd.DataFrame, drawn: pd.DataFrame) -> 
         notes.append(f"Not counted in the title: {at_place[0]}, which predicts.")
     words = prediction.sizes["word"]
     if len(drawn) < words:
-        left_out = f" of {len(frame)} left out," if len(frame) < words else ""
-        notes.append(f"Drawn: {len(drawn)} words{left_out} of {words}, which change it most.")
+        left_out = f"; {len(frame)} were left out" if len(frame) < words else ""
+        notes.append(f"Drawn: the {len(drawn)} of {words} words that change it most{left_out}.")
     return notes
