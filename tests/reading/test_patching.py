@@ -111,7 +111,7 @@ def test_equal_texts_have_no_difference() -> None:
 
     result = patch(subject("llama"), TEXT, compare_text=TEXT)
     assert not np.abs(result["output"].values).max() > 1e-9
-    assert "do not differ" in " ".join(findings(result.dataset))
+    assert "make no difference to “" in " ".join(findings(result.dataset))
 
 
 @pytest.mark.slow

@@ -75,10 +75,10 @@ def _bars(result: xr.Dataset) -> BarList:
     """Return the weight that moves in the rows where most does."""
     labels = [piece.label for piece in pieces_of(result, "query_token")]
     moved = result["total_variation"].max("alternative").values
-    largest = sorted(np.argsort(-moved, kind="stable")[:MOST_BARS].tolist())
+    largest = [at for at in np.argsort(-moved, kind="stable").tolist() if moved[at] > 0]
     bars = [
         ValueBar(f"{at} {labels[at]}", percent(float(moved[at])), float(moved[at] / moved.max()))
-        for at in largest
+        for at in sorted(largest[:MOST_BARS])
     ]
     return BarList("Weight that moves, by the attending token", bars)
 
