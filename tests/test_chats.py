@@ -214,6 +214,8 @@ def test_routes_flow_and_predictions_are_summed_by_segment(model: Model, tmp_pat
     own = (data["token_total"] + data["position_total"]).values
     assert sums == pytest.approx(loops(own, data["token_segment"].values))
     assert sum(sums.values()) + biases == pytest.approx(predicted.logit, abs=1e-5)
+    words = " ".join(str(message["content"]) for message in CHAT).replace(END, "").split()
+    assert data["word_text"].values.tolist() == words  # and nothing of the template
     assert "What each segment adds" in predicted.save(tmp_path / "p.html").read_text()
     assert predicted.as_json()["segment"]
     for answer in (model.predict("the sea is"), model.flow("the sea is"), model.routes("the sea")):

@@ -20,19 +20,19 @@ def test_it_shows_what_it_found_and_writes_it(headlight, bert, tmp_path):
     path = tmp_path / "found.nc"
     code, said, _ = headlight(
         "alternatives", LONG, "--layer", "1", "--head", "2", "--number", "2", "--model", str(bert),
-        "--out", str(path), "--queries", "0,5",
+        "--out", str(path), "--queries", "0,5", "--top", "9",
     )  # fmt: skip
     assert code == 0
     dataset = load(path, stage="alternatives")
     assert dataset.sizes["alternative"] == 2
-    assert "2 of 2 rows of encoder head L1H2 have other attention" in said
+    assert "All 2 rows of encoder head L1H2 have other attention" in said
     for query in (0, 5):
         moved = dataset["total_variation"].sel(query=query).values
         assert ", ".join(f"{value:.3f}" for value in moved) in said
 
 
 def test_a_short_text_has_none(headlight, bert):
-    code, said, _ = headlight("alternatives", "the old mill .", "--model", str(bert))
+    code, said, _ = headlight("alternatives", "the old mill .", "--model", str(bert), "--top", "9")
     assert code == 0
     assert "No other attention of encoder head L0H0" in said
     assert "none" in said

@@ -22,7 +22,8 @@ def test_it_shows_parts_that_add_up_and_writes_them(headlight: Command, tmp_path
     assert code == 0
     found = json.loads(paths[0].read_text())
     assert load(paths[1], stage="prediction")["logit"] == found["logit"]
-    assert "“floor” against “chair”" in said
+    assert re.search("“floor” rather than “chair” .*rests on", said)
+    assert "instead" in said
     sums = re.findall(r"^sum .*?([+−][\d.]+)", said, flags=re.MULTILINE)
     assert sums[:2] == [f"{found['logit']:+.3f}".replace("-", "−")] * 2
     assert "50 others" in said

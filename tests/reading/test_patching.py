@@ -113,7 +113,7 @@ def test_equal_texts_have_no_difference() -> None:
 
     result = patch(subject("llama"), TEXT, compare_text=TEXT)
     assert not np.abs(result["output"].values).max() > 1e-9
-    assert "do not differ" in " ".join(findings(result.dataset))
+    assert "make no difference to “" in " ".join(findings(result.dataset))
 
 
 @pytest.mark.slow
@@ -128,3 +128,17 @@ def test_the_command(headlight: Command) -> None:
     code, _, said = headlight("patch", "The cat sat on the [MASK].")
     assert code != 0
     assert "--compare-text" in said
+
+
+def test_a_title_names_the_head_that_carries_most() -> None:
+    from headlight.views.reading.patching import findings, frame_of, headline
+    from headlight.vocabulary import head_name
+
+    result = patch(subject("llama"), TEXT, compare_text=CHANGED, target="sand", against="mill")
+    answer, row = headline(result.dataset), frame_of(result.dataset).iloc[0]
+    assert answer.title == findings(result.dataset)[0]
+    assert answer.title.startswith(head_name(int(row["layer"]), int(row["head"])))
+    assert "between “river” and “mill” for “sand” rather than “mill”" in answer.title
+    outputs, weights = answer.pictures
+    assert [bar.label for bar in outputs.bars] == [bar.label for bar in weights.bars]
+    assert max(bar.share for bar in (*outputs.bars, *weights.bars)) == 1.0

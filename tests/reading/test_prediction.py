@@ -246,7 +246,8 @@ def test_pictures_say_what_they_leave_out(family: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(prediction_page, "SHOWN", 3)
     monkeypatch.setattr(prediction_page, "MOST_TOKENS", 2)
     dataset = explained(family).dataset
-    drawings = {each.name: each.drawings[0] for each in prediction_page.sections(dataset)}
+    sections = prediction_page.sections(dataset)
+    drawings = {each.name: each.drawings[0] for each in sections if each.drawings}
     for name in ("tokens", "components", "heads"):
         figure = drawings[name].draw()
         (axes,) = figure.axes

@@ -1,7 +1,7 @@
 """Examples as a model reads them, and the stream that keeps count of what was left out."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, Generic
@@ -14,6 +14,10 @@ from headlight.settings import Range, require_range
 from headlight.vocabulary import ANSWER, PROMPT, TEMPLATE
 
 Extended = TypeVar("Extended", bound="Encoded")
+
+_OF_TEXT = ("ids", "segments", "categories", "words", "segment_names")
+_OF_TARGET = ("target", "target_categories", "target_words")
+"""Fields with a value for each token, of the text and of the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,15 @@ class Encoded:
             categories=self.categories + self.categories[-1:] * more,
             words=self.words + self.words[-1:] * more,
         )
+
+    def without(self: Extended, places: Container[int], *, target: bool = False) -> Extended:
+        """Return the example without the tokens at some places of its text, or of its target."""
+        names = _OF_TARGET if target else _OF_TEXT
+        kept: dict[str, Any] = {
+            name: tuple(value for at, value in enumerate(getattr(self, name)) if at not in places)
+            for name in names
+        }
+        return replace(self, **kept)
 
     def beginning(self, tokens: int) -> "Encoded":
         """Return the first tokens; one less of the target, to tell both sides apart by length."""

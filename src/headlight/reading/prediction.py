@@ -23,6 +23,7 @@ from headlight.reading.origin import origin
 from headlight.reading.prediction_targets import Place, Targets, output_name, place_of, targets_of
 from headlight.reading.question_functions import answers
 from headlight.reading.text_result import TextResult
+from headlight.reading.word_removal import without_each_word
 from headlight.settings import require_choice
 from headlight.settings.attribution import Slope
 
@@ -47,6 +48,11 @@ class Prediction(TextResult):
             ``logit`` is the sum of ``direct``, and also that of ``token_total``, ``position_total``
             and the ``total`` of biases; ``remainder_direct`` and ``remainder_total`` are what is
             missing.  The attributes record the request.
+
+            Of one text there are also ``candidate_probability`` over ``candidate``, the most
+            probable outputs; and over ``word`` the probability of the target without the word,
+            ``left_out_probability``, and what is most probable then, ``left_out_first``; and with
+            another target its probability, ``left_out_against``.
     """
 
     dataset: xarray.Dataset
@@ -65,23 +71,27 @@ class Prediction(TextResult):
         """Return a table of parts, the largest first.
 
         Args:
-            name: Name of the parts: ``component``, ``token`` or ``head``; or ``segment`` for the
-                sums of tokens by named segment, where a text has them.
+            name: Name of the parts: ``component``, ``token`` or ``head``; ``word`` for the
+                predictions without each word; or ``segment`` for the sums of tokens by named
+                segment, where a text has them.
 
         Raises:
             UsageError: The name is none of these.
         """
-        require_choice("table", name, ("component", "token", "head", "segment"))
+        require_choice("table", name, ("component", "token", "head", "word", "segment"))
         from headlight.views.reading.prediction import frame_of
 
         return frame_of(self.dataset, name)
 
     def as_json(self) -> dict[str, Any]:
-        """Return all numbers, as JSON can hold them."""
-        tables = {
+        """Return all numbers and the findings, as JSON can hold them."""
+        from headlight.views.reading.prediction import findings
+
+        tables: dict[str, Any] = {
             name: self.to_dataframe(name).to_dict("records")
-            for name in ("token", "component", "head")
+            for name in ("word", "token", "component", "head")
         }
+        tables["findings"] = findings(self.dataset)
         if "token_segment" in self.dataset.coords:
             tables["segment"] = self.to_dataframe("segment").to_dict("records")
         numbers = ("logit", "remainder_direct", "remainder_total")
@@ -104,7 +114,10 @@ def predict(
     settings: PredictionSettings,
     command: str | None = None,
 ) -> Prediction:
-    """Decompose a prediction into its addends.
+    """What a prediction rests on, by leaving out words, and the addends of its logit.
+
+    Each word of the text is left out in turn, and the model predicts again; see
+    `headlight.reading.word_removal`.
 
     Statistics of norms, attention weights and slopes of activations are taken as constants of the
     text; the logit is then a sum of what the embeddings and biases add, and of what heads and
@@ -178,6 +191,7 @@ def _predicted(
             against="" if second is None else second.name,
             predicted=output_name(model, place, int(logits.argmax())),
             probability=float(logits.softmax(-1)[first.number]),
+            against_probability=0.0 if second is None else float(logits.softmax(-1)[second.number]),
             position=-1 if place.index is None else place.index,
             position_side=place.side,
             classes=int(place.classes),
@@ -189,7 +203,30 @@ def _predicted(
     )
     if example.segment_names and not example.target:
         dataset = dataset.assign_coords(token_segment=("token", list(example.segment_names)))
+    if settings.compare_text is None and len(logits) > 1:  # one output alone is always predicted
+        sums = {side: parts.token[side] + parts.position[side] for side in parts.token}
+        removal = without_each_word(
+            model,
+            example,
+            place,
+            (first, second),
+            lambda word: float(sums[word.side][list(word.places)].sum()),
+        )
+        dataset = dataset.merge(_candidates(model, place, logits)).merge(removal)
     return dataset, (first, second)
+
+
+def _candidates(
+    model: CapturedModel, place: Place, logits: Float64[Tensor, " output"]
+) -> xarray.Dataset:
+    """Return the most probable outputs, with their probabilities."""
+    probabilities, numbers = logits.softmax(-1).topk(min(CANDIDATES, len(logits)))
+    names = [output_name(model, place, number) for number in numbers.tolist()]
+    about = {"long_name": "probability of the most probable", "units": "1"}
+    return xarray.Dataset(
+        {"candidate_probability": ("candidate", probabilities.numpy(), about)},
+        coords={"candidate_text": ("candidate", names)},
+    )
 
 
 def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
@@ -206,7 +243,7 @@ def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
     )
     for name in names:
         less[name].attrs = first[name].attrs
-    about = {f"compare_{name}": other.attrs[name] for name in ("text", "predicted", "probability")}
+    about = {f"compare_{name}": other.attrs[name] for name in IN_BOTH}
     both = less.assign_coords(token_other=("token", other["token_text"].values))
     return both.assign_attrs(about)
 
@@ -361,6 +398,12 @@ def _dataset(
         attrs=attributes,
     )
 
+
+IN_BOTH = ("text", "predicted", "probability", "against_probability")
+"""Attributes that a comparison has of both texts."""
+
+CANDIDATES = 5
+"""Most probable outputs that are kept."""
 
 SAME = 1e-3
 """Tolerance of logits of the linear network to the model's own, relative to the largest."""

@@ -77,7 +77,10 @@ class QuestionMethods:
         compare_text: str | Path | None = None,
         slope: Literal['zero_origin', 'chord', 'derivative'] = 'zero_origin',
     ) -> Prediction:
-        """Decompose a prediction into its addends.
+        """What a prediction rests on, by leaving out words, and the addends of its logit.
+
+        Each word of the text is left out in turn, and the model predicts again; see
+        `headlight.reading.word_removal`.
 
         Statistics of norms, attention weights and slopes of activations are taken as constants of the
         text; the logit is then a sum of what the embeddings and biases add, and of what heads and

@@ -89,16 +89,7 @@ def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
         assert mask is not None  # noqa: S101 - checked before the model ran
         ids = tuple(mask if at in gone else token for at, token in enumerate(example.ids))
         return Cut(replace(example, ids=ids))
-    kept_places = [at for at in range(len(example.ids)) if at not in gone]
-    return Cut(
-        replace(
-            example,
-            ids=tuple(example.ids[at] for at in kept_places),
-            segments=tuple(example.segments[at] for at in kept_places),
-            categories=tuple(example.categories[at] for at in kept_places),
-            words=tuple(example.words[at] for at in kept_places),
-        )
-    )
+    return Cut(example.without(gone))
 
 
 @dataclass(eq=False, repr=False)

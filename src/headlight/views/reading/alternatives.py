@@ -5,9 +5,15 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import pieces_of
+from headlight.findings.phrases import percent
+from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
+from headlight.views.titles import model_name, shortened, text_title
 from headlight.vocabulary import head_name
+
+MOST_BARS = 8
+"""Rows that are drawn beside the title."""
 
 DRAWN = 3
 """Alternatives that are drawn beside the model's own attention."""
@@ -15,25 +21,66 @@ DRAWN = 3
 
 def findings(result: xr.Dataset) -> list[str]:
     """Return how many rows have alternatives, how far these are, and how little outputs change."""
-    return [sentence(result)]
+    about = result.attrs
+    rows, row_count = int(result["exists"].sum()), int(result["asked"].sum())
+    if not rows:
+        return [
+            title(result),
+            "No direction of LN([T, 1]) keeps a row of it in the simplex (rows looked at: "
+            f"{row_count}).",
+        ]
+    return [
+        title(result),
+        f"The {about['output']} change by {float(result['output_difference'].max()):.1e} at most "
+        f"({about['output_size']:.3g} being the largest).",
+    ]
 
 
 def sentence(result: xr.Dataset) -> str:
-    """Return the findings in one sentence."""
+    """Return the findings as one short text."""
+    return " ".join(findings(result))
+
+
+def title(result: xr.Dataset) -> str:
+    """Return whether other attention of the head gives the same output, and how far it is."""
     about = result.attrs
     head = f"{about['kind']} head {head_name(about['layer'], about['head'])}"
     rows, row_count = int(result["exists"].sum()), int(result["asked"].sum())
     if not rows:
-        return (
-            f"No other attention of {head} gives the same output: no direction of LN([T, 1]) "
-            f"keeps a row of it in the simplex (rows looked at: {row_count})."
-        )
+        return f"No other attention of {head} gives the same output."
+    moved = percent(float(result["total_variation"].max()))
+    which = f"All {rows}" if rows == row_count else f"{rows} of {row_count}"
     return (
-        f"{rows} of {row_count} rows of {head} have other attention of the same output; here up to "
-        f"{float(result['total_variation'].max()):.3g} of a row's weight moves, and the "
-        f"{about['output']} change by {float(result['output_difference'].max()):.1e} at most "
-        f"({about['output_size']:.3g} being the largest)."
+        f"{which} rows of {head} have other attention with the same output: up to {moved} of a "
+        "row's weight moves."
     )
+
+
+def headline(result: xr.Dataset) -> Headline:
+    """Return whether there is other attention, beside the model's own."""
+    about = result.attrs
+    text = shortened(text_title(about), 60)
+    read = f"{model_name(about)} reading “{text}”."
+    if result.sizes["alternative"]:
+        change = float(result["output_difference"].max())
+        read = (
+            f"{read[:-1]}; its {about['output']} change by {change:.0e} at most, of "
+            f"{about['output_size']:.3g}."
+        )
+    pictures = [_bars(result)] if result.sizes["alternative"] else []
+    return Headline(title(result), read, pictures, kind="other attention, same output")
+
+
+def _bars(result: xr.Dataset) -> BarList:
+    """Return the weight that moves in the rows where most does."""
+    labels = [piece.label for piece in pieces_of(result, "query_token")]
+    moved = result["total_variation"].max("alternative").values
+    largest = [at for at in np.argsort(-moved, kind="stable").tolist() if moved[at] > 0]
+    bars = [
+        ValueBar(f"{at} {labels[at]}", percent(float(moved[at])), float(moved[at] / moved.max()))
+        for at in sorted(largest[:MOST_BARS])
+    ]
+    return BarList("Weight that moves, by the attending token", bars)
 
 
 def summary(result: xr.Dataset) -> Summary:

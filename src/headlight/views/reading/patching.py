@@ -4,15 +4,19 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.number_formats import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
 from headlight.views.reading.prediction import asked, signed
+from headlight.views.reading.prediction_answer import different_words, target_label
 from headlight.views.titles import model_name, shortened, text_title
 from headlight.vocabulary import head_name
 
 MOST_HEADS = 100
 """Heads in the table of a page."""
+MOST_BARS = 8
+"""Heads that are drawn beside the title."""
 SAME = 1e-5
 """Logits that are no further apart are one number."""
 LEAST = 0.05
@@ -48,8 +52,8 @@ def findings(result: xr.Dataset) -> list[str]:
     texts = text_title(attributes), str(attributes["compare_text"])
     text, other = (shortened(name, 60) for name in texts)
     what = "difference of the logits" if attributes["against"] else "logit"
-    difference = _difference(result)
     sentences = [
+        title(result),
         f"{model_name(attributes)} reads “{text}” and “{other}”.",
         f"{asked(result)}: the {what} is {signed(float(result['score']))} against "
         f"{signed(float(result['other_score']))}.",
@@ -61,15 +65,80 @@ def findings(result: xr.Dataset) -> list[str]:
         f"{signed(row['pattern alone'])})".replace("-", MINUS)
         for row in named.to_dict("records")
     ]
-    if not np.isfinite(difference):
-        sentences.append("The two texts do not differ, so that no head carries a difference.")
-    elif parts:
+    if parts:
         sentences.append(
             f"A head with its output from the other text lowers it by {', '.join(parts)}."
         )
-    else:
-        sentences.append(f"No head alone carries {LEAST:.0%} of the difference.")
     return [*sentences, *([str(attributes["notes"])] if attributes["notes"] else [])]
+
+
+def title(result: xr.Dataset) -> str:
+    """Return the head that carries most of the difference, by its output and by its weights."""
+    differ = different_words(result.attrs)
+    texts = f"{differ[0]} and {differ[1]}" if differ else "the two texts"
+    name = f"“{target_label(result)}”"
+    if result.attrs["against"]:
+        name += f" rather than “{target_label(result, 'against')}”"
+    if not np.isfinite(_difference(result)):
+        return f"{texts[0].upper()}{texts[1:]} make no difference to {name}: no head carries any."
+    row = frame_of(result).iloc[0]
+    share, pattern = row["of the difference"], row["pattern alone"] / _difference(result)
+    if abs(share) < LEAST:
+        return f"No head alone carries {LEAST:.0%} of the difference between {texts} for {name}."
+    head = head_name(int(row["layer"]), int(row["head"]))
+    does = "carries" if share > 0 else "cancels"
+    return (
+        f"{head} alone {does} {abs(share):.0%} of the difference between {texts} for {name}, and "
+        f"by its attention weights {_share(pattern)}."
+    )
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}".replace("-0%", "0%").replace("-", MINUS)
+
+
+def headline(result: xr.Dataset) -> Headline:
+    """Return the heads that carry most of the difference of two texts."""
+    attributes = result.attrs
+    texts = text_title(attributes), str(attributes["compare_text"])
+    text, other = (shortened(name, 60) for name in texts)
+    what = "difference of logits" if attributes["against"] else "logit"
+    scores = [signed(float(result[name]), 1) for name in ("score", "other_score")]
+    read = (
+        f"{model_name(attributes)} reading “{text}” ({what} {scores[0]}) and “{other}” "
+        f"({scores[1]})."
+    )
+    return Headline(title(result), read, _bars(result), kind="which head makes the difference")
+
+
+def _bars(result: xr.Dataset) -> list[BarList]:
+    """Return the shares of the largest heads, by their output and by their weights alone."""
+    difference = _difference(result)
+    if not np.isfinite(difference):
+        return []
+    frame = frame_of(result).head(MOST_BARS)
+    names = [
+        head_name(int(layer), int(head))
+        for layer, head in zip(frame["layer"], frame["head"], strict=True)
+    ]
+    by_output, by_weights = frame["of the difference"], frame["pattern alone"] / difference
+    largest = float(max(by_output.abs().max(), by_weights.abs().max()))
+    lists = {
+        "Difference gone with the head's output of the other text": (by_output, "norm"),
+        "With its attention weights alone": (by_weights, "weight"),
+    }
+    notes = ["Heads work together, so that shares do not add up.", ""]
+    return [
+        BarList(
+            caption,
+            [
+                ValueBar(name, _share(share), abs(share) / largest, series)
+                for name, share in zip(names, shares, strict=True)
+            ],
+            note,
+        )
+        for (caption, (shares, series)), note in zip(lists.items(), notes, strict=True)
+    ]
 
 
 def summary(result: xr.Dataset) -> Summary:

@@ -7,13 +7,16 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings import labels_of, piece_text
+from headlight.findings import labels_of, pieces_of
 from headlight.findings.candidates import of_template, unknown
-from headlight.findings.phrases import listed, plural
+from headlight.findings.phrases import layer_list, listed, plural
 from headlight.findings.segment_sums import segment_sums
+from headlight.views.headline import BarList, Headline, ValueBar
 from headlight.views.number_formats import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.reading import prediction_answer
+from headlight.views.reading.prediction_answer import target_label, told_apart, word_frame
 from headlight.views.titles import model_name, shortened, text_title
 from headlight.vocabulary import head_name
 
@@ -24,6 +27,11 @@ MOST_HEADS = 100
 """Heads and tokens in the table of a page."""
 MOST_TOKENS = 40
 """Tokens of a text that are drawn: in their order, the largest."""
+
+WRITERS = 5
+"""Parts of a logit beside the words that it rests on."""
+TOGETHER = 0.5
+"""Feed-forward layers are counted together that write at least this share of the largest."""
 
 _KINDS = {
     "embeddings": "embeddings",
@@ -41,9 +49,10 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
     Args:
         prediction: Decomposition of a logit.
         name: Kind of part: ``token``, ``component``, ``head``, or, if the text has named segments,
-            ``segment``.
+            ``segment``; or ``word`` for what is predicted without each word.
     """
     frame, order = {
+        "word": _words,
         "token": _tokens,
         "component": _components,
         "head": _heads,
@@ -51,6 +60,10 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
     }[name](prediction)
     sizes = -frame[order].abs()
     return frame.loc[sizes.sort_values(kind="stable").index].reset_index(drop=True)
+
+
+def _words(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
+    return word_frame(prediction).drop(columns="predicts"), "change"
 
 
 def _tokens(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
@@ -108,12 +121,23 @@ def _segments(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     return pd.DataFrame(rows, columns=["segment", "tokens", "sum"]), "sum"
 
 
-def _labels(prediction: xr.Dataset) -> list[str]:
-    """Return the labels of tokens: of two texts both where they differ."""
-    labels = labels_of(prediction, "token_text")
+def _labels(prediction: xr.Dataset, *, numbered: bool = True) -> list[str]:
+    """Return the labels of tokens: of two texts both where they differ.
+
+    Args:
+        prediction: Decomposition of a logit.
+        numbered: Whether places tell equal tokens apart.
+    """
+
+    def of(tokens: str) -> list[str]:
+        if numbered:
+            return labels_of(prediction, tokens)
+        return [piece.label for piece in pieces_of(prediction, tokens)]
+
+    labels = of("token_text")
     if "token_other" not in prediction.coords:
         return labels
-    others = labels_of(prediction, "token_other")
+    others = of("token_other")
     pairs = zip(
         labels,
         others,
@@ -137,7 +161,7 @@ def _names(prediction: xr.Dataset) -> list[str]:
     """Return the names of components: their kind and layer, or the parameter if they are biases."""
     kinds = prediction["component_kind"].values.astype(str)
     attention = prediction["component_attention"].values.astype(str)
-    several = len(set(prediction["kind"].values.astype(str))) > 1
+    several = _has_several_kinds(prediction)
     rows = zip(
         kinds,
         attention,
@@ -157,12 +181,8 @@ def _names(prediction: xr.Dataset) -> list[str]:
 
 def asked(prediction: xr.Dataset) -> str:
     """Describe the logit that was explained, in words."""
-    attributes = prediction.attrs
-    style = "" if attributes["classes"] else str(attributes["pieces"])
-    first, second = (
-        f"“{piece_text(str(attributes[name]), style).label}”" for name in ("target", "against")
-    )
-    return f"{first} against {second}" if attributes["against"] else first
+    first, second = (f"“{target_label(prediction, name)}”" for name in ("target", "against"))
+    return f"{first} against {second}" if prediction.attrs["against"] else first
 
 
 def sentence(prediction: xr.Dataset) -> str:
@@ -172,23 +192,26 @@ def sentence(prediction: xr.Dataset) -> str:
 
 
 def findings(prediction: xr.Dataset) -> list[str]:
-    """Return the logit, the largest parts of it, and what of it is left over."""
+    """Return what the prediction rests on, its logit, the largest parts, and what is left over."""
     attributes = prediction.attrs
     logit = float(prediction["logit"])
     what = "the difference of the logits" if attributes["against"] else "the logit"
     text = text_title(attributes)
-    sentences = [f"{model_name(attributes)} reads “{shortened(text, 60)}”."]
+    sentences = [
+        prediction_answer.title(prediction),
+        f"{model_name(attributes)} reads “{shortened(text, 60)}”.",
+    ]
     if other := _compare_text(prediction):
         sentences.append(
             f"{asked(prediction)}: {what} is {signed(logit)} beside that after "
-            f"“{shortened(other, 60)}”; the probability of “{_target(prediction)}” is "
+            f"“{shortened(other, 60)}”; the probability of “{target_label(prediction)}” is "
             f"{float(attributes['probability']):.3g} against "
             f"{float(attributes['compare_probability']):.3g}. All numbers are differences."
         )
     else:
         sentences.append(
             f"{asked(prediction)}: {what} is {signed(logit)}; the probability of "
-            f"“{_target(prediction)}” is {float(attributes['probability']):.3g}."
+            f"“{target_label(prediction)}” is {float(attributes['probability']):.3g}."
         )
     sentences += [*_largest_token(prediction), *_largest_component(prediction)]
     remainder = max(abs(float(prediction[f"remainder_{name}"])) for name in ("direct", "total"))
@@ -196,6 +219,123 @@ def findings(prediction: xr.Dataset) -> list[str]:
     if attributes["notes"]:
         sentences.append(str(attributes["notes"]))
     return sentences
+
+
+def headline(prediction: xr.Dataset) -> Headline:
+    """Return what the prediction rests on, beside what writes its logit."""
+    of_words = prediction_answer.bars(prediction)
+    pictures = [of_words] if of_words.bars else []
+    is_class = bool(prediction.attrs["classes"])
+    return Headline(
+        prediction_answer.title(prediction),
+        prediction_answer.what_was_read(prediction),
+        [*pictures, _writers(prediction)],
+        kind=f"why this {'class' if is_class else 'word'}",
+    )
+
+
+def _writers(prediction: xr.Dataset) -> BarList:
+    """Return the largest of the direct parts that add up to the logit."""
+    parts = [*_feed_forward(prediction), *_whole_heads(prediction), *_others(prediction)]
+    parts.sort(key=lambda part: -abs(part[1]))
+    shown, logit = parts[:WRITERS], float(prediction["logit"])
+    largest = max((abs(value) for _, value, _ in shown), default=0.0) or 1.0
+    digits = 1 if largest >= 1 else 2
+    bars = [
+        ValueBar(label, signed(value, digits), abs(value) / largest, series)
+        for label, value, series in shown
+    ]
+    rest = logit - sum(value for _, value, _ in shown)
+    first, aside = first_of_decoder(prediction), []
+    if first is not None:
+        taken = float(np.nansum(prediction["head_direct"].values[..., first]))
+        carried = float(_tokens(prediction)[0]["sum"].iloc[first])
+        rest -= taken
+        aside.append(
+            f"{signed(taken, digits)} from the first token, where heads park attention "
+            f"({signed(carried, digits)} through all layers)"
+        )
+    if len(parts) > len(shown):
+        number = plural(len(parts) - len(shown), "smaller part")
+        aside.append(f"{signed(rest, digits)} in {number}")
+    return BarList(
+        _title_of_writers(prediction, signed(logit, digits)),
+        bars,
+        f"Set aside: {listed(aside)}." if aside else "",
+    )
+
+
+def _title_of_writers(prediction: xr.Dataset, logit: str) -> str:
+    if _compare_text(prediction):
+        return f"Who writes the difference: parts of {logit} of the logit, exact"
+    what = "the difference of the two logits" if prediction.attrs["against"] else "its logit"
+    return f"Who writes it: parts of {what}, {logit}, exact"
+
+
+Part = tuple[str, float, str]
+"""Label of a part of a logit, its value, and the series whose colour it has."""
+
+
+def _feed_forward(prediction: xr.Dataset) -> list[Part]:
+    """Return feed-forward layers together: the large ones of each sign, and all others."""
+    frame = pd.DataFrame(
+        {
+            "layer": prediction["component_layer"].values,
+            "kind": prediction["component_attention"].values.astype(str),
+            "value": prediction["direct"].values,
+        }
+    )[prediction["component_kind"].values == "feed_forward"]
+    least = TOGETHER * frame["value"].abs().max() if len(frame) else 0.0
+    is_large = frame["value"].abs() >= least
+    parts: list[Part] = []
+    for (kind, _), rows in frame[is_large].groupby(["kind", frame["value"] > 0]):
+        which = f"{kind} " if _has_several_kinds(prediction) and kind else ""
+        layers = layer_list(sorted(rows["layer"].tolist()))
+        parts.append((f"{which}feed-forward {layers}", float(rows["value"].sum()), "norm"))
+    if number := int((~is_large).sum()):
+        value = float(frame["value"][~is_large].sum())
+        parts.append((f"{plural(number, 'other feed-forward layer')}", value, "norm"))
+    return parts
+
+
+def _whole_heads(prediction: xr.Dataset) -> list[Part]:
+    """Return each head with the words that it takes most from, without a decoder's first token."""
+    values = np.nan_to_num(prediction["head_direct"].values)
+    first = first_of_decoder(prediction)
+    if first is not None:
+        values[..., first] = 0.0
+    tokens = told_apart(_labels(prediction, numbered=False))
+    kinds = prediction["kind"].values.astype(str)
+    known = np.isfinite(prediction["head_direct"].values).any(-1)
+    parts = []
+    for site, head in np.argwhere(known):
+        by_token = values[site, head]
+        value = float(by_token.sum())
+        toward = np.sign(value) * by_token
+        order = np.argsort(-toward, kind="stable")
+        # One token where it is most of the head, else two.
+        number = 1 if toward[order[0]] >= abs(value) / 2 else 2
+        names = ", ".join(tokens[at] for at in order[:number])
+        which = f"{kinds[site]} " if _has_several_kinds(prediction) else ""
+        name = head_name(int(prediction["layer"].values[site]), int(head))
+        parts.append((f"{which}{name} from {names}", value, "weight"))
+    return parts
+
+
+def _others(prediction: xr.Dataset) -> list[Part]:
+    """Return embeddings and the like, and all biases together."""
+    kinds, values = prediction["component_kind"].values.astype(str), prediction["direct"].values
+    parts = [
+        (name, float(value), "effective")
+        for name, kind, value in zip(_names(prediction), kinds, values, strict=True)
+        if kind in ("embeddings", "other")
+    ]
+    biases = float(values[kinds == "bias"].sum())
+    return [*parts, ("all biases", biases, "effective")] if biases else parts
+
+
+def _has_several_kinds(prediction: xr.Dataset) -> bool:
+    return len(set(prediction["kind"].values.astype(str))) > 1
 
 
 def first_of_decoder(prediction: xr.Dataset) -> int | None:
@@ -267,12 +407,6 @@ def with_left_out(label: str, parts: Sequence[str]) -> str:
     return "\n".join([label, *(f"left out: {part}" for part in parts)])
 
 
-def _target(prediction: xr.Dataset) -> str:
-    attributes = prediction.attrs
-    style = "" if attributes["classes"] else str(attributes["pieces"])
-    return piece_text(str(attributes["target"]), style).label
-
-
 def signed(value: float, digits: int = 3) -> str:
     """Return a number with its sign and these digits behind the point, three by default."""
     return f"{value:+.{digits}f}".replace("-", MINUS)
@@ -290,7 +424,7 @@ def summary(prediction: xr.Dataset) -> Summary:
 
 
 def sections(prediction: xr.Dataset) -> list[Section]:
-    """Return the sections on tokens, components and heads."""
+    """Return the sections on words left out, on tokens, components and heads."""
     both = prediction.attrs["against"] or _compare_text(prediction)
     unit = "difference of logits" if both else "logit"
     tokens, components, heads = (
@@ -327,6 +461,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
         tables=[Table("segments", "Tokens by segment", segments, {"sum": "+.3f"}, sums=("sum",))],
     )
     return [
+        *_words_left_out(prediction),
         *([by_segment] if len(segments) else []),
         Section(
             "tokens",
@@ -382,8 +517,8 @@ def sections(prediction: xr.Dataset) -> list[Section]:
         ),
         Section(
             "heads",
-            "What each head adds, by the token that it attends to",
-            "Directly, and through later layers.",
+            "What each head adds",
+            "By the token that it attends to: directly, and through later layers.",
             "Ferrando et al. (2023)",
             [
                 _drawing(
@@ -406,6 +541,44 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             ],
         ),
     ]
+
+
+def _words_left_out(prediction: xr.Dataset) -> list[Section]:
+    """Return the section on what is predicted without each word, where any was left out."""
+    frame = frame_of(prediction, "word")
+    if not len(frame):
+        return []
+    against = prediction.attrs["against"]
+    what = "that the target is the more probable of the two" if against else "of the target"
+    return [
+        Section(
+            "words",
+            "What is predicted without each word",
+            "Each word is left out, with all its pieces, and the model predicts again: the "
+            f"probability {what}. Special tokens, masks, punctuation marks and the template of a "
+            "chat stay. The title names at most two words, without which half of the probability "
+            "is gone, or twenty points, or something else comes first."
+            f"{_how_many(prediction, frame)}",
+            "",
+            [],
+            [
+                Table(
+                    "words",
+                    "Words, by the change without them",
+                    frame,
+                    {"probability": ".1%", "change": "+.1%"},
+                )
+            ],
+        )
+    ]
+
+
+def _how_many(prediction: xr.Dataset, frame: pd.DataFrame) -> str:
+    """Say how many words were left out, where it is not all."""
+    words = prediction.sizes["word"]
+    if len(frame) == words:
+        return ""
+    return f" Of {words} words these are the {len(frame)} that add most to the logit."
 
 
 def _largest_of(frame: pd.DataFrame, unit: str, what: str) -> str:
