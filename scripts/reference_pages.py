@@ -6,6 +6,7 @@ place where it is named a table with links and summaries.  Constants stay with t
 """
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -35,10 +36,12 @@ class Entry:
         module: the module that the reference names it by.
         name: its name there.
         value: the object itself.
-        inherits: whether the page also shows what a class has from its bases.
+        inherits: whether the page also shows what a class has from its bases, or the names of that.
     """
 
-    def __init__(self, module: str, name: str, value: Any, inherits: bool = False) -> None:
+    def __init__(
+        self, module: str, name: str, value: Any, inherits: bool | list[str] = False
+    ) -> None:
         home = module if module in ROOTS else value.__module__
         self.identifier = f"{home}.{name}"
         self.name = name
@@ -50,7 +53,7 @@ class Entry:
 
     def page(self, overview: str) -> str:
         """Return the page; `overview` is the page of the reference that names it."""
-        options = f"heading_level: 1, inherited_members: {str(self.inherits).lower()}"
+        options = f"heading_level: 1, inherited_members: {json.dumps(self.inherits)}"
         named = f"::: {self.identifier}\n    options: {{ {options} }}\n"
         return f"[Reference]({overview})\n\n{named}"
 
