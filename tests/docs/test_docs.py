@@ -413,6 +413,11 @@ def test_pictures_are_used_and_those_of_guides_are_small() -> None:
     assert [path.name for path in drawn if path.stat().st_size > 60_000] == []
 
 
+def test_the_documentation_is_no_longer_than_a_book() -> None:
+    words = [word for word in text_of(PAGES).split() if re.search(r"\w", word)]
+    assert len(words) < 80_000
+
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
