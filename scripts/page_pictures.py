@@ -45,12 +45,12 @@ SHOTS: Mapping[str, Shot] = {
     "head": Shot("survey/report.html", (1220, 1100), "#L4H7", "[data-part=card]"),
     "flow": Shot("flow.html", (1100, 560)),
     "compare": Shot("comparison/report.html", (1240, 900)),
-    "pages/generate": Shot("generation.html", (1100, 640)),
-    "pages/routes": Shot("routes.html", (1100, 640)),
-    "pages/predict": Shot("prediction.html", (1100, 640)),
-    "pages/explain": Shot("reason.html", (1100, 640)),
-    "pages/sources": Shot("sources.html", (1100, 640)),
-    "pages/faithfulness": Shot("faithfulness/report.html", (1100, 640)),
+    "pages/generate": Shot("generation.html", (1100, 720)),
+    "pages/routes": Shot("routes.html", (1100, 720)),
+    "pages/predict": Shot("prediction.html", (1100, 720)),
+    "pages/explain": Shot("reason.html", (1100, 720)),
+    "pages/sources": Shot("sources.html", (1100, 720)),
+    "pages/faithfulness": Shot("faithfulness/report.html", (1100, 720)),
 }
 """By the name of the picture in ``docs/images``."""
 

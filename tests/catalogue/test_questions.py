@@ -117,7 +117,12 @@ ALL_VARIABLES: dict[str, dict[str, Any]] = {
     "generate": {"predict": True, "max_new_tokens": 2},
     "patch": {"compare_text": OTHER},
     "routes": {"compare_text": OTHER},
-    "sources": {"context": ["the cat sat", "the dog ran"], "answer": "the dog", "masks": 1},
+    "sources": {
+        "context": ["the cat sat", "the dog ran"],
+        "answer": "the dog",
+        "chosen": ["L0H0"],
+        "masks": 1,
+    },
 }
 """Settings with which an answer has all its variables."""
 
