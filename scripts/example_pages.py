@@ -282,7 +282,10 @@ def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files:
     folder = made()
     if folder is None or page.file.src_uri != PAGE.name:
         return markdown
-    return BLOCK.sub(lambda block: block[0] + _links(Example(block[1]), folder), markdown)
+    return BLOCK.sub(
+        lambda block: block[0] + "".join(_links(each, folder) for each in examples(block[0])),
+        markdown,
+    )
 
 
 def _links(example: Example, folder: Path) -> str:

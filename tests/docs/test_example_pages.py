@@ -3,7 +3,7 @@
 import runpy
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,6 +68,20 @@ def test_a_block_reads_what_others_have_written(script: Any) -> None:
     assert not gallery.reads("comparison")
     assert not survey.reads("tuned-survey")
     assert not tuned.reads("survey")  # which is the name of its command
+
+
+def test_each_block_gets_its_links_and_others_nothing(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADLIGHT_EXAMPLES", str(tmp_path))
+    (tmp_path / "a.html").write_text("a")
+    lines = ("make site", "headlight read A --html a.html", "headlight read B --html b.html")
+    markdown = "".join(f"```\n{line}\n```\n" for line in lines)
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="examples.md"))
+    site, first, second = script.on_page_markdown(markdown, page, None, None).split("```\n")[2::2]
+    assert site == ""
+    assert first == "\n→ **[a.html](examples/a.html)**\n"
+    assert second == "\n*Left out here, for want of a result above.*\n"
 
 
 PAGE = """
