@@ -164,7 +164,7 @@ def meaning(option: Any) -> str:
     """
     words = re.sub(rf" (?:{'|'.join(SERIES.values())})[^.]*\.(?= |$)", "", str(option.help))
     explained, choices, rest = words.partition(" Choices: ")
-    named, end, default = rest.partition(".")
+    named, _, default = rest.partition(".")
     if choices and all(re.search(rf"\b{name}\b", explained) for name in named.split(", ")):
         words = explained + default
     words = words.replace("\\[", "[").replace("|", "\\|")

@@ -86,7 +86,9 @@ def test_help_lists_names_of_a_table_and_what_may_be_written() -> None:
     assert option("ways").help == "Ways. Choices: near, far."
     assert option("texts").help == "Texts. May be given more than once."
     assert option("heads").help == "Heads. Such as 0,3-5."
-    assert option("layers").help == "Layers. Such as 0,3-5, or model:3,7 as the model itself counts."
+    assert (
+        option("layers").help == "Layers. Such as 0,3-5, or model:3,7 as the model itself counts."
+    )
     assert option("words").help == "Words. With commas between them."
     assert option("shares").help == "Shares. Default: 0.1,1."  # which shows it
     assert option("size").help == "Size. Default: auto."
