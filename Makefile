@@ -147,11 +147,13 @@ size: ## print lines of code without docstrings, by package
 # Not with --quiet, which also keeps --strict from seeing warnings.
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
 	$(bin)/mkdocs build --strict
+	$(bin)/python scripts/check_links.py build/site
 
-# Of pages to click, with the models of `make models` that are there.
+# Of pages to click, with the models of `make models` that are there; `make models site` has all.
 site: $(VENV)/.installed-dev ## build the documentation with pages to click into build/site
-	OMP_NUM_THREADS=$(WORKERS) $(bin)/python scripts/example_pages.py build/examples
+	OMP_NUM_THREADS=1 HEADLIGHT_PROCESSES=$(WORKERS) $(bin)/python scripts/example_pages.py build/examples
 	HEADLIGHT_EXAMPLES=build/examples $(bin)/mkdocs build --strict
+	$(bin)/python scripts/check_links.py build/site
 
 fuzz: $(VENV)/.installed-dev ## look for new examples, feed damaged inputs to all readers, kill all studies: make fuzz N=100000 SEED=7
 	OMP_NUM_THREADS=1 $(bin)/$(pytest) $(checker) --hypothesis-profile search tests/measures tests/capture tests/reduce

@@ -18,6 +18,7 @@ from headlight.catalogue import Study, studies
 from headlight.cli.model_options import MODEL
 from headlight.cli.program import app
 from headlight.cli.run_options import RUN
+from headlight.cli.setting_options import SERIES
 from headlight.study_settings.texts import TextSettings
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
@@ -157,8 +158,16 @@ def flags(option: Any, values: bool) -> list[str]:
 
 
 def meaning(option: Any) -> str:
-    """The help of the option, and its default where the help does not say it."""
-    words = str(option.help).replace("\\[", "[").replace("|", "\\|")
+    """The help of the option, and its default where the help does not say it.
+
+    How series are written, and the names that the help has explained, are said once.
+    """
+    words = re.sub(rf" (?:{'|'.join(SERIES.values())})[^.]*\.(?= |$)", "", str(option.help))
+    explained, choices, rest = words.partition(" Choices: ")
+    named, _, default = rest.partition(".")
+    if choices and all(re.search(rf"\b{name}\b", explained) for name in named.split(", ")):
+        words = explained + default
+    words = words.replace("\\[", "[").replace("|", "\\|")
     if option.name not in SPECIAL and option.default not in (None, False, ()):
         words += f" Default: {option.default}."
     return words

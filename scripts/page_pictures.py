@@ -45,6 +45,12 @@ SHOTS: Mapping[str, Shot] = {
     "head": Shot("survey/report.html", (1220, 1100), "#L4H7", "[data-part=card]"),
     "flow": Shot("flow.html", (1100, 560)),
     "compare": Shot("comparison/report.html", (1240, 900)),
+    "pages/generate": Shot("generation.html", (1100, 720)),
+    "pages/routes": Shot("routes.html", (1100, 720)),
+    "pages/predict": Shot("prediction.html", (1100, 720)),
+    "pages/explain": Shot("reason.html", (1100, 720)),
+    "pages/sources": Shot("sources.html", (1100, 720)),
+    "pages/faithfulness": Shot("faithfulness/report.html", (1100, 720)),
 }
 """By the name of the picture in ``docs/images``."""
 
@@ -74,6 +80,7 @@ def main(folder: Path, names: list[str]) -> None:
     with chromium() as browser:
         for name, each in chosen.items():
             path = IMAGES / f"{name}.png"
+            path.parent.mkdir(exist_ok=True)
             # A palette is enough for a page, and a third of the size.
             Image.open(BytesIO(shot(browser, folder, each))).quantize(128).save(path, optimize=True)
             print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB", flush=True)

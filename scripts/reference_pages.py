@@ -6,6 +6,7 @@ place where it is named a table with links and summaries.  Constants stay with t
 """
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -35,12 +36,16 @@ class Entry:
         module: the module that the reference names it by.
         name: its name there.
         value: the object itself.
+        inherits: whether the page also shows what a class has from its bases, or the names of that.
     """
 
-    def __init__(self, module: str, name: str, value: Any) -> None:
+    def __init__(
+        self, module: str, name: str, value: Any, inherits: bool | list[str] = False
+    ) -> None:
         home = module if module in ROOTS else value.__module__
         self.identifier = f"{home}.{name}"
         self.name = name
+        self.inherits = inherits
         file = f"{name}-class.md" if inspect.isclass(value) else f"{name}.md"  # of any file system
         self.address = ADDRESSES.setdefault(self.identifier, f"{module}/{file}")
         first = (inspect.getdoc(value) or "").partition("\n\n")[0]
@@ -48,24 +53,26 @@ class Entry:
 
     def page(self, overview: str) -> str:
         """Return the page; `overview` is the page of the reference that names it."""
-        named = f"::: {self.identifier}\n    options: {{ heading_level: 1 }}\n"
+        options = f"heading_level: 1, inherited_members: {json.dumps(self.inherits)}"
+        named = f"::: {self.identifier}\n    options: {{ {options} }}\n"
         return f"[Reference]({overview})\n\n{named}"
 
 
 def entries(name: str, options: str) -> tuple[list[Entry], list[str]]:
     """Return what has a page of a module or an object, and the constants of the module."""
     value = _found(name)
+    read = (yaml.safe_load(options) or {}).get("options", {}) if options else {}
+    inherits = read.get("inherited_members", False)
     if not isinstance(value, ModuleType):
         module, _, last = name.rpartition(".")
-        return [Entry(module, last, value)], []
-    read = (yaml.safe_load(options) or {}).get("options", {}) if options else {}
+        return [Entry(module, last, value, inherits)], []
     names = read.get("members") or list(_public(value))
     objects = {each: _found(f"{name}.{each}") for each in names}
     made = {each: one for each, one in objects.items() if _has_page(one)}
     constants = [
         each for each, one in objects.items() if each not in made and not inspect.ismodule(one)
     ]
-    return [Entry(name, each, one) for each, one in made.items()], constants
+    return [Entry(name, each, one, inherits) for each, one in made.items()], constants
 
 
 def _has_page(value: Any) -> bool:

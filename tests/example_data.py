@@ -66,8 +66,8 @@ def write(folder: Path) -> None:
     rows = [f"{moods[at % 3 > 0]}\t{text}" for at, text in enumerate(texts[:12])]
     (folder / "reviews.tsv").write_text("\n".join(["label\ttext", *rows]), encoding="utf-8")
     (folder / "chunks.txt").write_text(tagged(sentences[:6]), encoding="utf-8")
-    (folder / "first").mkdir()
-    (folder / "first" / "config.yaml").write_text("source: wiki/\n", encoding="utf-8")
+    (folder / "wiki-first").mkdir()
+    (folder / "wiki-first" / "config.yaml").write_text("source: wiki/\n", encoding="utf-8")
 
 
 def pairs_and_links(folder: Path) -> None:

@@ -80,8 +80,7 @@ def survey(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first of encoder, decoder and cross-attention
             that the model has with these inputs; ``all`` analyses all in one pass.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content. Plain text
@@ -191,8 +190,7 @@ def distances(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first of encoder, decoder and cross-attention
             that the model has with these inputs; ``all`` analyses all in one pass.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; memory holds the attention of all
             layers of a batch.
         format: format of the corpus; by default inferred from suffix or content. Plain text
@@ -279,8 +277,7 @@ def ablation(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content. Classifiers
@@ -362,8 +359,7 @@ def circuits(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default that of the encoder, where the model has one.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         parts: parts of the study: scores of the weights of heads (``copying``, ``matching``,
@@ -437,8 +433,7 @@ def flow(
         progress: show a bar on standard error.
         kind: kind of attention, ``encoder`` or ``decoder``; by default the first that the model
             has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content. Plain text

@@ -27,6 +27,7 @@ from headlight.catalogue.questions import questions
 from headlight.cli.program import app, make_app
 from headlight.corpora import format_table, open_corpus
 from headlight.errors import HeadlightWarning, UsageError
+from headlight.reading.model import Model
 from headlight.settings import entries
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +59,21 @@ def test_the_smallest_settings_are_settings(name: str) -> None:
 def test_a_function_is_found_again_where_it_says_that_it_is() -> None:
     found = getattr(import_module(headlight.distances.__module__), headlight.distances.__qualname__)
     assert found is headlight.distances  # as it is looked up in another process
+
+
+COMMAND_LINE = re.compile(r"(?<![\w-])--[a-z]|\d,\d+-\d|\bmodel:\d|more than once|between commas")
+"""Ways of writing values and options that only the command line has."""
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize("name", [*studies(), *questions()])
+def test_what_python_says_of_settings_is_not_written_as_on_the_command_line(name: str) -> None:
+    rows = [table[name] for table in (studies(), questions()) if name in table]
+    said = [explained for row in rows for explained in row.settings.explanations().items()]
+    assert said
+    assert [each for each in said if COMMAND_LINE.search(each[1])] == []
+    for object_ in (headlight, Model):
+        assert not COMMAND_LINE.search(getattr(getattr(object_, name, None), "__doc__", None) or "")
 
 
 @pytest.mark.papers

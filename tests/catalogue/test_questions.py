@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_the_method_and_the_command_have_the_settings(name: str) -> None:
     }
     doc = getattr(Model, name).__doc__
     assert all(f"{key}: " in doc for key in parameters)
-    assert doc.index("Args:") < doc.index("Raises:")
+    assert doc.index("Args:") < doc.index("Returns:") < doc.index("Raises:")
     if question.is_command:
         options = {each.name for each in PROGRAM.commands[name].params}
         wanted = {option.name for option in options_of(question.settings)} - MADE_OF_A_MEASURE
@@ -97,6 +98,49 @@ def test_an_answer_has_all_its_files_and_sentences(name: str, model: Model, tmp_
     assert question.view.findings(answer.dataset)
     with pytest.raises(UsageError, match="saved as"):
         answer.save(tmp_path / "answer.csv")
+
+
+def returned(name: str) -> dict[str, list[str]]:
+    """Return the dimensions of the variables of an answer, as its method says them."""
+    said = getattr(Model, name).__doc__.partition("Returns:")[2].partition("Raises:")[0]
+    groups = re.findall(r"((?:``\w+``, )*``\w+``) \(([^)]*)\)", " ".join(said.split()))
+    return {
+        variable: dims.split(" × ") if dims else []
+        for variables, dims in groups
+        for variable in re.findall(r"\w+", variables)
+    }
+
+
+OTHER = TEXT.replace("cat", "dog")
+ALL_VARIABLES: dict[str, dict[str, Any]] = {
+    "read": {"residual": True, "attribution": {"directions": 2}},
+    "generate": {"predict": True, "max_new_tokens": 2},
+    "patch": {"compare_text": OTHER},
+    "routes": {"compare_text": OTHER},
+    "sources": {
+        "context": ["the cat sat", "the dog ran"],
+        "answer": "the dog",
+        "chosen": ["L0H0"],
+        "masks": 1,
+    },
+}
+"""Settings with which an answer has all its variables."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_method_says_what_its_answer_holds_and_over_what(name: str, model: Model) -> None:
+    answers = decoder() if name in ("generate", "sources") else model
+    data = getattr(answers, name)(TEXT, **ALL_VARIABLES.get(name, {})).dataset
+    held = {
+        variable: list(values.dims)
+        for variable, values in data.data_vars.items()
+        if not variable.endswith(("_by_slot", "_slot_weights"))  # results.md speaks of those
+    }
+    said = returned(name) | (returned("read") if name == "generate" else {})
+    missing = said.keys() - held.keys()
+    assert missing == ({"block_norm", "layer_norm", "attribution"} if name == "generate" else set())
+    assert {variable: said[variable] for variable in held} == held
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -22,6 +22,8 @@ class Marked(Settings):
         ways: ways.
         texts: texts.
         size: size.
+        words: words.
+        shares: shares.
     """
 
     rare: int = 0
@@ -30,6 +32,8 @@ class Marked(Settings):
     ways: Annotated[tuple[str, ...], Names(lambda: ("near", "far"))] = ()
     texts: Common[Annotated[tuple[str, ...], REPEATED]] = ()
     size: Annotated[int | None, CHOSEN] = None
+    words: tuple[str, ...] | None = None
+    shares: tuple[float, ...] = (0.1, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +64,7 @@ def headings(settings: type[Settings]) -> dict[str, str | None]:
 
 
 def test_common_options_stand_first_where_there_are_many() -> None:
-    rest = ("rare", "heads", "ways", "size", "first", "second", "third")
+    rest = ("rare", "heads", "ways", "size", "words", "shares", "first", "second", "third")
     assert len(rest) + 2 > FEW
     assert headings(Large) == {"layers": None, "texts": None, **dict.fromkeys(rest, MORE)}
     assert [*headings(Large)][:2] == ["layers", "texts"]
@@ -81,6 +85,12 @@ def test_numbers_are_read_with_their_letter() -> None:
 def test_help_lists_names_of_a_table_and_what_may_be_written() -> None:
     assert option("ways").help == "Ways. Choices: near, far."
     assert option("texts").help == "Texts. May be given more than once."
+    assert option("heads").help == "Heads. Such as 0,3-5."
+    assert (
+        option("layers").help == "Layers. Such as 0,3-5, or model:3,7 as the model itself counts."
+    )
+    assert option("words").help == "Words. With commas between them."
+    assert option("shares").help == "Shares. Default: 0.1,1."  # which shows it
     assert option("size").help == "Size. Default: auto."
     assert option("size").parsed("auto") == "auto"
     assert Marked.from_mapping({"size": "auto"}).size is None

@@ -31,7 +31,12 @@ LISTS = {DOCS / "equations.md", DOCS / "extending.md"}
 GUIDES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 EXTENDING = DOCS / "extending.md"
 """Its code is a package; test_study_of_another_package.py installs and runs it."""
-PAGES_THAT_RUN = [*(page for page in PAGES if page != EXTENDING), ROOT / "README.md"]
+INDEX = DOCS / "index.md"
+"""Its code is that of README.md."""
+PAGES_THAT_RUN = [
+    *(page for page in PAGES if page not in (EXTENDING, INDEX)),
+    ROOT / "README.md",
+]
 PACKAGE = ROOT / "src" / "headlight"
 OTHERS = [ROOT / f"packages/{each}/src/headlight_{each}" for each in ("words", "papers")]
 PACKAGES = [each.name for each in pkgutil.walk_packages([str(PACKAGE)], "headlight.") if each.ispkg]
@@ -269,6 +274,54 @@ def examples(page: Path) -> list[tuple[str, str, str]]:
     return re.findall(code, page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
+WRITTEN = re.compile(
+    r"""--(?:out|html|json|routes|flow)[ =](\S+)|out="([^"]+)"|\.save\("([^"]+)\""""
+)
+"""What a line of a snippet writes."""
+JOINED = re.compile(r"--workers join|--resume")
+"""Options of commands that share the folder of a run on purpose."""
+
+
+def written(page: Path) -> list[tuple[str, str]]:
+    """Return the files and folders that the snippets of a page write, with the line that does."""
+    lines = [
+        re.sub(r"\s+# .*|\s+$", "", line)
+        for block in blocks(page)
+        for line in block.replace("\\\n", " ").splitlines()
+        if not JOINED.search(line)
+    ]
+    return [
+        (name.rstrip("/"), " ".join(line.split()))
+        for line in lines
+        for groups in WRITTEN.findall(line)
+        for name in filter(None, groups)
+    ]
+
+
+def written_twice(lines: list[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return what different lines write, with these."""
+    writers: dict[str, set[str]] = {}
+    for name, line in lines:
+        writers.setdefault(name, set()).add(line)
+    return {name: each for name, each in writers.items() if len(each) > 1}
+
+
+def test_no_two_snippets_write_one_folder() -> None:
+    # What is typed from one page and then another must not find a run of something else there.
+    pages = [page for page in GUIDES if page != INDEX]
+    everywhere = [each for page in pages for each in written(page)]
+    assert (
+        "corpus-run",
+        'result = headlight.survey("corpus.txt", model=model, out="corpus-run")',
+    ) in (everywhere)
+    assert written_twice([each for each in everywhere if not Path(each[0]).suffix]) == {}
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_two_snippets_of_a_page_write_one_file(page: Path) -> None:
+    assert written_twice(written(page)) == {}
+
+
 def same_words(printed: str, shown: str) -> bool:
     """Whether an output is what a page shows; a line … stands for lines that the page leaves out.
 
@@ -360,6 +413,11 @@ def test_pictures_are_used_and_those_of_guides_are_small() -> None:
     assert [path.name for path in drawn if path.stat().st_size > 60_000] == []
 
 
+def test_the_documentation_is_no_longer_than_a_book() -> None:
+    words = [word for word in text_of(PAGES).split() if re.search(r"\w", word)]
+    assert len(words) < 80_000
+
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -380,6 +438,23 @@ def test_each_door_of_the_readme_has_a_picture_and_a_command_that_is_understood(
     for command in filter(None, commands):
         name, *arguments = shlex.split(command[1])
         program.commands[name].make_context(name, arguments)
+
+
+def test_the_front_page_of_the_site_is_the_first_screen_of_the_readme() -> None:
+    page = INDEX.read_text(encoding="utf-8")
+    filled = runpy.run_path(str(ROOT / "scripts" / "front_page.py"))["filled"]
+    assert filled(page, README) == page, "run scripts/front_page.py"
+    assert filled(page, README.replace("| **look at a text**", "| **see a text**", 1)) != page
+    screen = README.partition("\n## ")[0]
+    targets = re.compile(r'(?:\]\(|<img src=")([^)"]+)')
+    said, wanted = (targets.sub("", text).split() for text in (page, screen))
+    assert said[said.index("Headlight") - 1 :][: len(wanted)] == wanted
+    shown = targets.findall(page.partition("<!-- end -->")[0])
+    assert len(shown) == len(targets.findall(screen))
+    notebooks = [name for name in shown if name.startswith("notebooks/")]  # made by a hook
+    assert all((ROOT / name).with_suffix(".ipynb").is_file() for name in notebooks)
+    files = [name.partition("#")[0] for name in shown if name not in notebooks]
+    assert [name for name in files if not (DOCS / name).is_file()] == []
 
 
 @pytest.mark.slow

@@ -35,10 +35,9 @@ class ReadingSettings(Settings):
 
     Attributes:
         kind: kind of attention; by default the first that the model has; ``all`` shows all kinds.
-        layers: layers to show, from 0, such as 0,3-5, or by the model's own numbers, such as
-            model:3,7; by default all.
-        heads: heads of each layer to keep, from 0, such as 0,3-5; by default all.
-        queries: positions of attending tokens to keep, from 0, such as 100-120; by default all.
+        layers: layers to show, from 0; by default all.
+        heads: heads of each layer to keep, from 0; by default all.
+        queries: positions of attending tokens to keep, from 0; by default all.
         value_bias: value bias in T of effective attention.
         attribution: contributions of input tokens to hidden tokens, which cost more than everything
             else together; if true, they are estimated with the default settings.
@@ -240,7 +239,7 @@ class PatchSettings(TargetSettings):
 
     Attributes:
         kind: kind of attention; by default the first that the model has.
-        layers: layers whose heads are patched, from 0, such as 0,3-5; by default all.
+        layers: layers whose heads are patched, from 0; by default all.
     """
 
     kind: Kind | None = None
@@ -262,7 +261,7 @@ class GenerationSettings(Settings):
 
     Attributes:
         max_new_tokens: tokens to generate at most, each time the most probable one.
-        layers: layers to read, from 0, such as 0,3-5; by default all.
+        layers: layers to read, from 0; by default all.
         predict: decompose the logit of each generated token into what the tokens before it add.
     """
 

@@ -42,6 +42,9 @@ FEW = 8
 MODEL_PREFIX = "model:"
 """Prefix of layers that are numbered as in the model."""
 
+SERIES = {int: "Such as 0,3-5", float: "Such as 0.1,0.5", str: "With commas between them"}
+"""How several values are written, by their type."""
+
 
 @dataclass(frozen=True)
 class SettingOption:
@@ -125,10 +128,15 @@ class SettingOption:
         """Return the meaning of the option, its choices, and its default."""
         text = re.sub(r"`+([^`]*)`+", r"\1", self.explanation)
         words = [f"{text[:1].upper()}{text[1:].rstrip('.')}."]
-        if self.is_list and (names := self._names()):
+        names = self._names() if self.is_list else ()
+        if names:
             words.append(f"Choices: {', '.join(map(str, names))}.")
         if self.is_repeated:
             words.append("May be given more than once.")
+        elif self.is_list and not names and len(self.default or ()) < 2:
+            own = f", or {MODEL_PREFIX}3,7 as the model itself counts"
+            written = SERIES[_single(self.hint)]
+            words.append(f"{written}{own if LAYERS in parts(self.hint) else ''}.")
         if self.default is not None and self.default is not False and self.default != ():
             words.append(f"Default: {_text(self.default)}.")
         elif self.is_chosen:

@@ -211,6 +211,18 @@ def alternatives(
 
     The model is in evaluation mode.
 
+    Returns:
+        Alternatives, whose ``dataset`` holds matrices and numbers of rows.
+
+        - ``original`` (query × key): weights of the head
+        - ``attention`` (alternative × query × key): other weights, none where there are none
+        - ``total_variation`` (alternative × query): distance of each row from its original, 0 to 1
+        - ``output_difference`` (alternative): largest change of the output of the model
+        - ``asked``, ``exists`` (query): whether the row was to change, and has an alternative
+        - ``bound`` (query): upper bound of the total variation
+        - ``rank``, ``rank_with_ones``, ``keys`` (query): rank of T and of [T, 1], and the number of
+          visible keys
+
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or query; or
             scipy is needed and not installed.

@@ -100,6 +100,14 @@ def explain(
     with the key as it is; and another sum, of what was written for the key.  Both are ⟨q, k⟩ times
     the scale, before masks, soft caps and biases of positions.
 
+    Returns:
+        Explanation, whose ``dataset`` holds a score and its addends.
+
+        - ``score``, ``weight`` (): ⟨q, k⟩ times the scale, and α of the cell
+        - ``part`` (part_number): what each part adds to the score, on either side
+        - ``head_part`` (of × site × earlier_head × token): parts of earlier heads, by the token
+          that they take from; of is the side, a site is an attention module
+
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such layer, head or token,
             cross-attention, or the model is in half precision.

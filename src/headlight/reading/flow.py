@@ -75,6 +75,12 @@ def flow(
 
     Of an encoder-decoder the encoder is read.
 
+    Returns:
+        Flow, whose ``dataset`` holds shares of input tokens.
+
+        - ``share`` (map × layer × query × key): share of the input token (key) in the token (query)
+          after each layer, by each method; rows sum to 1
+
     Raises:
         UnknownNameError: there is no such method.
         UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.

@@ -71,6 +71,15 @@ def generate(
     makes of it.  It ends at the end-of-text token, or where the model takes no more.  What the
     model's own generation settings force or forbid stays so.
 
+    Returns:
+        Generation, a `Reading` of the prompt and the answer in rows of the tokens that predict the
+        answer, whose ``dataset`` also holds what was generated.
+
+        - ``query_next``, ``query_probability`` (query): the token generated after the one of the
+          row, and its probability
+        - ``contribution`` (query × key): what each token adds to the logit of the next, with
+          `predict`
+
     Raises:
         MissingHeadError: the model does not predict next tokens.
         UsageError: no tokenizer, a second text, an empty or too long text, or no such layer.

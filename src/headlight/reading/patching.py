@@ -80,6 +80,13 @@ def patch(
     One head at a time is given its output, or its attention weights, of the other text, while the
     model reads the text; everything behind it is recomputed.
 
+    Returns:
+        Patching, whose ``dataset`` holds logits and their falls.
+
+        - ``score``, ``other_score`` (): logit in the text, and in the other text
+        - ``output``, ``pattern`` (layer × head): fall of the logit, with the output or with the
+          weights that the head has in the other text
+
     Raises:
         MissingHeadError: the model predicts nothing.
         UsageError: no other text, one of another number of tokens, no tokenizer, an empty or too

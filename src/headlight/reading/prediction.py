@@ -128,6 +128,18 @@ def predict(
     With another text of as many tokens every number is that of the text less that of the other.
     What a parameter adds, such as a bias, differs as well: the constants are those of each text.
 
+    Returns:
+        Prediction, whose ``dataset`` holds addends of ``logit``, in its unit.
+
+        - ``logit`` (): the explained logit, or difference of two
+        - ``token_total``, ``position_total`` (token): what the embedding of a token, and of its
+          position, adds through all layers
+        - ``direct``, ``total`` (component): what embeddings, attention modules, feed-forward layers
+          and biases add, directly and through later layers
+        - ``head_direct``, ``head_total`` (site × head × token): the same of each head, by the token
+          that it takes from; a site is an attention module
+        - ``remainder_direct``, ``remainder_total`` (): what is missing from either sum
+
     Raises:
         MissingHeadError: the model predicts nothing.
         UsageError: no tokenizer, an empty or too long text, an unknown word or class, no such

@@ -1,6 +1,7 @@
 """Functions that answer a question, with a keyword for each setting."""
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from functools import wraps
@@ -83,14 +84,20 @@ def _signature(question: Question, answer: Callable[..., Any]) -> inspect.Signat
 
 def _documentation(question: Question, docstring: str, signature: inspect.Signature) -> str:
     """Return the docstring of the method, which explains all its arguments."""
-    description, _, _ = docstring.partition("Args:")
-    description, _, _ = description.partition("Raises:")
-    _, _, raises = docstring.partition("Raises:")
+    description, *sections = re.split(
+        r"^(Args|Returns|Raises):\n", inspect.cleandoc(docstring), flags=re.MULTILINE
+    )
+    said = dict(zip(sections[::2], sections[1::2], strict=True))
     lines = TEXTS | entries(docstring, "Args") | question.settings.explanations()
-    arguments = "\n".join(
+    said["Args"] = "".join(
         textwrap.fill(
-            f"{name}: {lines[name]}", 96, initial_indent=" " * 8, subsequent_indent=" " * 12
+            f"{name}: {lines[name]}", 92, initial_indent=" " * 4, subsequent_indent=" " * 8
         )
+        + "\n"
         for name in signature.parameters
     )
-    return f"{description}Args:\n{arguments}\n\n    Raises:{raises}"
+    return description + "\n".join(
+        f"{section}:\n{said[section].rstrip()}\n"
+        for section in ("Args", "Returns", "Raises")
+        if section in said
+    )

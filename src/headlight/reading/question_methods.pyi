@@ -47,15 +47,30 @@ class QuestionMethods:
                 beside a text.
             kind: kind of attention; by default the first that the model has; ``all`` shows all
                 kinds.
-            layers: layers to show, from 0, such as 0,3-5, or by the model's own numbers, such as
-                model:3,7; by default all.
-            heads: heads of each layer to keep, from 0, such as 0,3-5; by default all.
-            queries: positions of attending tokens to keep, from 0, such as 100-120; by default all.
+            layers: layers to show, from 0; by default all.
+            heads: heads of each layer to keep, from 0; by default all.
+            queries: positions of attending tokens to keep, from 0; by default all.
             value_bias: value bias in T of effective attention.
             attribution: contributions of input tokens to hidden tokens, which cost more than
                 everything else together; if true, they are estimated with the default settings.
             residual: also compute the measures that see the residual connection and the norm behind
                 it, ``block_norm`` and ``layer_norm``.
+
+        Returns:
+            Reading, whose ``dataset`` holds, over layer, head, query (the attending token) and key.
+
+            - ``weight``, ``norm``, ``effective`` (layer × head × query × key): α, ‖αf(x)‖ and A⊥
+            - ``merged_norm`` (layer × query × key): norm of the sum of all heads
+            - ``block_norm``, ``layer_norm`` (layer × query × key): with the residual connection, and
+              behind its norm, with `residual`
+            - ``attribution`` (layer × query × key): contributions to hidden tokens, with `attribution`
+            - ``vector_norm`` (layer × head × key), ``input_norm`` (layer × key): ‖f(x)‖ and ‖x‖
+            - ``entropy`` (layer × head × query): of the weights, in nats
+            - ``rank`` (layer × head): rank of T
+            - ``head_number`` (statistic × measure × layer × head), ``head_rows`` (statistic):
+              statistics of each head, and the number of rows behind each
+
+            With all kinds of attention, ``kind`` is a first dimension.
 
         Raises:
             UsageError: nothing to read, no tokenizer, an empty or too long text, a file that is no
@@ -105,6 +120,18 @@ class QuestionMethods:
             slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the
                 bias, or ``derivative``.
 
+        Returns:
+            Prediction, whose ``dataset`` holds addends of ``logit``, in its unit.
+
+            - ``logit`` (): the explained logit, or difference of two
+            - ``token_total``, ``position_total`` (token): what the embedding of a token, and of its
+              position, adds through all layers
+            - ``direct``, ``total`` (component): what embeddings, attention modules, feed-forward layers
+              and biases add, directly and through later layers
+            - ``head_direct``, ``head_total`` (site × head × token): the same of each head, by the token
+              that it takes from; a site is an attention module
+            - ``remainder_direct``, ``remainder_total`` (): what is missing from either sum
+
         Raises:
             MissingHeadError: the model predicts nothing.
             UsageError: no tokenizer, an empty or too long text, an unknown word or class, no such
@@ -134,8 +161,17 @@ class QuestionMethods:
             pair: a second text: the second segment, or the decoder's text in an encoder-decoder
                 model.
             max_new_tokens: tokens to generate at most, each time the most probable one.
-            layers: layers to read, from 0, such as 0,3-5; by default all.
+            layers: layers to read, from 0; by default all.
             predict: decompose the logit of each generated token into what the tokens before it add.
+
+        Returns:
+            Generation, a `Reading` of the prompt and the answer in rows of the tokens that predict the
+            answer, whose ``dataset`` also holds what was generated.
+
+            - ``query_next``, ``query_probability`` (query): the token generated after the one of the
+              row, and its probability
+            - ``contribution`` (query × key): what each token adds to the logit of the next, with
+              `predict`
 
         Raises:
             MissingHeadError: the model does not predict next tokens.
@@ -173,7 +209,14 @@ class QuestionMethods:
             compare_text: second text with the same number of tokens, such as one that differs in a
                 word.
             kind: kind of attention; by default the first that the model has.
-            layers: layers whose heads are patched, from 0, such as 0,3-5; by default all.
+            layers: layers whose heads are patched, from 0; by default all.
+
+        Returns:
+            Patching, whose ``dataset`` holds logits and their falls.
+
+            - ``score``, ``other_score`` (): logit in the text, and in the other text
+            - ``output``, ``pattern`` (layer × head): fall of the logit, with the output or with the
+              weights that the head has in the other text
 
         Raises:
             MissingHeadError: the model predicts nothing.
@@ -227,6 +270,18 @@ class QuestionMethods:
                 outputs agree to about 1e-12, unless the model computes softmax in float32.
             seed: random seed of the directions.
 
+        Returns:
+            Alternatives, whose ``dataset`` holds matrices and numbers of rows.
+
+            - ``original`` (query × key): weights of the head
+            - ``attention`` (alternative × query × key): other weights, none where there are none
+            - ``total_variation`` (alternative × query): distance of each row from its original, 0 to 1
+            - ``output_difference`` (alternative): largest change of the output of the model
+            - ``asked``, ``exists`` (query): whether the row was to change, and has an alternative
+            - ``bound`` (query): upper bound of the total variation
+            - ``rank``, ``rank_with_ones``, ``keys`` (query): rank of T and of [T, 1], and the number of
+              visible keys
+
         Raises:
             UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or query; or
                 scipy is needed and not installed.
@@ -264,6 +319,17 @@ class QuestionMethods:
             least: smallest share of the token that a shown link brings.
             compare_text: second text with the same number of tokens, such as one that differs in a
                 word; heads are then named that take most more, or less, than in it.
+
+        Returns:
+            Routes, whose ``dataset`` holds shares of each token after the attention of each layer.
+
+            - ``residual``, ``bias`` (layer × query): share of the token before the layer, and of the
+              bias of the output projection
+            - ``share`` (part): share of what a head takes from a token
+            - ``part_layer``, ``part_head``, ``part_query``, ``part_key`` (part): which part that is
+            - ``rest`` (layer × query × key): of all smaller parts together
+            - ``forward`` (layer × query): share of the feed-forward layer in the sum after it
+            - ``compare_share`` (part): of the same part in the other text, with `compare_text`
 
         Raises:
             UsageError: no tokenizer, an empty or too long text, no such kind, cross-attention, or the
@@ -304,6 +370,14 @@ class QuestionMethods:
                 and the query.
             kind: kind of attention; by default the first that the model has.
 
+        Returns:
+            Explanation, whose ``dataset`` holds a score and its addends.
+
+            - ``score``, ``weight`` (): ⟨q, k⟩ times the scale, and α of the cell
+            - ``part`` (part_number): what each part adds to the score, on either side
+            - ``head_part`` (of × site × earlier_head × token): parts of earlier heads, by the token
+              that they take from; of is the side, a site is an attention module
+
         Raises:
             UsageError: no tokenizer, an empty or too long text, no such layer, head or token,
                 cross-attention, or the model is in half precision.
@@ -336,6 +410,12 @@ class QuestionMethods:
             kind: kind of attention; by default the first that the model has.
             layers: layers after which tokens are analysed, from 0; by default all.
             attribution: computation of ``attribution``, if it is among the methods.
+
+        Returns:
+            Flow, whose ``dataset`` holds shares of input tokens.
+
+            - ``share`` (map × layer × query × key): share of the input token (key) in the token (query)
+              after each layer, by each method; rows sum to 1
 
         Raises:
             UnknownNameError: there is no such method.
@@ -386,6 +466,18 @@ class QuestionMethods:
             needles: hidden facts by which heads are chosen.
             haystack: tokens of each text with a hidden fact.
             seed: random seed of orders and sets.
+
+        Returns:
+            Sources, whose ``dataset`` holds numbers of passages and heads.
+
+            - ``value`` (answer × signal × passage): how much a passage was used, by each signal
+            - ``mean`` (signal × passage): mean over answers
+            - ``rank`` (answer × signal), ``agreement`` (signal): Spearman's correlation of a signal
+              with removal over the passages, and its mean over answers
+            - ``head_share`` (answer × measure × layer × head × passage): shares of each head
+            - ``lookback`` (answer × layer × head × token): ratio of weights on the prompt, by token
+            - ``retrieval`` (layer × head): share of the tokens of a hidden fact that a head copies
+            - ``log_probability`` (answer): of the answer with all passages, in nats
 
         Raises:
             MissingHeadError: the model does not predict next tokens.

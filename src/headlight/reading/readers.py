@@ -44,6 +44,22 @@ def read(  # noqa: PLR0913 - what can be read, and how it is asked
         command: command of the request, for the record.
         progress: function that is told of finished layers.
 
+    Returns:
+        Reading, whose ``dataset`` holds, over layer, head, query (the attending token) and key.
+
+        - ``weight``, ``norm``, ``effective`` (layer × head × query × key): α, ‖αf(x)‖ and A⊥
+        - ``merged_norm`` (layer × query × key): norm of the sum of all heads
+        - ``block_norm``, ``layer_norm`` (layer × query × key): with the residual connection, and
+          behind its norm, with `residual`
+        - ``attribution`` (layer × query × key): contributions to hidden tokens, with `attribution`
+        - ``vector_norm`` (layer × head × key), ``input_norm`` (layer × key): ‖f(x)‖ and ‖x‖
+        - ``entropy`` (layer × head × query): of the weights, in nats
+        - ``rank`` (layer × head): rank of T
+        - ``head_number`` (statistic × measure × layer × head), ``head_rows`` (statistic):
+          statistics of each head, and the number of rows behind each
+
+        With all kinds of attention, ``kind`` is a first dimension.
+
     Raises:
         UsageError: nothing to read, no tokenizer, an empty or too long text, a file that is no
             recording or no picture, a picture beside a text by a model that does not read it so, no

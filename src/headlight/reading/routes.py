@@ -139,6 +139,17 @@ def routes(
     bias.  They are taken through norms and scales on their way, and through a norm that follows
     the sum (post-LN), with the statistics of the run.
 
+    Returns:
+        Routes, whose ``dataset`` holds shares of each token after the attention of each layer.
+
+        - ``residual``, ``bias`` (layer × query): share of the token before the layer, and of the
+          bias of the output projection
+        - ``share`` (part): share of what a head takes from a token
+        - ``part_layer``, ``part_head``, ``part_query``, ``part_key`` (part): which part that is
+        - ``rest`` (layer × query × key): of all smaller parts together
+        - ``forward`` (layer × query): share of the feed-forward layer in the sum after it
+        - ``compare_share`` (part): of the same part in the other text, with `compare_text`
+
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such kind, cross-attention, or the
             other text has another number of tokens.

@@ -143,6 +143,18 @@ def sources(
         command: command of the request, for the record.
         progress: told of each text that was read.
 
+    Returns:
+        Sources, whose ``dataset`` holds numbers of passages and heads.
+
+        - ``value`` (answer × signal × passage): how much a passage was used, by each signal
+        - ``mean`` (signal × passage): mean over answers
+        - ``rank`` (answer × signal), ``agreement`` (signal): Spearman's correlation of a signal
+          with removal over the passages, and its mean over answers
+        - ``head_share`` (answer × measure × layer × head × passage): shares of each head
+        - ``lookback`` (answer × layer × head × token): ratio of weights on the prompt, by token
+        - ``retrieval`` (layer × head): share of the tokens of a hidden fact that a head copies
+        - ``log_probability`` (answer): of the answer with all passages, in nats
+
     Raises:
         MissingHeadError: the model does not predict next tokens.
         UsageError: no passage or an empty one, no question or an empty answer, a prompt that with

@@ -14,8 +14,7 @@ class ModelSettings(StudySettings):
     Attributes:
         kind: kind of attention; by default the first of encoder, decoder and cross-attention that
             the model has with these inputs; ``all`` analyses all in one pass.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
     """

@@ -62,8 +62,7 @@ def attribution(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content. Plain text
@@ -155,8 +154,7 @@ def token_identity(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content. Plain text
@@ -254,8 +252,7 @@ def permutation(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
@@ -349,8 +346,7 @@ def instance_adversary(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; all candidates of its texts run at
             once.
         format: format of the files; by default inferred from suffix or first line. Texts:
@@ -451,8 +447,7 @@ def adversary(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:
@@ -555,8 +550,7 @@ def guided(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or first line. Texts:

@@ -69,8 +69,7 @@ def dependency(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has. Not cross-attention,
             since a dependency is within one text.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
@@ -171,8 +170,7 @@ def coreference(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has. Not cross-attention,
             since an antecedent is in the same text.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
@@ -275,8 +273,7 @@ def parser_probes(
         corpus_name: display name of the corpus; by default the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
-            other layers keep their fast attention.
+        layers: layers, from 0; by default all. The other layers keep their fast attention.
         batch_tokens: tokens in a batch, padding included; changes the last bits of results. By
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the files; by default inferred from suffix or content.
@@ -399,8 +396,8 @@ def alignment(
             which reads each sentence by itself, ``similarity`` only. By default those of
             cross-attention in translation models, and similarity in encoders.
         extractions: extraction of links from similarities; see headlight align.
-        chosen_heads: heads of a speech model to average, such as L2H5,L3H0; by default those
-            that the model itself names.
+        chosen_heads: heads of a speech model to average, such as L2H5; by default those that
+            the model itself names.
         inputs: computation of gradients and differences.
         prefix: prompt before every source, such as ``translate German to English:``.
         max_length: maximal number of tokens per sentence, special ones included; by default

@@ -359,6 +359,10 @@ def align(
         settings: Settings of `headlight_words.word_alignment.AlignerSettings`, such as
             ``measure`` and ``layer``; see `headlight_words.word_alignment.directions.align_pairs`.
 
+    Returns:
+        An `Alignment` for each pair: its links are numbers of a source word and a target word, and
+        ``soft`` (target word × source word) the value of the measure behind them.
+
     Raises:
         UsageError: The settings do not go together, or do not fit the model.
     """

@@ -43,8 +43,8 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         extractions: extraction of links from similarities; see headlight align.
         layers: layers, from 0; by default all. For an encoder the number of layers that are run, 0
             for embeddings.
-        chosen_heads: heads of a speech model to average, such as L2H5,L3H0; by default those that
-            the model itself names.
+        chosen_heads: heads of a speech model to average, such as L2H5; by default those that the
+            model itself names.
         inputs: computation of gradients and differences.
         prefix: prompt before every source, such as ``translate German to English:``.
         kind: cross-attention, from the words of one text to those of another.
