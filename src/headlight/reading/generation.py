@@ -21,6 +21,7 @@ from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.encode.token_categories import CLS, OTHER, SEP, Categories
+from headlight.catalogue.embedded_models import EMBEDDED_DECODER
 from headlight.errors import MissingHeadError, UsageError, with_head
 from headlight.reading.example import read_example
 from headlight.reading.prediction import what_tokens_add
@@ -243,7 +244,8 @@ def require_generation(model: CapturedModel, *, decoder: bool = False) -> None:
         MissingHeadError: The model does not go on with a text.
     """
     if not generates(model, decoder=decoder):
+        wanted = "a decoder" if decoder else "a decoder or an encoder-decoder"
         raise MissingHeadError(
             f"{model} is a {type(model.transformer).__name__}, which does not go on with a text; "
-            f"{with_head('a decoder' if decoder else 'a decoder or an encoder-decoder')}."
+            f"{with_head(wanted, EMBEDDED_DECODER)}."
         )
