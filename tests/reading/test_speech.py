@@ -62,7 +62,7 @@ def test_words_and_frames_are_those_of_the_model(folder: Path, tmp_path: Path) -
         (TEXT, "long.wav", r"lasts 1\.2 s, and 1 s at most"),
         (TEXT, "bytes.wav", r"samples of 8 bits; .* 16000 Hz"),
         (TEXT, "text.wav", "cannot be read as sound"),
-        (None, "a.wav", "cannot transcribe; give the text, or load .* with its head"),
+        (None, "a.wav", "cannot transcribe; give the text, or load .* saved with its head"),
     ],
 )
 def test_what_cannot_be_heard_is_refused(

@@ -95,8 +95,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         UsageError: unknown dtype, device, head or layer, or a model in memory should be loaded
             otherwise.
     """
-    if head is not None:
-        require_choice("head", head, HEADS)
+    require_choice("head", head or "any", HEADS)
     require_choice("precision", dtype, DTYPES)
     if isinstance(tokenizer, str | Path):
         tokenizer = _named_tokenizer(str(tokenizer), trust_remote_code)

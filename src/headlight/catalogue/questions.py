@@ -28,7 +28,6 @@ from headlight.catalogue.registry import QUESTIONS as GROUP, rows_of_packages
 from headlight.errors import UsageError
 from headlight.settings import Settings
 
-
 MASK = "[MASK]"
 """Mask of the embedded BERT."""
 

@@ -21,7 +21,6 @@ Loading = TypeVar("Loading", bound="LoadOptions")
 MODEL = "The model"
 
 
-
 def _model_option(default: str) -> Any:
     help = f"Name on the hub, folder or GGUF file. Default: {default}."
     return typer.Option("--model", "-m", help=help, rich_help_panel=MODEL)

@@ -44,7 +44,6 @@ def add_question(program: typer.Typer, question: Question, panel: str) -> None:
 
 def _question_command(question: Question) -> Callable[..., None]:
     """Return the command of a question; its options are the settings of the question."""
-
     default_load = load_options(default_of(question))
 
     @takes_settings(settings=question.settings)

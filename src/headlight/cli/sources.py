@@ -20,7 +20,6 @@ from headlight.corpora.passages import examples_of, read_examples
 from headlight.errors import UsageError
 from headlight.vocabulary import place_of_head
 
-
 ROW = QUESTIONS["sources"]
 DEFAULT = load_options(default_of(ROW))
 

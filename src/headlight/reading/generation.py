@@ -15,13 +15,13 @@ from jaxtyping import Float64
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text, require_reader
+from headlight.catalogue.embedded_models import EMBEDDED_DECODER
 from headlight.catalogue.question_settings import GenerationSettings, ReadingSettings
 from headlight.chats import Readable, as_read
 from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.encode.token_categories import CLS, OTHER, SEP, Categories
-from headlight.catalogue.embedded_models import EMBEDDED_DECODER
 from headlight.errors import MissingHeadError, UsageError, with_head
 from headlight.reading.example import read_example
 from headlight.reading.prediction import what_tokens_add
