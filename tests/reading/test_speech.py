@@ -66,14 +66,14 @@ def test_words_and_frames_are_those_of_the_model(folder: Path, tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_heard_is_refused(
-    model: Model, tmp_path: Path, text: str | None, name: str, sentence: str
+    folder: Path, tmp_path: Path, text: str | None, name: str, sentence: str
 ) -> None:
     wav(tmp_path / "a.wav")
     wav(tmp_path / "long.wav", 1.2)
     wav(tmp_path / "bytes.wav", width=1)
     (tmp_path / "text.wav").write_text("no sound", encoding="utf-8")
     with pytest.raises(UsageError, match=sentence):
-        model.read(text, audio=tmp_path / name)
+        headlight.load(folder, head="none").read(text, audio=tmp_path / name)
 
 
 @pytest.mark.slow
