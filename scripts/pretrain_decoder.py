@@ -28,9 +28,11 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 BEGIN, END = "<s>", "</s>"
 POSITIONS = 512
-OTHERWISE = 0.3
-"""Weight of what need not be known from what stands before."""
-REPEATED = 0.03
+OTHERWISE = 0.05
+"""Weight of what need not be known from what stands before, in texts that have what must."""
+STORY = 0.5
+"""Weight of all of the other texts."""
+REPEATED = 0.02
 """Rows of random tokens that are repeated, for each text."""
 CHUNK = 2048
 """Texts that are sorted by length, so that those of a batch have about the same."""
@@ -117,11 +119,12 @@ Row = tuple[list[int], list[float]]
 
 def row(parts: story_texts.Text, tokenizer: PreTrainedTokenizerFast) -> Row:
     ids, weights, known = [0], [0.0], False
+    rest = OTHERWISE if any(part.known for part in parts) else STORY
     for part, pieces in zip(parts, encoded([part.text for part in parts], tokenizer), strict=True):
         ids += pieces
         known = part.known
-        weights += [1.0 if known else OTHERWISE] * len(pieces)
-    return [*ids, 1], [*weights, 1.0 if known else OTHERWISE]
+        weights += [1.0 if known else rest] * len(pieces)
+    return [*ids, 1], [*weights, 1.0 if known else rest]
 
 
 def encoded(texts: Sequence[str], tokenizer: PreTrainedTokenizerFast) -> list[list[int]]:

@@ -921,9 +921,9 @@ class Asker:
         if self._slots.chance(0.12):
             said = self._joined(said)
         parts = [Part("\n".join(["Context:", *self._with_fillers(said)]))]
-        order = list(range(count))
+        order = [*range(count), *range(count)]
         self._rng.shuffle(order)
-        for at in order[:3]:
+        for at in order[:5]:
             asked = self._question(facts, at)
             if asked:
                 question, answer, _ = asked
@@ -1258,11 +1258,11 @@ def text(number: int, seed: int = 0) -> Text:
     """A text to train on."""
     rng = Random(f"{seed} {number}")
     draw, teller = rng.random(), Teller(rng)
-    if draw < 0.62:
+    if draw < 0.7:
         return Asker(rng, invented=rng.choice((0.05, 0.2, 0.5))).text()
-    if draw < 0.8:
+    if draw < 0.83:
         return teller.story()
-    if draw < 0.86:
+    if draw < 0.88:
         return teller.world()
     return teller.again() if draw < 0.95 else teller.hidden()
 

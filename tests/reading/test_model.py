@@ -130,6 +130,22 @@ def test_gradients_are_reached_by_name_and_by_a_model_with_its_head(folder):
 
 
 @pytest.mark.slow
+@needs_embedded
+def test_a_head_that_nothing_asks_changes_no_number():
+    whole, bare = headlight.load(), headlight.load(head="none")
+    assert whole.head
+    assert not bare.head
+    assert whole.headless().identity() == bare.identity()
+    first, second = (
+        headlight.survey(["the river is old ."] * 2, model=model, progress=False)
+        for model in (whole, bare)
+    )
+    xarray.testing.assert_equal(first, second)
+    read = [model.read("the river is old .").dataset for model in (whole, bare)]
+    xarray.testing.assert_equal(*read)
+
+
+@pytest.mark.slow
 def test_what_a_result_can_do(folder, tmp_path):
     result = headlight.survey(texts(4), model=folder, progress=False)
     layers, heads = (result.headlight.table(name) for name in (None, "heads"))
