@@ -18,7 +18,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 import headlight
 
-ASKED = 1000
+ASKED = 500
 """Questions of each kind."""
 KINDS = (
     ("one passage", {"passages": 1}),
