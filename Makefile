@@ -62,7 +62,7 @@ ours := $(pip) install --quiet --no-deps --no-build-isolation
 
 .DEFAULT_GOAL := help
 .PHONY: help demo models test test-quick test-long test-checked test-core test-words slowest test-real test-notebook test-lowest check check-format \
-  check-lint check-types check-layers size docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
+  check-lint check-types check-layers size docs site fuzz bench scaling soak pretrain pretrain-decoder pretrain-translator reproduction \
   pretrained-pages package release try-release try-newest lock clean
 .DELETE_ON_ERROR:
 
@@ -175,6 +175,10 @@ pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA
 	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }
 	$(bin)/python scripts/pretrain.py "$(DATA)" --out build/pretrain
 	$(bin)/python scripts/model_card.py "$(DATA)" --run build/pretrain --model build/pretrain/model
+
+pretrain-decoder: $(VENV)/.installed-dev ## train the embedded decoder, on texts that are made here
+	OMP_NUM_THREADS=1 $(bin)/torchrun --nproc-per-node 2 scripts/pretrain_decoder.py --out build/decoder
+	$(bin)/python scripts/decoder_card.py --run build/decoder
 
 pretrain-translator: $(VENV)/.installed-dev ## train the embedded translator: make pretrain-translator DATA=folder
 	@test -n "$(DATA)" || { echo "Name a folder of sentence pairs: make pretrain-translator DATA=folder"; exit 2; }

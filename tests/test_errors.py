@@ -72,7 +72,7 @@ def test_a_refusal_of_settings_is_rendered_for_who_reads_it(headlight: Command) 
 
 def test_each_door_has_words_of_its_own() -> None:
     error = MissingHeadError(f"{SENTENCE} Or {with_head('a decoder')}.")
-    assert str(error).endswith("Or load a decoder with its head (head='any').")
+    assert str(error).endswith("Or load a decoder that was saved with its head.")
     command = error.with_options()
     assert command.endswith("Or name a decoder that was saved with its head (--model).")
     assert error.for_app() == (

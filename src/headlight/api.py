@@ -118,6 +118,8 @@ def _call(study: Study, /, *source: Any, **keywords: Any) -> xarray.Dataset:
         )
     elif tokenizer is not None:
         raise UsageError("the model has a tokenizer already; leave out tokenizer.")
+    elif settings.required_head == "none":
+        model = model.headless()
     named = model.called(name)
     return run_study(study, read, settings, named, folder, progress=progress, **handed)
 

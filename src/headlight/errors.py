@@ -48,17 +48,22 @@ def per_door(*, python: str, command_line: str, app: str) -> str:
     return f"{_DOORS}{python}{_OR}{command_line}{_OR}{app}{_DOORS}"
 
 
-def with_head(model: str, head: str = "any") -> str:
+def with_head(model: str, such_as: str = "") -> str:
     """Return the advice of a refusal of a model without its head.
 
     Args:
         model: Noun for the model with its article: ``a classifier``.
-        head: Head with which it is loaded; see `headlight.load`.
+        such_as: Name of an embedded model that has such a head, if there is one.
     """
+    needed = f"{model} that was saved with its head"
+    python, command_line, app = (
+        (f", such as {way}" if such_as else "")
+        for way in (f"headlight.load({such_as!r})", such_as, such_as)
+    )
     return per_door(
-        python=f"load {model} with its head (head={head!r})",
-        command_line=f"name {model} that was saved with its head (--model)",
-        app=f"start the app with {model} that was saved with its head",
+        python=f"load {needed}{python}",
+        command_line=f"name {needed} (--model){command_line}",
+        app=f"start the app with {needed}{app}",
     )
 
 

@@ -75,7 +75,7 @@ def test_a_classifier_in_memory_is_used_as_it_is() -> None:
 
 def test_a_model_that_was_loaded_without_its_head_says_how_to_load_it() -> None:
     bare = CapturedModel(BertModel(config()).eval(), name="bare")
-    with pytest.raises(MissingHeadError, match=r"bare is a BertModel.*head='classification'"):
+    with pytest.raises(MissingHeadError, match=r"bare is a BertModel.*headlight-classifier"):
         Classes.from_model(bare)
 
 

@@ -32,7 +32,7 @@ def test_it_shows_parts_that_add_up_and_writes_them(headlight: Command, tmp_path
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("The cat sat on the mat.", (), "write [MASK]"),
+        ("The cat sat on the mat.", ("--model", "headlight-small"), "write [MASK]"),
         (TEXT, ("--position", "40"), "no position 40"),
         (TEXT, ("--json", "found.txt"), ".json"),
         (TEXT, ("--slope", "steep"), "steep"),

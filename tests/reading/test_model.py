@@ -121,11 +121,28 @@ def test_gradients_are_reached_by_name_and_by_a_model_with_its_head(folder):
     corpus = ["the river falls near a bridge of stone in the old town ."] * 2
     by_name = headlight.survey(corpus, **settings)
     model = headlight.load(head="language_model")
-    xarray.testing.assert_equal(headlight.survey(corpus, model=model, **settings), by_name)
+    for loaded in (model, headlight.load()):
+        xarray.testing.assert_equal(headlight.survey(corpus, model=loaded, **settings), by_name)
     chosen = {"measures": ("weight",), "numbers": ("importance",)}
     assert headlight.survey(corpus, model=model, progress=False, **chosen)["loss"] > 0
-    with pytest.raises(MissingHeadError, match="head='language_model'"):
-        headlight.survey(corpus, model=headlight.load(), **settings)
+    with pytest.raises(MissingHeadError, match="load a language model"):
+        headlight.survey(corpus, model=headlight.load(head="none"), **settings)
+
+
+@pytest.mark.slow
+@needs_embedded
+def test_a_head_that_nothing_asks_changes_no_number():
+    whole, bare = headlight.load(), headlight.load(head="none")
+    assert whole.head
+    assert not bare.head
+    assert whole.headless().identity() == bare.identity()
+    first, second = (
+        headlight.survey(["the river is old ."] * 2, model=model, progress=False)
+        for model in (whole, bare)
+    )
+    xarray.testing.assert_equal(first, second)
+    read = [model.read("the river is old .").dataset for model in (whole, bare)]
+    xarray.testing.assert_equal(*read)
 
 
 @pytest.mark.slow

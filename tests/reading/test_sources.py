@@ -447,9 +447,7 @@ def test_files_that_are_no_passage(
 
 
 def test_encoders_are_refused() -> None:
-    with pytest.raises(
-        MissingHeadError, match="does not go on with a text; load a decoder with its head"
-    ):
+    with pytest.raises(MissingHeadError, match="does not go on with a text; load a decoder that"):
         _load().sources(QUESTION, CONTEXT, answer=ANSWER)
 
 

@@ -62,18 +62,18 @@ def test_words_and_frames_are_those_of_the_model(folder: Path, tmp_path: Path) -
         (TEXT, "long.wav", r"lasts 1\.2 s, and 1 s at most"),
         (TEXT, "bytes.wav", r"samples of 8 bits; .* 16000 Hz"),
         (TEXT, "text.wav", "cannot be read as sound"),
-        (None, "a.wav", "cannot transcribe; give the text, or load .* with its head"),
+        (None, "a.wav", "cannot transcribe; give the text, or load .* saved with its head"),
     ],
 )
 def test_what_cannot_be_heard_is_refused(
-    model: Model, tmp_path: Path, text: str | None, name: str, sentence: str
+    folder: Path, tmp_path: Path, text: str | None, name: str, sentence: str
 ) -> None:
     wav(tmp_path / "a.wav")
     wav(tmp_path / "long.wav", 1.2)
     wav(tmp_path / "bytes.wav", width=1)
     (tmp_path / "text.wav").write_text("no sound", encoding="utf-8")
     with pytest.raises(UsageError, match=sentence):
-        model.read(text, audio=tmp_path / name)
+        headlight.load(folder, head="none").read(text, audio=tmp_path / name)
 
 
 @pytest.mark.slow

@@ -620,10 +620,12 @@ def test_numbers_that_are_none_are_refused(with_head):
     assert "must be at least 0" in steps(answer)[-1]["refused"]
 
 
-def test_a_model_without_a_head_predicts_nothing(client):
-    reading = read(client)[-1]["result"]["reading"]
-    sent = {"request": "two", "reading": reading, "kind": "encoder", "edits": [{"layer": 0}]}
-    assert "has no head" in steps(client.post("/functions/what_if", json=sent))[-1]["refused"]
+def test_a_model_without_a_head_predicts_nothing(model):
+    made = make_app(model.base(), token=TOKEN, longest=16)
+    with TestClient(made, base_url="http://127.0.0.1:8000", headers=OWN) as client:
+        reading = read(client)[-1]["result"]["reading"]
+        sent = {"request": "two", "reading": reading, "kind": "encoder", "edits": [{"layer": 0}]}
+        assert "has no head" in steps(client.post("/functions/what_if", json=sent))[-1]["refused"]
 
 
 def test_generated_text_is_kept_as_a_reading():

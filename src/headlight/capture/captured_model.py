@@ -91,6 +91,13 @@ class CapturedModel(LoadedModel):
         # A head that reads a text twice would hide the kinds of attention.
         return self.transformer.base_model if self.reads_twice else self.transformer
 
+    def headless(self: _Model) -> _Model:
+        """Return the model for what no head is asked: to compute one takes time.
+
+        The head stays where the model was traced on the caller's inputs, or reads a text twice.
+        """
+        return self if self.reads_twice or self._traced_on is not None else self.base()
+
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         """Find `sites` on the caller's inputs, for a model without a trial input."""
         self.check_evaluation()

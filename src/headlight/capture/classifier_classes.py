@@ -6,6 +6,7 @@ from typing import Any
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.prediction_heads import Task
+from headlight.catalogue.embedded_models import EMBEDDED_CLASSIFIER
 from headlight.errors import CorpusError, MissingHeadError, UsageError, setting, with_head
 
 UNNAMED = "LABEL_"
@@ -42,7 +43,7 @@ class Classes:
         if task is None:
             raise MissingHeadError(
                 f"{model} is a {type(network).__name__}, which has no classification head; "
-                f"{with_head('a classifier', 'classification')}."
+                f"{with_head('a classifier', EMBEDDED_CLASSIFIER)}."
             )
         class_names = tuple(
             str(network.config.id2label[n]) for n in range(network.config.num_labels)

@@ -155,7 +155,9 @@ class LoadedModel:
         A model that is not built of a base and a head (T5, say) stays what it is.  The two cannot
         be captured at the same time.
         """
-        return self._part(self.transformer.base_model)
+        base = self.transformer.base_model
+        has_base = isinstance(base, PreTrainedModel) and base is not self.transformer
+        return self._part(base) if has_base else self
 
     def encoder(self: Loaded) -> Loaded:
         """Return the encoder of an encoder-decoder model, as a model of its own."""

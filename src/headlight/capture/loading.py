@@ -62,7 +62,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     device: str = "auto",
     dtype: str = "float32",
     trust_remote_code: bool = False,
-    head: str = "none",
+    head: str | None = "none",
     layers: Collection[int] | None = None,
     split_special_tokens: bool = False,
 ) -> CapturedModel:
@@ -82,7 +82,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         head: ``none``; ``language_model`` for the model with the head that it was trained with,
             which gives a loss, see `default_objective`; ``classification`` for a classifier of
             texts or of their tokens, see `headlight.capture.Classes`; or ``any`` for whichever of
-            the two the checkpoint holds.
+            the two the checkpoint holds.  None takes the one that there is, if any.
         layers: Layers that will be examined; a layer that the model cannot have is refused before
             its weights are read, which may take minutes.  A model in memory is not checked.
         split_special_tokens: Whether to read special tokens that are written in a text, such as
@@ -95,7 +95,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         UsageError: unknown dtype, device, head or layer, or a model in memory should be loaded
             otherwise.
     """
-    require_choice("head", head, HEADS)
+    require_choice("head", head or "any", HEADS)
     require_choice("precision", dtype, DTYPES)
     if isinstance(tokenizer, str | Path):
         tokenizer = _named_tokenizer(str(tokenizer), trust_remote_code)
@@ -188,13 +188,13 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
 
 
 def _wrap_in_memory(
-    network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, head: str
+    network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, head: str | None
 ) -> CapturedModel:
     """Wrap a model that the caller has made, trained or loaded; it is not copied or changed."""
     name = network.name_or_path or type(network).__name__
     problem = "" if tokenizer else "a model in memory comes without one, give it beside the model"
     model = CapturedModel(network, tokenizer, name, digest_of_weights(network), problem)
-    if head != "none" and not _is_wanted(model.head, head):
+    if head not in (None, "none") and not _is_wanted(model.head, head):
         class_name = type(network).__name__
         raise MissingHeadError(
             f"{name} is a {class_name}, which has no {_HEAD_NAMES[head]}; {_way(model)}."
@@ -231,7 +231,14 @@ def _config(source: str, options: dict[str, Any]) -> Any:
     return config
 
 
-def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any], head: str) -> Any:
+def _model(
+    source: str, config: Any, dtype: torch.dtype, options: dict[str, Any], head: str | None
+) -> Any:
+    if head is None:
+        try:
+            return _model(source, config, dtype, options, "any")
+        except MissingHeadError:
+            return _model(source, config, dtype, options, "none")
     folder, packed = files_of(source)
     try:
         plain = unpacked(config) if packed else {}

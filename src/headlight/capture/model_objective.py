@@ -29,7 +29,7 @@ def default_objective(
     if head is None or head == "speech":  # whose loss needs the sound
         raise MissingHeadError(
             f"{model} is a {type(model.transformer).__name__}, which has no language-model head "
-            f"and so no loss; {with_head('a language model', 'language_model')}."
+            f"and so no loss; {with_head('a language model')}."
         )
     if head == "masked":
         return MaskedLanguageModel.from_tokenizer(model.tokenizer, reduction=reduction, seed=seed)

@@ -155,7 +155,7 @@ def losses_of(
     if logits is None:
         raise UsageError(
             "the model has no language-model head, so there is no loss; "
-            f"{with_head('a language model', 'language_model')}."
+            f"{with_head('a language model')}."
         )
     if labels is None:
         raise UsageError(

@@ -13,6 +13,9 @@ from headlight.files import check_reachable
 EMBEDDED_CLASSIFIER = "headlight-classifier"
 """Name of the embedded classifier of short reviews."""
 
+EMBEDDED_DECODER = "headlight-stories"
+"""Name of the embedded decoder, which goes on with stories and answers from passages."""
+
 ASSETS = Path(__file__).parents[1] / "assets"
 """Models and samples that come with the package."""
 
@@ -21,8 +24,9 @@ EMBEDDED_NAME = "headlight-small"
 EMBEDDED_MODELS = {
     EMBEDDED_NAME: EMBEDDED,
     EMBEDDED_CLASSIFIER: ASSETS / "classifier",
+    EMBEDDED_DECODER: ASSETS / "decoder",
 }
-"""Folders of the models in this distribution: BERT, and a classifier of short reviews.
+"""Folders of the models in this distribution: BERT, a classifier of short reviews, a decoder.
 
 The classifier is stored as its difference from BERT, of which it is a fine-tuned copy.
 """

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from headlight.catalogue.distributions import DISTRIBUTIONS
+from headlight.catalogue.embedded_models import EMBEDDED_DECODER, EMBEDDED_NAME
 from headlight.catalogue.question_settings import (
     AlternativeSettings,
     ExplanationSettings,
@@ -26,6 +27,9 @@ from headlight.catalogue.question_settings import (
 from headlight.catalogue.registry import QUESTIONS as GROUP, rows_of_packages
 from headlight.errors import UsageError
 from headlight.settings import Settings
+
+MASK = "[MASK]"
+"""Mask of the embedded BERT."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +46,8 @@ class Question:
         papers: Papers of its method.
         examples: Examples of the command: arguments, and a remark or nothing.
         head: Head with which the command loads the model; see `headlight.load`.
+        default_model: Embedded model that the command takes where none is named.
+        fills_masks: Whether a text with a mask is read by the embedded BERT, which alone fills it.
         is_command: Whether it has a command of its own.
         command: Module with the command, a function of that name, where the command takes more than
             the texts and settings that commands of questions take.
@@ -56,6 +62,8 @@ class Question:
     papers: str = ""
     examples: Sequence[tuple[str, str]] = ()
     head: str = "none"
+    default_model: str = EMBEDDED_NAME
+    fills_masks: bool = False
     is_command: bool = True
     command: str = ""
     of_one_text: bool = True
@@ -68,6 +76,11 @@ class Question:
         """
         function: Callable[..., Any] = getattr(import_module(self.answered), self.name)
         return function
+
+    def model_for(self, *texts: object) -> str:
+        """Return the embedded model that reads these texts, or chats, where none is named."""
+        masked = self.fills_masks and any(MASK in str(text) for text in texts)
+        return EMBEDDED_NAME if masked else self.default_model
 
     @property
     def view(self) -> ModuleType:
@@ -110,11 +123,13 @@ QUESTIONS: Mapping[str, Question] = {
             examples=(
                 ('"The cat sat on the [MASK]." --target floor', ""),
                 ('"The cat sat on the [MASK]." --target floor --against chair', ""),
-                ('"The doctor said that" --model gpt2 --target " he"', "what comes next"),
+                ('"The capital of France is" --target " Paris"', "what comes next"),
                 ('"The nurse said" --model gpt2 --compare-text "The guard said"', "two prompts"),
                 ('"A fine film." --model NAME --target POSITIVE', "a class"),
             ),
             head="any",
+            default_model=EMBEDDED_DECODER,
+            fills_masks=True,
         ),
         Question(
             name="generate",
@@ -124,12 +139,13 @@ QUESTIONS: Mapping[str, Question] = {
             shown="headlight.views.reading.generated_text",
             papers="Sarti et al. 2023",
             examples=(
-                ('"The capital of France is" --model gpt2 --html answer.html', ""),
+                ('"Anna went to the market." --html story.html', ""),
                 ('"Das Haus ist groß." --model NAME --max-new-tokens 30', "a translator"),
-                ('"Mary met John, and" --model gpt2 --predict', "what adds to each logit"),
+                ('"The capital of France is" --predict', "what adds to each logit"),
                 ("--chat chat.json --model NAME --html answer.html", "the answer to a chat"),
             ),
             head="any",
+            default_model=EMBEDDED_DECODER,
         ),
         Question(
             name="patch",
@@ -139,14 +155,16 @@ QUESTIONS: Mapping[str, Question] = {
             shown="headlight.views.reading.patching",
             papers="Vig et al. 2020; Wang et al. 2023",
             examples=(
-                ('"The nurse said" --model gpt2 --compare-text "The guard said"', ""),
+                ('"The capital of France is" --compare-text "The capital of Italy is"', ""),
                 (
-                    '"Mary met John; John gave" --model gpt2 --compare-text '
-                    '"Mary met John; Mary gave" --target " Mary" --against " John"',
+                    '"Mary met John; John gave the book to" --compare-text '
+                    '"Mary met John; Mary gave the book to" --target " Mary" --against " John"',
                     "two candidates",
                 ),
             ),
             head="any",
+            default_model=EMBEDDED_DECODER,
+            fills_masks=True,
         ),
         Question(
             name="alternatives",
@@ -206,17 +224,15 @@ QUESTIONS: Mapping[str, Question] = {
             examples=(
                 (
                     '"Where is the key?" --context "The key is in the shed." --context '
-                    '"The shed is green." --model gpt2',
+                    '"The shed is green."',
                     "the model answers",
                 ),
-                (
-                    '"Who won?" --context a.txt --context b.txt --answer "Ada" --model gpt2',
-                    "",
-                ),
+                ('"Who won?" --context a.txt --context b.txt --answer "Ada"', ""),
                 ("--chat rag.json --context a.txt --model NAME", "passages of a chat"),
                 ("--examples questions.jsonl --model NAME --html used.html", "intervals"),
             ),
             head="any",
+            default_model=EMBEDDED_DECODER,
             command="headlight.cli.sources",
             of_one_text=False,
         ),

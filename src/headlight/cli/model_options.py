@@ -1,11 +1,13 @@
 """Options of the model: which, its device and precision, and one to compare with."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from dataclasses import dataclass, make_dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from headlight.catalogue.embedded_models import EMBEDDED_NAME
+from headlight.catalogue.questions import Question
 from headlight.cli.setting_options import Options
 from headlight.errors import UsageError
 from headlight.processes import lasting_imports
@@ -18,15 +20,13 @@ Loading = TypeVar("Loading", bound="LoadOptions")
 
 MODEL = "The model"
 
-ModelName = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        help="Name on the hub, folder or GGUF file. Default: the embedded model.",
-        rich_help_panel=MODEL,
-    ),
-]
+
+def _model_option(default: str) -> Any:
+    help = f"Name on the hub, folder or GGUF file. Default: {default}."
+    return typer.Option("--model", "-m", help=help, rich_help_panel=MODEL)
+
+
+ModelName = Annotated[str | None, _model_option("the embedded model")]
 TokenizerName = Annotated[
     str | None,
     typer.Option(
@@ -86,7 +86,7 @@ class LoadOptions(Options):
         default: str | None = None,
         layers: Collection[int] | None = None,
         heads: Collection[int] | None = None,
-        head: str = "none",
+        head: str | None = "none",
     ) -> "CapturedModel":
         """Return the model, ready to be captured; layers that it cannot have are refused before.
 
@@ -96,7 +96,6 @@ class LoadOptions(Options):
             heads: Heads of a layer that are looked at; None for all.
             head: Head of the model; see `headlight.capture.load_model`.
         """
-        from headlight.catalogue.embedded_models import EMBEDDED_NAME
         from headlight.engine.progress import announced
 
         self.check(default=default, layers=layers, heads=heads)
@@ -196,7 +195,7 @@ class NamedLoadOptions(LoadOptions):
         default: str | None = None,
         layers: Collection[int] | None = None,
         heads: Collection[int] | None = None,
-        head: str = "none",
+        head: str | None = "none",
     ) -> "CapturedModel":
         """See `LoadOptions.load`; the model has the name."""
         model = super().load(default=default, layers=layers, heads=heads, head=head)
@@ -214,6 +213,28 @@ class NamedLoadOptions(LoadOptions):
 NAMED = NamedLoadOptions()
 LOAD = LoadOptions()
 """The embedded model, or what the command loads where none is named."""
+
+
+def load_options(default: str) -> LoadOptions:
+    """Return the options of a model, whose help names the one that is taken by default."""
+    hint = Annotated[str | None, _model_option(default)]
+    options: LoadOptions = make_dataclass(
+        LoadOptions.__name__,
+        [("model", hint, None)],
+        bases=(LoadOptions,),
+        frozen=True,
+        kw_only=True,
+    )()
+    return options
+
+
+def default_of(question: Question) -> str:
+    """Return the model that the command of a question takes, as the help says it."""
+    if question.default_model == EMBEDDED_NAME:
+        return "the embedded model"
+    masked = f", or {EMBEDDED_NAME} for a text with a mask" * question.fills_masks
+    return f"the embedded {question.default_model}{masked}"
+
 
 CompareModel = Annotated[
     str | None, typer.Option(help="Second model or checkpoint, for comparison.")

@@ -12,7 +12,7 @@ from headlight.catalogue.questions import Question
 from headlight.catalogue.writers import writers
 from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson, Read, SecondText
 from headlight.cli.help import HelpfulCommand, examples
-from headlight.cli.model_options import LOAD, LoadOptions, layers_of
+from headlight.cli.model_options import LoadOptions, default_of, layers_of, load_options
 from headlight.cli.output_files import demand_place, demand_places, out_help, tell_written
 from headlight.cli.printing import command_line, show
 from headlight.cli.setting_options import takes_settings
@@ -50,6 +50,7 @@ def add_question(program: typer.Typer, question: Question, panel: str) -> None:
 
 def _question_command(question: Question) -> Callable[..., None]:
     """Return the command of a question; its options are the settings of the question."""
+    default_load = load_options(default_of(question))
 
     @takes_settings(settings=question.settings)
     def command(
@@ -60,7 +61,7 @@ def _question_command(question: Question) -> Callable[..., None]:
         html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
         json: NumbersJson = None,
         out: Annotated[Path | None, typer.Option(help=out_help(question.name))] = None,
-        load: LoadOptions = LOAD,
+        load: LoadOptions = default_load,
         *,
         settings: Settings,
     ) -> None:
@@ -90,7 +91,8 @@ def _run_question(
     layer, head = (getattr(settings, name, None) for name in ("layer", "head"))
     layers = getattr(settings, "layers", None) if layer is None else (layer,)
     heads = None if head is None else (head,)
-    model = load.load(layers=layers, heads=heads, head=question.head)
+    default = question.model_for(text, pair, other)
+    model = load.load(default=default, layers=layers, heads=heads, head=question.head)
     if layer is None and layers is not None:
         settings = settings.replace(
             layers=layers_of(model, layers, getattr(settings, "kind", None))

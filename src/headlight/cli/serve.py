@@ -9,7 +9,7 @@ from headlight.cli.help import examples
 from headlight.cli.model_options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import say
 from headlight.cli.setting_options import takes_settings
-from headlight.errors import MissingHeadError, UsageError
+from headlight.errors import UsageError
 from headlight.processes import lasting_imports
 
 if TYPE_CHECKING:
@@ -55,15 +55,9 @@ def serve(
     with lasting_imports():
         from headlight.serve.server import serve as run
 
-    def model_with_head() -> "CapturedModel":
-        # The page shows predictions as well, of a model that has a head for them.
-        try:
-            return load.load(head="any")
-        except MissingHeadError:
-            return load.load()
-
     def models() -> "tuple[CapturedModel, CapturedModel | None]":
-        return model_with_head(), None if compared is None else compared.load()
+        # The page shows predictions as well, of a model that has a head for them.
+        return load.load(head=None), None if compared is None else compared.load()
 
     run(
         models,

@@ -13,13 +13,16 @@ from headlight.catalogue.question_settings import SourceSettings
 from headlight.catalogue.questions import QUESTIONS
 from headlight.catalogue.writers import writers
 from headlight.cli.chat_options import NO_CHAT, ChatOptions, NumbersJson
-from headlight.cli.model_options import LOAD, LoadOptions
+from headlight.cli.model_options import LoadOptions, default_of, load_options
 from headlight.cli.output_files import demand_place, demand_places, out_help
 from headlight.cli.question import Top, tell_answer
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.passages import examples_of, read_examples
 from headlight.errors import UsageError
 from headlight.vocabulary import place_of_head
+
+ROW = QUESTIONS["sources"]
+DEFAULT = load_options(default_of(ROW))
 
 
 @takes_settings(settings=SourceSettings)
@@ -42,7 +45,7 @@ def sources(
     csv: Annotated[Path | None, typer.Option(help="Write a table of passages as CSV.")] = None,
     json: NumbersJson = None,
     out: Annotated[Path | None, typer.Option(help=out_help("sources"))] = None,
-    load: LoadOptions = LOAD,
+    load: LoadOptions = DEFAULT,
     *,
     settings: SourceSettings,
 ) -> None:
@@ -58,14 +61,16 @@ def sources(
         raise UsageError("there is no question; give one, or --chat, or --examples.")
     passages = None if examples is not None else [_passage(value) for value in context or ()]
     asked = examples_of(subject, passages, answer)
-    row = QUESTIONS["sources"]
     heads = [place for name in settings.chosen or () if (place := place_of_head(name))]
     model = load.load(
-        layers=[layer for layer, _ in heads], heads=[head for _, head in heads], head=row.head
+        default=ROW.model_for(subject),
+        layers=[layer for layer, _ in heads],
+        heads=[head for _, head in heads],
+        head=ROW.head,
     )
-    ask = partial(row.answer, model, subject, passages, answer=answer, settings=settings)
+    ask = partial(ROW.answer, model, subject, passages, answer=answer, settings=settings)
     tell_answer(
-        row,
+        ROW,
         partial(_with_progress, ask, asked, settings),
         announcement=f"comparing what passages contribute with {model}",
         places=(html, csv, json, out),

@@ -15,6 +15,7 @@ from jaxtyping import Float64
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text, require_reader
+from headlight.catalogue.embedded_models import EMBEDDED_DECODER
 from headlight.catalogue.question_settings import GenerationSettings, ReadingSettings
 from headlight.chats import Readable, as_read
 from headlight.corpora.text_checks import require_text
@@ -252,7 +253,8 @@ def require_generation(model: CapturedModel, *, decoder: bool = False) -> None:
         MissingHeadError: The model does not go on with a text.
     """
     if not generates(model, decoder=decoder):
+        wanted = "a decoder" if decoder else "a decoder or an encoder-decoder"
         raise MissingHeadError(
             f"{model} is a {type(model.transformer).__name__}, which does not go on with a text; "
-            f"{with_head('a decoder' if decoder else 'a decoder or an encoder-decoder')}."
+            f"{with_head(wanted, EMBEDDED_DECODER)}."
         )

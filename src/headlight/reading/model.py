@@ -69,7 +69,7 @@ class Model(QuestionMethods, CapturedModel):
         height: int = FRAME_HEIGHT,
         **settings: Any,
     ) -> Any:
-        """The view of a text as a widget, with *What if*: load the model with ``head="any"``.
+        """The view of a text as a widget, with *What if* where the model has a head.
 
         Args:
             text: Text for the model, or a chat.
@@ -193,9 +193,10 @@ def load(  # noqa: PLR0913 - each is a choice of its own
             ``headlight-attention[gguf]``), or a model of transformers that is in memory already;
             by default the embedded model.
         tokenizer: Tokenizer of a model in memory.
-        head: ``language_model`` for the head that the model was trained with, which gives a loss
-            and so gradients; ``classification`` for a classifier of texts or tokens; ``any`` for
-            the one of these that the checkpoint holds; by default none.
+        head: by default the head that the checkpoint holds, if any: of a language model, which
+            gives a loss and so gradients, or of a classifier of texts or tokens.
+            ``language_model``, ``classification`` or ``any`` refuse a checkpoint without it;
+            ``none`` leaves it out.
         revision: Branch, tag or commit on the hub.
         device: ``cpu``, ``cuda``, ``mps``, ``auto`` for the best there is, or ``balanced`` to
             spread the layers of a large model over all GPUs.
@@ -212,7 +213,7 @@ def load(  # noqa: PLR0913 - each is a choice of its own
     captured = load_model(
         name_or_model,
         tokenizer,
-        head=head or "none",
+        head=head,
         revision=revision,
         device=device,
         dtype=dtype,

@@ -112,7 +112,7 @@ def _transcribed(model: CapturedModel, example: EncodedSpeech) -> tuple[str, Enc
     if not hasattr(network, "generate"):
         raise UsageError(
             f"{model} is loaded without its head and cannot transcribe; give the text, or "
-            f"{with_head('a model of speech', 'language_model')}."
+            f"{with_head('a model of speech')}."
         )
     tokenizer: Any = model.tokenizer
     with torch.inference_mode():

@@ -164,7 +164,7 @@ class CircuitsStudy(CorpusStudy[CircuitsSettings]):
             if part in ("copying", "needle") and not predicts:
                 raise UsageError(
                     f"{part} needs a language-model head, and {self.model} has none; leave it "
-                    f"out, or {with_head('a language model', 'language_model')}."
+                    f"out, or {with_head('a language model')}."
                 )
         return chosen_parts
 
