@@ -22,7 +22,7 @@ ASKED = 500
 """Questions of each kind."""
 KINDS = (
     ("one passage", {"passages": 1}),
-    ("**three passages that say different things**", {"alike": False}),
+    ("three passages that say different things", {"alike": False}),
     (
         "of these, asked what follows in a fact (*Where is the key?*)",
         {"alike": False, "begins": False},
@@ -111,7 +111,7 @@ of its stories it can copy, and little else.
 **Data.** Texts that `scripts/story_texts.py` puts together, each read once: passages with
 questions in the words of `headlight sources`, stories, facts such as capitals, words that come
 again, facts hidden in other text; and rows of random tokens that are repeated. No text of others
-is in it. One word of a fact in five is made of syllables or taken from the sample corpus.
+is in it. One word of a fact in six or so is made of syllables or taken from the sample corpus.
 
 **Course.** {last["step"]:,} steps, {last["tokens"] / 1e6:.1f} million tokens, bfloat16, on CPU; \
 Muon for the matrices inside the layers and

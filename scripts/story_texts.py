@@ -8,7 +8,7 @@ number and seed give the same text.
 
 A fact joins two words, such as a thing and a place.  Of these pairs one in `HELD_OUT` is in no text
 to train on; texts that are held out ask for such pairs alone, so that a model that answers them has
-read the passages and remembers nothing.  One word in five is none that the lists have: a name, a
+read the passages and remembers nothing.  One word in six or so is none that the lists have: a name, a
 syllable word, or a word of the sample corpus, so that what is learnt is to copy, whatever the word.
 """
 

@@ -83,7 +83,7 @@ def test_pairs_that_are_held_out_are_in_no_text_to_train_on(story_texts: Any) ->
 def test_it_answers_what_it_never_read(story_texts: Any, model: root.Model) -> None:
     import pretrain_decoder
 
-    asked = [story_texts.held_out(number, alike=False) for number in range(100)]
+    asked = [story_texts.held_out(number, alike=False, begins=False) for number in range(100)]
     right = pretrain_decoder.answered(model.transformer, model.tokenizer, asked)
     assert sum(right) >= 90
 
