@@ -22,10 +22,21 @@ ASKED = 500
 """Questions of each kind."""
 KINDS = (
     ("one passage", {"passages": 1}),
-    ("two passages", {"passages": 2}),
-    ("**three passages**", {"passages": 3}),
-    ("five passages", {"passages": 5}),
-    ("three passages, half of the words in no list", {"passages": 3, "invented": 0.5}),
+    ("three passages that say different things", {"alike": False}),
+    (
+        "of these, asked what follows in a fact (*Where is the key?*)",
+        {"alike": False, "begins": False},
+    ),
+    (
+        "of these, asked what a fact begins with (*Who has the key?*)",
+        {"alike": False, "begins": True},
+    ),
+    ("three passages, of which several may be of one kind", {}),
+    (
+        "three passages, all of one kind (*The key is in the shed*, *The hat is on the roof*)",
+        {"alike": True},
+    ),
+    ("three passages, half of the words in no list", {"invented": 0.5}),
 )
 FILES = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json")
 FILES += ("tokenizer_config.json",)
@@ -58,16 +69,16 @@ def capitals(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -> int
 
 
 def heads(folder: Path) -> str:
-    """Heads that repeat random tokens, and heads that give a hidden fact again."""
+    """Heads that look back where random tokens are repeated."""
     result = headlight.circuits(
-        model=str(folder), parts=["repeated", "needle"], measures=["weight"], progress=False
+        model=str(folder), parts=["repeated"], measures=["weight"], progress=False
     )
     lines = []
-    for name, axis, said in (
-        ("repeated", {"behaviour": "induction"}, "Induction, random tokens that are repeated"),
-        ("repeated", {"behaviour": "previous"}, "Previous token, there"),
+    for behaviour, said in (
+        ("prefix_matching", "What came after the same token before, in repeated random tokens"),
+        ("previous_token", "The previous token, there"),
     ):
-        scores = result[name].sel(measure="weight", **axis)
+        scores = result["repeated"].sel(measure="weight", behaviour=behaviour)
         values = scores.transpose("layer", "head").values
         order = np.argsort(-values.ravel())[:3]
         places = [np.unravel_index(at, values.shape) for at in order]
@@ -76,7 +87,7 @@ def heads(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def card(run: Path, folder: Path) -> str:
+def card(run: Path, folder: Path, note: str) -> str:
     model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     rows = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
@@ -100,13 +111,13 @@ of its stories it can copy, and little else.
 **Data.** Texts that `scripts/story_texts.py` puts together, each read once: passages with
 questions in the words of `headlight sources`, stories, facts such as capitals, words that come
 again, facts hidden in other text; and rows of random tokens that are repeated. No text of others
-is in it. One word of a fact in five is made of syllables or taken from the sample corpus.
+is in it. One word of a fact in six or so is made of syllables or taken from the sample corpus.
 
 **Course.** {last["step"]:,} steps, {last["tokens"] / 1e6:.1f} million tokens, bfloat16, on CPU; \
 Muon for the matrices inside the layers and
 AdamW for the rest, learning rate {max(row["rate"] for row in rows):.2g}, constant, then down to zero. What is to be known from
 what stands before counts more than the rest. Two heads of the first layer begin with attention to the
-previous token, which copying needs and which is long in coming by itself.
+previous token, which copying needs and which is long in coming by itself. {note}
 
 ## On questions that it was not trained on
 
@@ -137,9 +148,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", type=Path, default=Path("build/decoder"))
     parser.add_argument("--out", type=Path, help="folder to copy the model to; default: RUN/model")
+    parser.add_argument("--note", default="", help="sentences about the course of the run")
     asked = parser.parse_args()
     model = asked.run / "model"
-    text = card(asked.run, model)
+    text = card(asked.run, model, asked.note)
     folder = asked.out or model
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:

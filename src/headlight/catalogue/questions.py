@@ -155,7 +155,7 @@ QUESTIONS: Mapping[str, Question] = {
             shown="headlight.views.reading.patching",
             papers="Vig et al. 2020; Wang et al. 2023",
             examples=(
-                ('"The capital of France is" --compare-text "The capital of Italy is"', ""),
+                ('"The capital of France is" --compare-text "The capital of Germany is"', ""),
                 (
                     '"Mary met John; John gave the book to" --compare-text '
                     '"Mary met John; Mary gave the book to" --target " Mary" --against " John"',
