@@ -403,7 +403,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("build/decoder"))
     parser.add_argument("--vocabulary", type=int, default=2048)
-    parser.add_argument("--steps", type=int, default=2700)
+    parser.add_argument("--steps", type=int, default=3900)
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--longest", type=int, default=320)
     parser.add_argument("--early-chunks", type=int, default=6)

@@ -14,7 +14,7 @@ from studies.command import Command
 
 FOLDER = embedded_models()[EMBEDDED_DECODER]
 SCRIPTS = Path(__file__).parents[2] / "scripts"
-QUESTION, PASSAGES = "Where is the key?", ["The key is in the shed.", "The shed is green."]
+QUESTION, PASSAGES = "Where is the key?", ["The key is in the shed.", "The door is green."]
 
 pytestmark = [
     pytest.mark.skipif(not (FOLDER / "config.json").exists(), reason="no embedded decoder here"),
@@ -83,7 +83,7 @@ def test_pairs_that_are_held_out_are_in_no_text_to_train_on(story_texts: Any) ->
 def test_it_answers_what_it_never_read(story_texts: Any, model: root.Model) -> None:
     import pretrain_decoder
 
-    asked = [story_texts.held_out(number, alike=False, begins=False) for number in range(100)]
+    asked = [story_texts.held_out(number, alike=False) for number in range(100)]
     right = pretrain_decoder.answered(model.transformer, model.tokenizer, asked)
     assert sum(right) >= 90
 
@@ -93,7 +93,9 @@ def test_the_first_command_is_answered(headlight: Command) -> None:
     passages = [word for passage in PASSAGES for word in ("--context", passage)]
     code, said, _ = headlight("sources", QUESTION, *passages)
     assert code == 0
-    assert "“in the shed” falls" in " ".join(said.split())
+    words = " ".join(said.split())
+    assert words.startswith("The answer came from passage 1:")
+    assert "answered “in the shed”" in words
 
 
 @pytest.mark.slow
@@ -104,7 +106,7 @@ def test_the_first_command_is_answered(headlight: Command) -> None:
 def test_predict_takes_the_model_that_can(headlight: Command, text: str, taken: str) -> None:
     code, said, _ = headlight("predict", text)
     assert code == 0
-    assert said.startswith(f"{taken} reads")
+    assert f"{taken} after “" in said or f"{taken} reading “" in said
 
 
 @pytest.mark.slow

@@ -224,7 +224,7 @@ QUESTIONS: Mapping[str, Question] = {
             examples=(
                 (
                     '"Where is the key?" --context "The key is in the shed." --context '
-                    '"The shed is green."',
+                    '"The door is green."',
                     "the model answers",
                 ),
                 ('"Who won?" --context a.txt --context b.txt --answer "Ada"', ""),
