@@ -51,8 +51,8 @@ def test_a_sentence_follows_its_numbers(times: list[float], sentence: str) -> No
 
 
 def test_factors_are_as_exact_as_they_are_said() -> None:
-    written = {1.0: "1.0", 9.94: "9.9", 9.96: "10", 106.3: "106", 12345.0: "12,345", 2.4e7: "2·10⁷"}
+    written = {1.0: "1.0", 9.94: "9.9", 9.96: "10", 106.3: "106", 12345.0: "12,345", 2.4e7: ">10⁶"}
     assert {value: factor(log(value)) for value in written} == written
-    assert factor(1e4).startswith("1·10")
+    assert factor(1e4) == ">10⁶"
     assert is_more_likely(log(0.9))
     assert not is_more_likely(log(0.97))

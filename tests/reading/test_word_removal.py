@@ -258,7 +258,7 @@ def test_equal_words_are_told_apart() -> None:
     ("probability", "words"),
     [
         (0.96, "96%"), (0.0936, "9%"), (0.0017, "0.2%"), (0.00003, "0.003%"),
-        (1e-9, "under 0.001%"), (0.9991, "99.9%"), (1.0, "over 99.9%"), (0.9949, "99%"),
+        (1e-9, "<0.001%"), (0.9991, "99.9%"), (1.0, ">99.9%"), (0.9949, "99%"),
     ],
 )  # fmt: skip
 def test_probabilities_in_words(probability: float, words: str) -> None:

@@ -44,17 +44,13 @@ def passages_rested_on(falls: Sequence[float] | np.ndarray) -> list[int]:
 
 
 def factor(fall: float) -> str:
-    """Write how many times less likely an answer is: ``1.4``, ``106``, ``2·10⁷``."""
+    """Write how many times less likely an answer is: ``1.4``, ``106``, ``>10⁶``."""
     value = exp(min(fall, LARGEST))
     if value < 9.95:
         return f"{value:.1f}"
     if value < MANY:
         return f"{value:,.0f}"
-    digit, power = f"{value:.0e}".split("e")
-    return f"{digit}·10{str(int(power)).translate(_RAISED)}"
-
-
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return ">10⁶"
 
 
 def is_more_likely(fall: float) -> bool:
@@ -130,10 +126,10 @@ def attention_beside(result: xr.Dataset) -> str:
     if not used:
         return f"{largest} passages)."
     if first in used:
-        return f"{largest} passages): it would have been right."
+        return f"{largest} passages): it names the same passage."
     return (
         f"{largest} passages, against {percent(shares[used[0]])} on passage {used[0] + 1}): it "
-        "would have been wrong."
+        "names another passage."
     )
 
 

@@ -143,7 +143,7 @@ def _answer(result: xr.Dataset) -> str:
     if not tested:
         return (
             f"Whether any head differs between {listed(names)} is inconclusive: a test takes "
-            f"{FEWEST_TESTED} texts of each run."
+            f"{FEWEST_TESTED} documents of each run."
         )
     counts = {other: int(_differ(result, other).any("statistic").sum()) for other in tested}
     if not any(counts.values()):

@@ -174,7 +174,10 @@ def _clause(part: _Part, token: str) -> str:
 
 def _label(part: _Part, token: str) -> str:
     """Return the label of a bar: ``L16H0 from “met (1)”``."""
-    embeddings = {"token": f"embedding of “{token}”", "position": "embedding of its position"}
+    embeddings = {
+        "token": f"embedding of “{token}”",
+        "position": f"embedding of the position of “{token}”",
+    }
     return embeddings.get(part.kind, f"{part.name}{part.origin}")
 
 

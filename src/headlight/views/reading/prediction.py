@@ -239,13 +239,18 @@ def _writers(prediction: xr.Dataset) -> BarList:
     parts = [*_feed_forward(prediction), *_whole_heads(prediction), *_others(prediction)]
     parts.sort(key=lambda part: -abs(part[1]))
     shown, logit = parts[:WRITERS], float(prediction["logit"])
-    largest = max((abs(value) for _, value, _ in shown), default=0.0) or 1.0
+    largest = max((abs(value) for _, value in shown), default=0.0) or 1.0
     digits = 1 if largest >= 1 else 2
     bars = [
-        ValueBar(label, signed(value, digits), abs(value) / largest, series)
-        for label, value, series in shown
+        ValueBar(
+            label,
+            signed(value, digits),
+            abs(value) / largest,
+            "weight" if value >= 0 else "norm",  # blue and orange, as parts of scores have them
+        )
+        for label, value in shown
     ]
-    rest = logit - sum(value for _, value, _ in shown)
+    rest = logit - sum(value for _, value in shown)
     first, aside = first_of_decoder(prediction), []
     if first is not None:
         taken = float(np.nansum(prediction["head_direct"].values[..., first]))
@@ -272,8 +277,8 @@ def _title_of_writers(prediction: xr.Dataset, logit: str) -> str:
     return f"Who writes it: parts of {what}, {logit}, exact"
 
 
-Part = tuple[str, float, str]
-"""Label of a part of a logit, its value, and the series whose colour it has."""
+Part = tuple[str, float]
+"""Label of a part of a logit, and its value."""
 
 
 def _feed_forward(prediction: xr.Dataset) -> list[Part]:
@@ -291,10 +296,10 @@ def _feed_forward(prediction: xr.Dataset) -> list[Part]:
     for (kind, _), rows in frame[is_large].groupby(["kind", frame["value"] > 0]):
         which = f"{kind} " if _has_several_kinds(prediction) and kind else ""
         layers = layer_list(sorted(rows["layer"].tolist()))
-        parts.append((f"{which}feed-forward {layers}", float(rows["value"].sum()), "norm"))
+        parts.append((f"{which}feed-forward {layers}", float(rows["value"].sum())))
     if number := int((~is_large).sum()):
         value = float(frame["value"][~is_large].sum())
-        parts.append((f"{plural(number, 'other feed-forward layer')}", value, "norm"))
+        parts.append((f"{plural(number, 'other feed-forward layer')}", value))
     return parts
 
 
@@ -318,7 +323,7 @@ def _whole_heads(prediction: xr.Dataset) -> list[Part]:
         names = ", ".join(tokens[at] for at in order[:number])
         which = f"{kinds[site]} " if _has_several_kinds(prediction) else ""
         name = head_name(int(prediction["layer"].values[site]), int(head))
-        parts.append((f"{which}{name} from {names}", value, "weight"))
+        parts.append((f"{which}{name} from {names}", value))
     return parts
 
 
@@ -326,12 +331,12 @@ def _others(prediction: xr.Dataset) -> list[Part]:
     """Return embeddings and the like, and all biases together."""
     kinds, values = prediction["component_kind"].values.astype(str), prediction["direct"].values
     parts = [
-        (name, float(value), "effective")
+        (name, float(value))
         for name, kind, value in zip(_names(prediction), kinds, values, strict=True)
         if kind in ("embeddings", "other")
     ]
     biases = float(values[kinds == "bias"].sum())
-    return [*parts, ("all biases", biases, "effective")] if biases else parts
+    return [*parts, ("all biases", biases)] if biases else parts
 
 
 def _has_several_kinds(prediction: xr.Dataset) -> bool:

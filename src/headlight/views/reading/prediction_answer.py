@@ -54,17 +54,17 @@ def _label(prediction: xr.Dataset, piece: str) -> str:
 
 
 def chance(probability: float) -> str:
-    """Write a probability: ``96%``, ``0.2%``, ``over 99.9%``, ``under 0.001%``."""
+    """Write a probability: ``96%``, ``0.2%``, ``>99.9%``, ``<0.001%``."""
     value = 100 * probability
     if not math.isfinite(value):
         return MISSING
     if value >= 99.95:
-        return "over 99.9%"
+        return ">99.9%"
     if value >= 99.5:
         return f"{value:.1f}%"
     if value >= 1:
         return f"{value:.0f}%"
-    return f"{value:.1g}%" if value >= 0.001 else "under 0.001%"
+    return f"{value:.1g}%" if value >= 0.001 else "<0.001%"
 
 
 def word_frame(prediction: xr.Dataset) -> pd.DataFrame:
