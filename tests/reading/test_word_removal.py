@@ -244,7 +244,7 @@ def test_the_parts_beside_the_words_add_up() -> None:
         ]
         first = prediction_page.first_of_decoder(found)
         taken = 0.0 if first is None else float(np.nansum(found["head_direct"].values[..., first]))
-        whole = sum(value for _, value, _ in parts) + taken
+        whole = sum(value for _, value in parts) + taken
         assert whole == pytest.approx(float(found["logit"]), abs=1e-5)
 
 
